@@ -1,0 +1,34 @@
+# The two commands a newcomer needs: make demo, make test.  Both set up everything they use in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO_OUT ?= demo-out
+
+.PHONY: demo test lint types unit bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/minertia demo --out $(DEMO_OUT)
+
+test: lint types unit
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready
+	$(BIN)/mypy
+
+unit: $(VENV)/.ready
+	$(BIN)/pytest -n auto
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(DEMO_OUT) build dist

@@ -1,0 +1,1 @@
+"""Scalars, 3-vectors, expressions, polynomials and linear forms; knows nothing of robots."""

@@ -1,0 +1,48 @@
+"""Linear forms in the parameters: {column: coefficient}."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
+
+
+class Linear:
+    """Sum of coefficient * column; what cancels is dropped."""
+
+    __slots__ = ("terms",)
+    __array_ufunc__ = None
+
+    def __init__(self, terms: dict[Hashable, Scalar]) -> None:
+        self.terms = terms
+
+    @staticmethod
+    def unit(column: Hashable) -> Linear:
+        """The form that is one column."""
+        return Linear({column: 1})
+
+    def __add__(self, other: Linear) -> Linear | int:
+        if not isinstance(other, Linear):
+            return NotImplemented
+        terms = dict(self.terms)
+        for column, coefficient in other.terms.items():
+            total = add(terms.get(column, 0), coefficient)
+            if is_zero(total):
+                terms.pop(column, None)
+            else:
+                terms[column] = total
+        return Linear(terms) if terms else 0
+
+    def __neg__(self) -> Linear:
+        return Linear({column: neg(c) for column, c in self.terms.items()})
+
+    def __sub__(self, other: Linear) -> Linear | int:
+        return self + (-other)
+
+    def __mul__(self, factor: Scalar) -> Linear:
+        return Linear({column: mul(c, factor) for column, c in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Scalar) -> Linear:
+        return Linear({column: c / divisor for column, c in self.terms.items()})

@@ -1,0 +1,86 @@
+"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing.
+
+A *scalar* is an int, a float, an array of shape (N,), a complex number, an `Expr`, a `Poly` or a `Linear`.
+Ints come from geometry (an axis, a zero offset, cos 90 degrees) and are removed here; a float 0.0 is a
+measured value and is never taken for structure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Scalar = Any
+
+
+def is_zero(a: Scalar) -> bool:
+    """Whether a is the structural zero."""
+    return type(a) is int and a == 0
+
+
+def add(a: Scalar, b: Scalar) -> Scalar:
+    """a + b."""
+    if type(a) is int and a == 0:
+        return b
+    if type(b) is int and b == 0:
+        return a
+    return a + b
+
+
+def sub(a: Scalar, b: Scalar) -> Scalar:
+    """a - b."""
+    if type(b) is int and b == 0:
+        return a
+    if type(a) is int and a == 0:
+        return -b
+    return a - b
+
+
+def mul(a: Scalar, b: Scalar) -> Scalar:
+    """a * b."""
+    if type(b) is int:
+        a, b = b, a
+    if type(a) is int:
+        if a == 0:
+            return 0
+        if a == 1:
+            return b
+        if a == -1:
+            return -b
+    return a * b
+
+
+def div(a: Scalar, b: Scalar) -> Scalar:
+    """a / b, with b not zero."""
+    if is_zero(a):
+        return 0
+    if type(b) is int and b in (1, -1):
+        return a if b == 1 else -a
+    return a / b
+
+
+def neg(a: Scalar) -> Scalar:
+    """-a."""
+    return 0 if is_zero(a) else -a
+
+
+def sin(a: Scalar) -> Scalar:
+    """Sine; 0 stays structural."""
+    if is_zero(a):
+        return 0
+    return a.sin() if hasattr(a, "sin") else np.sin(a)
+
+
+def cos(a: Scalar) -> Scalar:
+    """Cosine; cos 0 is the structural 1."""
+    if is_zero(a):
+        return 1
+    return a.cos() if hasattr(a, "cos") else np.cos(a)
+
+
+def sign(a: Scalar) -> Scalar:
+    """Sign, 0 at 0."""
+    if type(a) is int:
+        return (a > 0) - (a < 0)
+    return a.sign() if hasattr(a, "sign") else np.sign(a)

@@ -1,0 +1,49 @@
+"""Every error the product raises on purpose: one sentence, with the data that caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class MinertiaError(Exception):
+    """Base of all errors raised on purpose; its text is one sentence for the user."""
+
+
+class DescriptionError(MinertiaError):
+    """A robot file that cannot be used as it stands."""
+
+    def __init__(self, message: str, *, file: object = None, line: int | None = None) -> None:
+        self.message, self.file, self.line = message, file, line
+        where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
+        super().__init__(where + message)
+
+
+class UnknownName(MinertiaError):
+    """A name that is not in the list it was looked up in."""
+
+    def __init__(self, what: str, asked: object, available: Iterable[str]) -> None:
+        self.what, self.asked, self.available = what, asked, tuple(available)
+        near = get_close_matches(str(asked), self.available, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else "available: " + ", ".join(self.available[:30])
+        super().__init__(f"there is no {what} called '{asked}'; {hint}")
+
+
+class MissingExtra(MinertiaError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"the package '{package}' is needed here; install it with: pip install 'minertia[{extra}]'")
+
+
+class MissingParameters(MinertiaError):
+    """A question about torques to a robot whose links have no inertial parameters."""
+
+
+class ShapeError(MinertiaError):
+    """Arrays whose shapes do not fit the robot or one another."""
+
+
+class RankError(MinertiaError):
+    """A numerical rank that cannot be decided, or that contradicts what was derived."""

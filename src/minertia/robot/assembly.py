@@ -1,0 +1,265 @@
+"""From what a file says (bodies joined by joints, some of them fixed) to a `Robot`.
+
+Every reader ends here, so that bodies behind fixed joints keep their mass, trees are checked and dependent joints are
+resolved in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from minertia.algebra.polynomial import Poly, evaluate, letter
+from minertia.algebra.vec3 import HERE, Pose, Vec, compose
+from minertia.errors import DescriptionError
+from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.joint import KINDS, Follows, Joint, Limits
+from minertia.robot.parameters import is_parameter_name
+from minertia.robot.robot import EARTH, Frame, Note, Robot
+
+MAX_JOINTS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class BodySpec:
+    """A body of the file: its ten parameters in its own frame, None where the file has none."""
+
+    name: str
+    ten: Ten | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JointSpec:
+    """A joint of the file.
+
+    placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
+    child_frame: pose of the child body's own frame in the joint frame.
+    effects: joint-side {IA, FV, FC, OFF}.  follows: (joint name, ratio, offset).
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Pose = HERE
+    child_frame: Pose = HERE
+    limits: Limits = field(default_factory=Limits)
+    effects: Mapping[str, float] = field(default_factory=dict)
+    follows: tuple[str, float, float] | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Everything a reader found in a file.
+
+    root: name of the body that is the ground, or the floating base.  coupling: rows over the independent joints, in the
+    order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no letters.
+    depth_first: order of the joints (else the file's own order wherever parents come first).
+    """
+
+    name: str
+    bodies: Sequence[BodySpec]
+    joints: Sequence[JointSpec]
+    root: str
+    gravity: tuple[float, float, float] = EARTH
+    base: str = "fixed"
+    symbols: Mapping[str, float | None] = field(default_factory=dict)
+    coupling: Sequence[Sequence[float]] | None = None
+    motor_effects: Sequence[Mapping[str, float]] = ()
+    notes: Sequence[Note] = ()
+    source: str | None = None
+    auto_letters: bool = False
+    depth_first: bool = True
+
+
+def assemble(description: Description) -> Robot:
+    """Check the tree, merge what is fixed, and make the robot."""
+    return _Assembly(description).robot()
+
+
+class _Assembly:
+    """One run over a description; `place` holds, for each body met, the joint that carries it and its pose there."""
+
+    def __init__(self, description: Description) -> None:
+        self.d = description
+        self.bodies = self._unique((b.name, b) for b in description.bodies)
+        self._unique((j.name, j) for j in description.joints)
+        self.order = self._ordered()
+        self.moving = [spec for spec in self.order if spec.kind != "fixed"]
+        self.index = {spec.name: j for j, spec in enumerate(self.moving)}
+        self.place: dict[str, tuple[int | None, Pose]] = {description.root: (None, HERE)}
+
+    def robot(self) -> Robot:
+        d = self.d
+        self._check_symbols()
+        if not self.moving:
+            self._fail("no joint of this robot can move", None)
+        joints: list[Joint] = []
+        symbols = dict(d.symbols)
+        for spec in self.order:
+            carrier, pose = self.place[spec.parent]
+            placement = compose(pose, spec.placement)
+            if spec.kind == "fixed":
+                self.place[spec.child] = (carrier, compose(placement, spec.child_frame))
+                continue
+            j = len(joints)
+            p = self._lettered(placement[1], j + 1, symbols) if d.auto_letters else placement[1]
+            joints.append(
+                Joint(
+                    name=spec.name,
+                    kind=spec.kind,
+                    parent=carrier,
+                    R=placement[0],
+                    p=p,
+                    link=spec.child,
+                    limits=spec.limits,
+                    follows=self._follows(spec),
+                    file_frame=spec.child_frame,
+                )
+            )
+            self.place[spec.child] = (j, spec.child_frame)
+        links, base_link = self._merged_links()
+        return Robot(
+            name=d.name,
+            joints=tuple(joints),
+            gravity=d.gravity,
+            base=d.base,
+            links=tuple(links),
+            base_link=base_link,
+            effects=tuple(spec.effects for spec in self.moving),
+            coupling=None if d.coupling is None else tuple(tuple(row) for row in d.coupling),
+            motor_effects=tuple(d.motor_effects),
+            symbols=symbols,
+            frames={name: Frame(*self.place[name]) for name in self.bodies if name in self.place},
+            notes=tuple(d.notes),
+            source=d.source,
+        )
+
+    # ------------------------------------------------------------------ the tree
+
+    def _ordered(self) -> list[JointSpec]:
+        d = self.d
+        if len(d.joints) > MAX_JOINTS:
+            self._fail(f"the file has {len(d.joints)} joints; the limit is {MAX_JOINTS}", None)
+        parent_of: dict[str, JointSpec] = {}
+        for spec in d.joints:
+            self._check_joint(spec)
+            if spec.child in parent_of:
+                other = parent_of[spec.child].name
+                self._fail(
+                    f"link '{spec.child}' is carried by two joints, '{other}' and '{spec.name}', which closes a loop; "
+                    "open the loop at one joint and make the dependent joints follow the others",
+                    spec.line,
+                )
+            if spec.child == d.root:
+                self._fail(f"joint '{spec.name}' carries the root link '{d.root}', which closes a loop", spec.line)
+            parent_of[spec.child] = spec
+        order = self._depth_first() if d.depth_first else self._parents_first()
+        if len(order) != len(d.joints):
+            lost = next(spec for spec in d.joints if spec not in order)
+            self._fail(
+                f"joint '{lost.name}' cannot be reached from the root link '{d.root}': the links do not form one tree",
+                lost.line,
+            )
+        return order
+
+    def _depth_first(self) -> list[JointSpec]:
+        children: dict[str, list[JointSpec]] = {}
+        for spec in self.d.joints:
+            children.setdefault(spec.parent, []).append(spec)
+        order: list[JointSpec] = []
+        stack = list(reversed(children.get(self.d.root, [])))
+        while stack:
+            spec = stack.pop()
+            order.append(spec)
+            stack.extend(reversed(children.get(spec.child, [])))
+        return order
+
+    def _parents_first(self) -> list[JointSpec]:
+        order: list[JointSpec] = []
+        known, waiting = {self.d.root}, list(self.d.joints)
+        while waiting:
+            ready = next((spec for spec in waiting if spec.parent in known), None)
+            if ready is None:
+                break
+            waiting.remove(ready)
+            order.append(ready)
+            known.add(ready.child)
+        return order
+
+    def _check_joint(self, spec: JointSpec) -> None:
+        if spec.kind != "fixed" and spec.kind not in KINDS:
+            self._fail(
+                f"joint '{spec.name}' is of kind '{spec.kind}', which is not supported; "
+                f"supported: {', '.join(KINDS)}, fixed",
+                spec.line,
+            )
+        for role, body in (("parent", spec.parent), ("child", spec.child)):
+            if body not in self.bodies:
+                self._fail(f"joint '{spec.name}' names the {role} link '{body}', which does not exist", spec.line)
+
+    # ------------------------------------------------------------------ parts of the robot
+
+    def _follows(self, spec: JointSpec) -> Follows | None:
+        """The independent joint behind a chain of followers, ratios and offsets combined."""
+        if spec.follows is None:
+            return None
+        seen = {spec.name}
+        name, ratio, offset = spec.follows
+        while True:
+            if name not in self.index:
+                self._fail(f"joint '{spec.name}' follows '{name}', which is not a moving joint", spec.line)
+            if name in seen:
+                self._fail(f"joint '{spec.name}' follows itself in a circle", spec.line)
+            seen.add(name)
+            leader = self.moving[self.index[name]]
+            if leader.follows is None:
+                return Follows(self.index[name], ratio, offset)
+            name, r, o = leader.follows
+            ratio, offset = ratio * r, ratio * o + offset
+
+    def _merged_links(self) -> tuple[list[Ten | None], Ten | None]:
+        tens: dict[int | None, Ten | None] = {j: None for j in (None, *range(len(self.moving)))}
+        for name, body in self.bodies.items():
+            if body.ten is None or name not in self.place:
+                continue
+            carrier, pose = self.place[name]
+            numbers = {k: v for k, v in self.d.symbols.items() if v is not None}
+            ten = transport_ten(body.ten, _evaluated(pose, numbers))
+            old = tens[carrier]
+            tens[carrier] = ten if old is None else add_ten(old, ten)
+        return [tens[j] for j in range(len(self.moving))], tens[None]
+
+    def _lettered(self, p: Vec, number: int, symbols: dict[str, float | None]) -> Vec:
+        def one(axis: str, value: object) -> object:
+            if isinstance(value, (int, Poly)):
+                return value
+            name = f"{axis}{number}"
+            symbols[name] = float(value)  # type: ignore[arg-type]
+            return letter(name)
+
+        return one("x", p[0]), one("y", p[1]), one("z", p[2])
+
+    def _check_symbols(self) -> None:
+        for name in self.d.symbols:
+            if is_parameter_name(name):
+                self._fail(f"the symbol '{name}' has the name of an inertial parameter; rename it", None)
+
+    def _unique(self, pairs: Iterable[tuple[str, object]]) -> dict[str, BodySpec]:
+        found: dict[str, object] = {}
+        for name, item in pairs:
+            if name in found:
+                kind = "link" if isinstance(item, BodySpec) else "joint"
+                self._fail(f"there are two {kind}s called '{name}'", getattr(item, "line", None))
+            found[name] = item
+        return found  # type: ignore[return-value]
+
+    def _fail(self, message: str, line: int | None) -> None:
+        raise DescriptionError(message, file=self.d.source, line=line)
+
+
+def _evaluated(pose: Pose, values: Mapping[str, float]) -> Pose:
+    R, p = pose
+    return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]

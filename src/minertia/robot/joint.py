@@ -1,0 +1,104 @@
+"""The canonical joint: a constant placement, then a motion along or about its own z axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minertia.algebra.scalar import Scalar, add, cos, mul, sin
+from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a kind of joint does: its unit twist, and which part of the link its motion cannot show.
+
+    `invisible` maps a symbol of the part that looks the same from the parent at every joint position to the symbol
+    that holds its value.
+    """
+
+    angular: Vec
+    linear: Vec
+    invisible: tuple[tuple[str, str], ...]
+
+
+KINDS = {
+    # the part symmetric about z: YY on both axes, MZ and M
+    "revolute": Kind(Z, ZERO, (("XX", "YY"), ("YY", "YY"), ("MZ", "MZ"), ("M", "M"))),
+    # the orientation never changes, so the whole inertia matrix may move
+    "prismatic": Kind(ZERO, Z, tuple((s, s) for s in ("XX", "XY", "XZ", "YY", "YZ", "ZZ"))),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a joint's motion, None where unknown [rad or m, and per s, per s2; N m or N]."""
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    acceleration: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """A dependent joint: position = ratio * position of joint + offset."""
+
+    joint: int
+    ratio: float
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """One moving joint and the link it carries.
+
+    parent: index of the joint that carries it, None for the ground (or the floating base).
+    R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
+    floats, or polynomials in letters.
+    file_frame: pose of the description file's own link frame in the joint frame.
+    """
+
+    name: str
+    kind: str
+    parent: int | None
+    R: Mat
+    p: Vec
+    link: str = ""
+    limits: Limits = field(default_factory=Limits)
+    follows: Follows | None = None
+    file_frame: Pose = HERE
+
+    @property
+    def twist(self) -> tuple[Vec, Vec]:
+        """Unit angular and linear velocity of the motion, in the joint frame."""
+        kind = KINDS[self.kind]
+        return kind.angular, kind.linear
+
+    @property
+    def axis(self) -> Vec:
+        """The joint axis in the parent's frame."""
+        return column(self.R, 2)
+
+    def pose(self, q: Scalar) -> Pose:
+        """Pose of the joint frame in the parent's joint frame at position q [rad or m]."""
+        (_, _, turning), (_, _, sliding) = self.twist
+        angle = mul(turning, q)
+        c, s = cos(angle), sin(angle)
+        p = vadd(self.p, scale(apply(self.R, Z), mul(sliding, q)))
+        return matmul(self.R, ((c, mul(-1, s), 0), (s, c, 0), (0, 0, 1))), p
+
+    def position(self, q: Scalar) -> Scalar:
+        """Position of this joint from that of the joint it follows."""
+        if self.follows is None:
+            return q
+        offset = 0 if self.follows.offset == 0 else self.follows.offset
+        return add(mul(_structural(self.follows.ratio), q), offset)
+
+    def rate(self, qd: Scalar) -> Scalar:
+        """Velocity (or acceleration) of this joint from that of the joint it follows."""
+        return qd if self.follows is None else mul(_structural(self.follows.ratio), qd)
+
+
+def _structural(ratio: float) -> Scalar:
+    return int(ratio) if ratio in (0, 1, -1) else ratio

@@ -1,0 +1,82 @@
+"""The one place that knows the parameters' symbols, units, meaning, order and full names.
+
+Order: the ten of a link, then the effects of its joint, then those of its motor where drives are coupled, link by
+link.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from minertia.algebra.scalar import Scalar, sign
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One inertial parameter of a link."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect of a joint or of its motor: torque = parameter * shape(q, qd, qdd)."""
+
+    name: str
+    unit: str
+    meaning: str
+    shape: Callable[[Scalar, Scalar, Scalar], Scalar]
+
+
+LINK = (
+    Symbol("XX", "kg m2", "inertia about x, at the frame origin"),
+    Symbol("XY", "kg m2", "entry xy of the inertia matrix at the frame origin"),
+    Symbol("XZ", "kg m2", "entry xz of the inertia matrix at the frame origin"),
+    Symbol("YY", "kg m2", "inertia about y, at the frame origin"),
+    Symbol("YZ", "kg m2", "entry yz of the inertia matrix at the frame origin"),
+    Symbol("ZZ", "kg m2", "inertia about z (the joint axis), at the frame origin"),
+    Symbol("MX", "kg m", "first moment along x"),
+    Symbol("MY", "kg m", "first moment along y"),
+    Symbol("MZ", "kg m", "first moment along z"),
+    Symbol("M", "kg", "mass"),
+)
+LINK_SYMBOLS = tuple(symbol.name for symbol in LINK)
+
+EFFECTS = (
+    Effect("IA", "kg m2", "rotor inertia seen at the joint", lambda q, qd, qdd: qdd),
+    Effect("FV", "N m s/rad", "viscous friction", lambda q, qd, qdd: qd),
+    Effect("FC", "N m", "Coulomb friction, zero at standstill", lambda q, qd, qdd: sign(qd)),
+    Effect("OFF", "N m", "constant offset", lambda q, qd, qdd: 1),
+)
+EFFECT_SYMBOLS = tuple(effect.name for effect in EFFECTS)
+MOTOR_SYMBOLS = tuple(f"{symbol}M" for symbol in EFFECT_SYMBOLS)
+FRICTION_SYMBOLS = ("FV", "FC", "OFF")
+
+_NAME = re.compile(rf"({'|'.join((*LINK_SYMBOLS, *MOTOR_SYMBOLS, *EFFECT_SYMBOLS))})R?(\d+)")
+
+
+def full_name(symbol: str, link: int) -> str:
+    """Name of a standard parameter, for instance XX3."""
+    return f"{symbol}{link}"
+
+
+def regrouped_name(symbol: str, link: int) -> str:
+    """Name of a regrouped parameter, for instance XXR3."""
+    return f"{symbol}R{link}"
+
+
+def is_parameter_name(name: str) -> bool:
+    """Whether a letter would be mistaken for a parameter in a printed relation."""
+    return _NAME.fullmatch(name) is not None
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """('XX', 3) of 'XX3' or 'XXR3'."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"'{name}' is not the name of a parameter")
+    return match[1], int(match[2])

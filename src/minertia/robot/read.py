@@ -1,0 +1,102 @@
+"""`read_robot`: any description file, or the name of a bundled robot, to a `Robot`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from minertia.errors import DescriptionError, UnknownName
+from minertia.robot.robot import Robot
+from minertia.robot.snap import ANGLE_TOLERANCE
+
+MAX_BYTES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a file is read.
+
+    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
+    take them as written.  letters: whether lengths stay letters.
+    """
+
+    base: str | None = None
+    snap: float = ANGLE_TOLERANCE
+    letters: bool = True
+
+
+# suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
+READERS = {
+    ".toml": "minertia.robot.dh:parse_toml",
+    ".par": "minertia.robot.symoro:parse_par",
+    ".urdf": "minertia.robot.urdf:parse_urdf",
+    ".mjcf": "minertia.robot.mjcf:parse_mjcf",
+}
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """Names of the robots that come with the package."""
+    folder = files("minertia.robot") / "library"
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def read_robot(
+    name_or_path: str | Path,
+    *,
+    base: str | None = None,
+    gravity: Sequence[float] | None = None,
+    snap: float = ANGLE_TOLERANCE,
+    letters: bool = True,
+) -> Robot:
+    """A robot from a TOML, URDF, MJCF or SYMORO file, or a bundled one by name.
+
+    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
+    snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
+    letters: whether lengths stay letters (their values are in `Robot.symbols`).
+    """
+    if base not in (None, "fixed", "floating"):
+        raise UnknownName("kind of base", base, ("fixed", "floating"))
+    text, source, suffix = _load(name_or_path)
+    reader = _reader(suffix, text, source)
+    robot: Robot = reader(text, source, ReadOptions(base, snap, letters))
+    return robot if gravity is None else robot.with_gravity(gravity)
+
+
+def _load(name_or_path: str | Path) -> tuple[str, str, str]:
+    path = Path(name_or_path)
+    if path.is_file():
+        return read_text(path), str(name_or_path), path.suffix.lower()
+    name = str(name_or_path)
+    if name in bundled_robots():
+        text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
+        return text, f"{name}.toml", ".toml"
+    if path.suffix or path.parent != Path():
+        raise DescriptionError("there is no such file", file=name_or_path)
+    raise UnknownName("robot file or bundled robot", name, bundled_robots())
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, refused when it is too large or not text."""
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise DescriptionError(
+            f"the file has {size / 1e6:.0f} MB; a robot description has at most {MAX_BYTES // 1_000_000} MB", file=path
+        )
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as err:
+        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
+
+
+def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]
+    if suffix in (".xml", ""):
+        suffix = ".mjcf" if "<mujoco" in text[:100_000] else ".urdf"
+    if suffix not in READERS:
+        raise DescriptionError(
+            f"files ending in '{suffix}' are not robot descriptions; known: {', '.join(READERS)}, .xml", file=source
+        )
+    module, function = READERS[suffix].split(":")
+    return getattr(importlib.import_module(module), function)

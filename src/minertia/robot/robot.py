@@ -1,0 +1,334 @@
+"""`Robot`: an immutable tree of joints with its parameters, drives and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minertia.algebra.polynomial import Poly, evaluate
+from minertia.algebra.vec3 import HERE, Mat, Pose, Vec
+from minertia.errors import MissingParameters, UnknownName
+from minertia.robot.inertia import Ten, add_ten, from_com, symmetric, transport_ten
+from minertia.robot.joint import Joint
+from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+EARTH = (0.0, 0.0, -9.81)
+SEED = 20_26  # values drawn for letters that have none
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader noticed or changed; `level` is "info", "warning" or "error"."""
+
+    level: str
+    where: str
+    text: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A named frame of the description file: fixed in the link of a joint (None: ground or floating base)."""
+
+    joint: int | None
+    pose: Pose
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A tree of revolute and prismatic joints.
+
+    joints: parents before children.  Coordinates q are those of the joints that follow no other, in order; with a
+    floating base seven numbers come first (position, quaternion x y z w) and six in velocities and accelerations
+    (linear, then angular, in the base frame).
+    links: ten parameters of each joint's link in the joint frame, None where the file gives none; base_link: those of
+    the floating base.
+    effects: joint-side {IA, FV, FC, OFF} of each joint.  coupling: rows of G with motor positions = G q; then
+    motor_effects holds the motor-side {IAM, FVM, FCM, OFFM} of each motor.
+    symbols: letter -> value, None for letters without one.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    gravity: tuple[float, float, float] = EARTH
+    base: str = "fixed"
+    links: tuple[Ten | None, ...] = ()
+    base_link: Ten | None = None
+    effects: tuple[Mapping[str, float], ...] = ()
+    coupling: tuple[tuple[float, ...], ...] | None = None
+    motor_effects: tuple[Mapping[str, float], ...] = ()
+    symbols: Mapping[str, float | None] = field(default_factory=dict)
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.joints)
+        put = object.__setattr__
+        put(self, "links", tuple(self.links) or (None,) * n)
+        effects = self.effects or ({},) * n
+        put(self, "effects", tuple(MappingProxyType(dict(e)) for e in effects))
+        put(self, "motor_effects", tuple(MappingProxyType(dict(e)) for e in self.motor_effects))
+        put(self, "symbols", MappingProxyType(dict(self.symbols)))
+        put(self, "frames", MappingProxyType(dict(self.frames)))
+
+    # ------------------------------------------------------------------ structure
+
+    @property
+    def n_joints(self) -> int:
+        """Number of moving joints, dependent ones included."""
+        return len(self.joints)
+
+    @cached_property
+    def independent(self) -> tuple[int, ...]:
+        """Indices of the joints that follow no other: the coordinates."""
+        return tuple(j for j, joint in enumerate(self.joints) if joint.follows is None)
+
+    @property
+    def n(self) -> int:
+        """Number of joint coordinates (without a floating base)."""
+        return len(self.independent)
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the base moves freely."""
+        return self.base == "floating"
+
+    @property
+    def n_velocity(self) -> int:
+        """Length of qd, qdd and tau."""
+        return self.n + 6 * self.is_floating
+
+    @property
+    def n_position(self) -> int:
+        """Length of q."""
+        return self.n + 7 * self.is_floating
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the independent joints."""
+        return tuple(self.joints[j].name for j in self.independent)
+
+    def ancestors(self, j: int) -> tuple[int, ...]:
+        """Joints on the path from the ground to joint j, j last."""
+        path: list[int] = []
+        k: int | None = j
+        while k is not None:
+            path.append(k)
+            k = self.joints[k].parent
+        return tuple(reversed(path))
+
+    def coordinate_of(self, j: int) -> int:
+        """Index in the coordinates of the joint that drives joint j."""
+        follows = self.joints[j].follows
+        return self.independent.index(j if follows is None else follows.joint)
+
+    def joint_index(self, name: str) -> int:
+        """Index of a joint or of the joint that carries a link, by name."""
+        for j, joint in enumerate(self.joints):
+            if name in (joint.name, joint.link):
+                return j
+        raise UnknownName("joint or link", name, [joint.name for joint in self.joints])
+
+    # ------------------------------------------------------------------ letters and numbers
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether any length or angle is a letter."""
+        return any(isinstance(s, Poly) for joint in self.joints for s in _placement(joint))
+
+    @cached_property
+    def symbol_values(self) -> Mapping[str, float]:
+        """A value for every letter; those without one get a number drawn with a fixed seed."""
+        rng = np.random.default_rng(SEED)
+        drawn = {name: float(rng.uniform(0.2, 0.9)) for name in sorted(self.symbols)}
+        return {name: drawn[name] if v is None else v for name, v in self.symbols.items()}
+
+    @cached_property
+    def numeric(self) -> Robot:
+        """The same robot with every letter replaced by its value."""
+        if not self.has_letters:
+            return self
+        values = self.symbol_values
+        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={})
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def missing_links(self) -> tuple[str, ...]:
+        """Names of the links the file gives no inertial parameters for."""
+        missing = [j.link or j.name for j, x in zip(self.joints, self.links, strict=True) if x is None]
+        return (("base",) if self.is_floating and self.base_link is None else ()) + tuple(missing)
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether at least one link has inertial parameters."""
+        return any(x is not None for x in (*self.links, self.base_link))
+
+    def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
+        """Names of the standard parameters, in order."""
+        effects = _chosen(rotors, friction)
+        names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
+        for j in range(self.n_joints):
+            symbols = (*LINK_SYMBOLS, *effects, *(f"{s}M" for s in effects if j in self.coupled_motors))
+            names += [full_name(symbol, j + 1) for symbol in symbols]
+        return tuple(names)
+
+    @cached_property
+    def coupled_motors(self) -> Mapping[int, int]:
+        """Joints whose motor (same rank) turns with several coordinates: joint -> row of the coupling."""
+        if self.coupling is None:
+            return {}
+        rows = [row for row, entries in enumerate(self.coupling) if sum(g != 0 for g in entries) > 1]
+        return {self.independent[row]: row for row in rows}
+
+    def parameters(self) -> list[dict[str, float]]:
+        """Nominal value of every parameter, {symbol: value} per joint; first that of a floating base.
+
+        Links without inertial parameters count as massless.
+        """
+        if not self.has_parameters:
+            raise MissingParameters(
+                f"the robot '{self.name}' has no inertial parameters, so it has no torques; "
+                "give masses and inertias in its file, or ask for base parameters, which need only the geometry"
+            )
+        chi = [self._link_values(self.base_link)] if self.is_floating else []
+        for j, link in enumerate(self.links):
+            values = self._link_values(link) | {s: self.effects[j].get(s, 0.0) for s in EFFECT_SYMBOLS}
+            if j in self.coupled_motors:
+                motor = self.motor_effects[self.coupled_motors[j]] if self.motor_effects else {}
+                values |= {s: motor.get(s, 0.0) for s in MOTOR_SYMBOLS}
+            chi.append(values)
+        return chi
+
+    def parameter_vector(self, rotors: bool = False, friction: bool = False) -> NDArray[np.float64]:
+        """Nominal values in the order of `columns`."""
+        chi = self.parameters()
+        first = 0 if self.is_floating else 1
+        table = {full_name(s, first + k): v for k, x in enumerate(chi) for s, v in x.items()}
+        return np.array([table[name] for name in self.columns(rotors, friction)])
+
+    def with_parameters(self, values: Mapping[str, float] | ArrayLike) -> Robot:
+        """The robot with other inertial and effect parameters, by full name or as a vector of all columns."""
+        if not isinstance(values, Mapping):
+            values = dict(zip(self.columns(True, True), np.asarray(values, float).tolist(), strict=True))
+        known = set(self.columns(True, True))
+        for name in values:
+            if name not in known:
+                raise UnknownName("parameter", name, sorted(known))
+        return _with_values(self, values)
+
+    def with_payload(
+        self,
+        mass: float,
+        com: Sequence[float] = (0, 0, 0),
+        inertia: Sequence[float] = (0, 0, 0, 0, 0, 0),
+        *,
+        at: str | None = None,
+        about: str = "com",
+    ) -> Robot:
+        """The robot carrying a load; it adds to what the link has and replaces nothing.
+
+        com [m] and inertia [kg m2: Ixx Ixy Ixz Iyy Iyz Izz, about the load's centre of mass or ("frame") about the
+        frame's origin] are in the frame `at`: a link or frame of the file, by default the last link's own frame.
+        """
+        if mass < 0 or not np.all(np.isfinite([mass, *com, *inertia])):
+            raise ValueError("a payload needs finite numbers and a mass that is not negative")
+        if about not in ("com", "frame"):
+            raise UnknownName("reference point of an inertia", about, ("com", "frame"))
+        ten: Ten = from_com(mass, com, symmetric(inertia))
+        if about == "frame":
+            ten = (*(float(v) for v in inertia), *ten[6:])
+        frame = self._payload_frame(at)
+        load = transport_ten(ten, _numbers(frame.pose, self.symbol_values))
+        if frame.joint is None:
+            return replace(self, base_link=add_ten(self.base_link or (0.0,) * 10, load))
+        links = list(self.links)
+        links[frame.joint] = add_ten(links[frame.joint] or (0.0,) * 10, load)
+        return replace(self, links=tuple(links))
+
+    def _payload_frame(self, at: str | None) -> Frame:
+        if at is None:
+            last = self.n_joints - 1
+            return Frame(last, self.joints[last].file_frame)
+        if at in self.frames:
+            return self.frames[at]
+        if any(at in (joint.name, joint.link) for joint in self.joints):
+            j = self.joint_index(at)
+            return Frame(j, self.joints[j].file_frame)
+        raise UnknownName("frame", at, [*self.frames, *(joint.link for joint in self.joints)])
+
+    @staticmethod
+    def _link_values(link: Ten | None) -> dict[str, float]:
+        return dict(zip(LINK_SYMBOLS, link or (0.0,) * 10, strict=True))
+
+    # ------------------------------------------------------------------ small changes
+
+    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+        """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
+        x, y, z = (float(v) for v in gravity)
+        return replace(self, gravity=(x, y, z))
+
+    def __str__(self) -> str:
+        kinds = "".join(joint.kind[0].upper() for joint in self.joints)
+        return (
+            f"{self.name}: {self.n_joints} joints ({kinds}), {self.base} base, {len(self.coordinate_names)} coordinates"
+        )
+
+
+def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:
+    return ("IA",) * rotors + ("FV", "FC", "OFF") * friction
+
+
+def _placement(joint: Joint) -> list[object]:
+    return [*(s for row in joint.R for s in row), *joint.p, *joint.file_frame[1]]
+
+
+def _numbers(pose: Pose, values: Mapping[str, float]) -> Pose:
+    R, p = pose
+    return _mat(R, values), _vec(p, values)
+
+
+def _vec(v: Vec, values: Mapping[str, float]) -> Vec:
+    return evaluate(v[0], values), evaluate(v[1], values), evaluate(v[2], values)
+
+
+def _mat(A: Mat, values: Mapping[str, float]) -> Mat:
+    return _vec(A[0], values), _vec(A[1], values), _vec(A[2], values)
+
+
+def _at(joint: Joint, values: Mapping[str, float]) -> Joint:
+    R, p = _numbers((joint.R, joint.p), values)
+    return replace(joint, R=R, p=p, file_frame=_numbers(joint.file_frame or HERE, values))
+
+
+def _with_values(robot: Robot, values: Mapping[str, float]) -> Robot:
+    def ten(old: Ten | None, link: int) -> Ten | None:
+        names = [full_name(s, link) for s in LINK_SYMBOLS]
+        if old is None and not any(name in values for name in names):
+            return None
+        return tuple(values.get(name, v) for name, v in zip(names, old or (0.0,) * 10, strict=True))
+
+    effects, motors = [dict(e) for e in robot.effects], [dict(e) for e in robot.motor_effects]
+    if robot.coupling is not None and not motors:
+        motors = [{} for _ in robot.coupling]
+    for j in range(robot.n_joints):
+        effects[j] |= {s: values[f"{s}{j + 1}"] for s in EFFECT_SYMBOLS if f"{s}{j + 1}" in values}
+        if j in robot.coupled_motors:
+            row = robot.coupled_motors[j]
+            motors[row] |= {s: values[f"{s}{j + 1}"] for s in MOTOR_SYMBOLS if f"{s}{j + 1}" in values}
+    return replace(
+        robot,
+        links=tuple(ten(x, j + 1) for j, x in enumerate(robot.links)),
+        base_link=ten(robot.base_link, 0) if robot.is_floating else robot.base_link,
+        effects=tuple(effects),
+        motor_effects=tuple(motors),
+    )
