@@ -88,17 +88,6 @@ def skew(v: Vec) -> Mat:
     return (0, neg(v[2]), v[1]), (v[2], 0, neg(v[0])), (neg(v[1]), v[0], 0)
 
 
-def spin_rate(w: Vec, wd: Vec) -> Mat:
-    """U = [wd]x + [w]x[w]x, products shared: acceleration of a body's point p is vd + U p."""
-    xx, yy, zz = mul(w[0], w[0]), mul(w[1], w[1]), mul(w[2], w[2])
-    xy, xz, yz = mul(w[0], w[1]), mul(w[0], w[2]), mul(w[1], w[2])
-    return (
-        (neg(add(yy, zz)), sub(xy, wd[2]), add(xz, wd[1])),
-        (add(xy, wd[2]), neg(add(xx, zz)), sub(yz, wd[0])),
-        (sub(xz, wd[1]), add(yz, wd[0]), neg(add(xx, yy))),
-    )
-
-
 def compose(*poses: Pose) -> Pose:
     """Pose of the last frame in the first one's parent."""
     return reduce(_compose2, poses, HERE)

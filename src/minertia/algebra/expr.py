@@ -1,0 +1,232 @@
+"""Expressions as signed references into a graph in which equal operations are one node.
+
+Arguments come before users, so the node numbers are a schedule.  A sign costs nothing: -(a - b) and b - a are the same
+node, and sums and products are kept in one order, so what is computed twice is computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+ODD = frozenset({"sin", "sign"})  # f(-x) = -f(x)
+EVEN = frozenset({"cos"})  # f(-x) = f(x)
+UNARY = frozenset({"sin", "cos", "sign", "sqrt"})
+
+
+class Graph:
+    """Nodes of one program: ("const", value), ("var", name), (operation, argument, argument)."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[Any, ...]] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+
+    def variable(self, name: str) -> Expr:
+        """An input."""
+        return Expr(self, self._node(("var", name)), False)
+
+    def variables(self, name: str, count: int) -> list[Expr]:
+        """The entries of an input array."""
+        return [self.variable(f"{name}[{k}]") for k in range(count)]
+
+    def constant(self, value: float) -> Expr:
+        """A number."""
+        value = float(value)
+        return Expr(self, self._node(("const", abs(value))), value < 0)
+
+    def function(self, name: str, x: Expr) -> Expr:
+        """sin, cos, sign or sqrt of an expression."""
+        value = x.value
+        if value is not None:
+            return self.constant(_FUNCTIONS[name](value))
+        if name in ODD or name in EVEN:
+            return Expr(self, self._node((name, x.id)), name in ODD and x.negative)
+        return Expr(self, self._node((name, self._positive(x))), False)
+
+    def add(self, x: Expr, y: Expr) -> Expr:
+        """x + y."""
+        cx, cy = x.value, y.value
+        if cx is not None and cy is not None:
+            return self.constant(cx + cy)
+        if cx == 0:
+            return y
+        if cy == 0:
+            return x
+        if x.id == y.id:
+            return self.constant(0) if x.negative != y.negative else self.multiply(self.constant(2), x)
+        if x.id > y.id:
+            x, y = y, x
+        operation = "+" if x.negative == y.negative else "-"
+        return Expr(self, self._node((operation, x.id, y.id)), x.negative)
+
+    def multiply(self, x: Expr, y: Expr) -> Expr:
+        """x * y; numbers are collected in front."""
+        cx, cy = x.value, y.value
+        if cx is not None and cy is not None:
+            return self.constant(cx * cy)
+        if cy is not None:
+            x, y, cx = y, x, cy
+        if cx is not None:
+            return self._scaled(cx, y)
+        a, b = sorted((x.id, y.id))
+        return Expr(self, self._node(("*", a, b)), x.negative != y.negative)
+
+    def divide(self, x: Expr, y: Expr) -> Expr:
+        """x / y."""
+        if y.value is not None:
+            return self.multiply(self.constant(1 / y.value), x)
+        if x.value == 0:
+            return self.constant(0)
+        return Expr(self, self._node(("/", x.id, y.id)), x.negative != y.negative)
+
+    def _scaled(self, factor: float, y: Expr) -> Expr:
+        if factor in (0, 1, -1):
+            return self.constant(0) if factor == 0 else y if factor == 1 else -y
+        operation, *arguments = self.nodes[y.id]
+        if operation == "*" and self.nodes[arguments[0]][0] == "const":
+            factor, y = factor * self.nodes[arguments[0]][1], Expr(self, arguments[1], y.negative)
+        c = self.constant(factor)
+        return Expr(self, self._node(("*", c.id, y.id)), c.negative != y.negative)
+
+    def _positive(self, x: Expr) -> int:
+        return self._node(("neg", x.id)) if x.negative else x.id
+
+    def _node(self, key: tuple[Any, ...]) -> int:
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
+
+    def arguments(self, node: int) -> tuple[int, ...]:
+        """Nodes an operation reads."""
+        operation, *rest = self.nodes[node]
+        return () if operation in ("const", "var") else tuple(rest)
+
+    def needed(self, outputs: Iterable[Expr]) -> list[int]:
+        """The nodes the outputs need, arguments before users."""
+        seen: set[int] = set()
+        stack = [output.id for output in outputs]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(self.arguments(node))
+        return sorted(seen)
+
+
+class Expr:
+    """A value of a graph: a node and a sign."""
+
+    __slots__ = ("graph", "id", "negative")
+    __array_ufunc__ = None  # NumPy must leave products to us
+
+    def __init__(self, graph: Graph, node: int, negative: bool) -> None:
+        self.graph, self.id, self.negative = graph, node, negative
+
+    @property
+    def value(self) -> float | None:
+        """The number, if it is one."""
+        node = self.graph.nodes[self.id]
+        return (-node[1] if self.negative else node[1]) if node[0] == "const" else None
+
+    def __add__(self, other: Any) -> Expr:
+        return self.graph.add(self, self._lift(other))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Expr:
+        return Expr(self.graph, self.id, not self.negative)
+
+    def __sub__(self, other: Any) -> Expr:
+        return self.graph.add(self, -self._lift(other))
+
+    def __rsub__(self, other: Any) -> Expr:
+        return self.graph.add(self._lift(other), -self)
+
+    def __mul__(self, other: Any) -> Expr:
+        if not isinstance(other, (Expr, int, float)):
+            return NotImplemented
+        return self.graph.multiply(self, self._lift(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Expr:
+        return self.graph.divide(self, self._lift(other))
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return self.graph.divide(self._lift(other), self)
+
+    def sin(self) -> Expr:
+        """Sine."""
+        return self.graph.function("sin", self)
+
+    def cos(self) -> Expr:
+        """Cosine."""
+        return self.graph.function("cos", self)
+
+    def sign(self) -> Expr:
+        """Sign, 0 at 0."""
+        return self.graph.function("sign", self)
+
+    def sqrt(self) -> Expr:
+        """Square root."""
+        return self.graph.function("sqrt", self)
+
+    def _lift(self, other: Any) -> Expr:
+        return other if isinstance(other, Expr) else self.graph.constant(other)
+
+    def __repr__(self) -> str:
+        return f"Expr({'-' if self.negative else ''}{self.graph.nodes[self.id]})"
+
+
+def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
+    """How often each operation stands in the graph of the outputs."""
+    if not outputs:
+        return Counter()
+    graph = outputs[0].graph
+    return Counter(
+        graph.nodes[node][0] for node in graph.needed(outputs) if graph.nodes[node][0] not in ("const", "var")
+    )
+
+
+def evaluate(outputs: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+    """Run the schedule on floats or arrays; outputs that are plain numbers stay so."""
+    expressions = [output for output in outputs if isinstance(output, Expr)]
+    if not expressions:
+        return list(outputs)
+    graph = expressions[0].graph
+    results: dict[int, Any] = {}
+    for node in graph.needed(expressions):
+        operation, *arguments = graph.nodes[node]
+        if operation == "const":
+            results[node] = arguments[0]
+        elif operation == "var":
+            results[node] = values[arguments[0]]
+        else:
+            results[node] = _RUN[operation](*(results[a] for a in arguments))
+    signed = {True: lambda v: -v, False: lambda v: v}
+    return [signed[o.negative](results[o.id]) if isinstance(o, Expr) else o for o in outputs]
+
+
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sin": math.sin,
+    "cos": math.cos,
+    "sqrt": math.sqrt,
+    "sign": lambda v: float((v > 0) - (v < 0)),
+}
+_RUN: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sqrt": np.sqrt,
+    "sign": np.sign,
+}

@@ -1,0 +1,113 @@
+"""Mass matrix from compound links: the links from j to the tips taken as one body, last to first.
+
+D_ij is the effort at i for a unit acceleration at j (Izaguirre, Hashimoto, Paul, Hayward 1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.vec3 import ZERO, Pose, Vec, X, Y, Z, apply, cross, dot, matmul, scale, turn_z, vadd
+from minertia.dynamics.kinematics import Passage, Scalars, passages
+from minertia.dynamics.newton_euler import Parameters
+from minertia.robot.inertia import first_moment, inertia_matrix, transport
+from minertia.robot.robot import Robot
+
+Matrix = list[list[Scalar]]
+
+
+def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
+    """D(q) of the links, n_velocity x n_velocity [kg m2, kg m, kg]; rotor inertias are added by `drive_inertia`."""
+    ways = passages(robot, q)
+    compounds, ground = compound_links(robot, chi, ways)
+    first = 6 * robot.is_floating
+    size = robot.n_velocity
+    D: Matrix = [[0] * size for _ in range(size)]
+    for j, joint in enumerate(robot.joints):
+        S_w, S_v = joint.twist
+        f, m = _wrench(compounds[j], S_w, S_v)
+        row, ratio = first + robot.coordinate_of(j), joint.rate(1)
+        f, m = scale(f, ratio), scale(m, ratio)
+        _carry_down(robot, D, ways, j, row, f, m)
+    if robot.is_floating:
+        for k, (S_w, S_v) in enumerate([(ZERO, a) for a in (X, Y, Z)] + [(a, ZERO) for a in (X, Y, Z)]):
+            f, m = _wrench(ground, S_w, S_v)
+            for i, entry in enumerate((*f, *m)):
+                D[i][k] = entry
+    return D
+
+
+def compound_links(
+    robot: Robot, chi: Parameters, ways: Sequence[Passage]
+) -> tuple[list[dict[str, Scalar]], dict[str, Scalar]]:
+    """Parameters of the compound body of each joint in its frame, and of everything with a floating base."""
+    first = int(robot.is_floating)
+    compounds = [dict(x) for x in chi[first:]]
+    ground = dict(chi[0]) if first else {}
+    for j in reversed(range(len(robot.joints))):
+        p = robot.joints[j].parent
+        if p is None and not first:
+            continue
+        target = ground if p is None else compounds[p]
+        for symbol, value in transport(compounds[j], _pose(ways[j])).items():
+            target[symbol] = add(target[symbol], value)
+    return compounds, ground
+
+
+def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: int, f: Vec, m: Vec) -> None:
+    """Project the wrench of compound j on its own and every earlier joint; D is kept symmetric."""
+    first = 6 * robot.is_floating
+    i: int | None = j
+    while i is not None:
+        joint = robot.joints[i]
+        S_w, S_v = joint.twist
+        entry = joint.rate(add(dot(S_w, m), dot(S_v, f)))
+        other = first + robot.coordinate_of(i)
+        D[other][row] = add(D[other][row], entry)
+        if i != j:
+            D[row][other] = D[other][row] if other != row else add(D[row][row], entry)
+        f = ways[i].outward(f)
+        m = vadd(ways[i].outward(m), cross(ways[i].p, f))
+        i = joint.parent
+    if robot.is_floating:
+        for k, entry in enumerate((*f, *m)):
+            D[k][row] = add(D[k][row], entry)
+            D[row][k] = D[k][row]
+
+
+def _wrench(x: Mapping[str, Scalar], S_w: Vec, S_v: Vec) -> tuple[Vec, Vec]:
+    """Force and moment on a body at rest for a unit acceleration along a twist."""
+    ms = first_moment(x)
+    force = vadd(scale(S_v, x["M"]), cross(S_w, ms))
+    return force, vadd(apply(inertia_matrix(x), S_w), cross(ms, S_v))
+
+
+def _pose(way: Passage) -> Pose:
+    return matmul(way.R, turn_z(way.turn)[0]), way.p
+
+
+def drive_inertia(robot: Robot, chi: Parameters) -> Matrix:
+    """What rotor inertias add to D: constant, through ratios of dependent joints and the coupling of motors."""
+    first, size = 6 * robot.is_floating, robot.n_velocity
+    D: Matrix = [[0] * size for _ in range(size)]
+    for j, joint in enumerate(robot.joints):
+        x = chi[j + int(robot.is_floating)]
+        c = first + robot.coordinate_of(j)
+        D[c][c] = add(D[c][c], joint.rate(joint.rate(x.get("IA", 0))))
+        if j in robot.coupled_motors and robot.coupling is not None:
+            row = robot.coupling[robot.coupled_motors[j]]
+            for a, b in product(range(robot.n), repeat=2):
+                D[first + a][first + b] = add(D[first + a][first + b], mul(_gain(row[a] * row[b]), x.get("IAM", 0)))
+    return D
+
+
+def total_mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
+    """D(q) of the links with the rotor inertias."""
+    pairs = zip(mass_matrix(robot, chi, q), drive_inertia(robot, chi), strict=True)
+    return [[add(a, b) for a, b in zip(*rows, strict=True)] for rows in pairs]
+
+
+def _gain(value: float) -> Scalar:
+    return 0 if value == 0 else value
