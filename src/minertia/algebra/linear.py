@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from minertia.algebra.polynomial import NEGLIGIBLE
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 
 
@@ -26,8 +27,9 @@ class Linear:
             return NotImplemented
         terms = dict(self.terms)
         for column, coefficient in other.terms.items():
-            total = add(terms.get(column, 0), coefficient)
-            if is_zero(total):
+            old = terms.get(column, 0)
+            total = add(old, coefficient)
+            if is_zero(total) or _cancelled(old, coefficient, total):
                 terms.pop(column, None)
             else:
                 terms[column] = total
@@ -46,3 +48,10 @@ class Linear:
 
     def __truediv__(self, divisor: Scalar) -> Linear:
         return Linear({column: c / divisor for column, c in self.terms.items()})
+
+
+def _cancelled(a: Scalar, b: Scalar, total: Scalar) -> bool:
+    """Whether a sum of two numbers is only their rounding error."""
+    if type(total) is not float or is_zero(a):
+        return False
+    return bool(abs(total) <= NEGLIGIBLE * (abs(a) + abs(b)))

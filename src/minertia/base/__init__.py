@@ -1,0 +1,1 @@
+"""Base parameters: what of a robot's inertia its joint efforts can show."""

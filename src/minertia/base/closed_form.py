@@ -1,0 +1,140 @@
+"""Regrouping in closed form, on letters (Gautier & Khalil 1990; Khalil, Bennis & Gautier; theory, base parameters).
+
+What a joint's motion cannot make visible looks the same from its parent at every position, so it is moved there, from
+the tips to the base.  Six rules, numbered as in the theory page, then clear the first links of each path.
+"""
+
+from __future__ import annotations
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.vec3 import Vec, apply, dot
+from minertia.base.geometry import Axes, structural
+from minertia.robot.inertia import transport
+from minertia.robot.joint import KINDS
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
+from minertia.robot.robot import Robot
+
+Forms = dict[str, Scalar]  # symbol -> Linear over full names, 0 where nothing is left
+MOMENTS = ("MX", "MY", "MZ")
+
+
+def closed_form(robot: Robot, columns: tuple[str, ...]) -> dict[str, Linear]:
+    """{kept column: its regrouped form} for the given standard parameters, in their order."""
+    axes = Axes(robot)
+    base, links = unit_forms(robot, columns)
+    _move_to_parents(robot, base, links)
+    for j in reversed(range(robot.n_joints)):
+        _regroup_first_moments(robot, axes, links, j)
+    for j in range(robot.n_joints):
+        _clear_without_effect(robot, axes, links, j)
+        _merge_rotor(robot, axes, links, j)
+    tables = {0: base} | {j + 1: link for j, link in enumerate(links)}
+    left = {}
+    for name in columns:
+        symbol, link = split_name(name)
+        form = tables[link].get(symbol, 0)
+        if isinstance(form, Linear):
+            left[name] = form
+    return left
+
+
+def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Forms]]:
+    """Every parameter as the linear form that is itself: of a floating base, and of each link."""
+    tables: dict[int, Forms] = {k: dict.fromkeys(LINK_SYMBOLS, 0) for k in range(robot.n_joints + 1)}
+    for name in columns:
+        symbol, link = split_name(name)
+        tables[link][symbol] = Linear.unit(name)
+    return tables[0], [tables[j + 1] for j in range(robot.n_joints)]
+
+
+def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
+    """Rule 1: the invisible part of each link goes to its parent; what reaches the ground disappears."""
+    for j in reversed(range(robot.n_joints)):
+        joint, x = robot.joints[j], links[j]
+        moved = dict.fromkeys(LINK_SYMBOLS, 0) | {s: x[source] for s, source in KINDS[joint.kind].invisible}
+        for symbol in LINK_SYMBOLS:
+            x[symbol] = sub(x[symbol], moved[symbol])
+        if joint.parent is None and not robot.is_floating:
+            continue
+        parent = base if joint.parent is None else links[joint.parent]
+        for symbol, value in transport(moved, (joint.R, joint.p)).items():
+            parent[symbol] = add(parent[symbol], value)
+
+
+def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
+    """Rules 2 and 3: first moments of translational links between r1 and r2, outermost first."""
+    axis, joint = axes.axis[j], robot.joints[j]
+    if joint.kind != "prismatic" or axis.r1 is None or axis.beyond:
+        return
+    if axis.parallel:
+        _rule_2(robot, axes, links, j)
+    else:
+        assert axis.u is not None
+        _rule_3(links[j], structural(axis.u))
+
+
+def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
+    """Axis parallel to r1's: MZ has no effect, MX and MY go to the parent and to ZZ of the nearest rotational joint."""
+    joint, x = robot.joints[j], links[j]
+    parent = joint.parent
+    assert parent is not None
+    moments = apply(joint.R, (x["MX"], x["MY"], 0))
+    above = axes.axis[parent].u
+    assert above is not None
+    u: Vec = structural(above)
+    near = next(k for k in reversed(robot.ancestors(parent)) if robot.joints[k].kind == "revolute")
+    swing = sub(dot(moments, joint.p), mul(dot(moments, u), dot(u, joint.p)))
+    links[near]["ZZ"] = add(links[near]["ZZ"], mul(2, swing))
+    for symbol, value in zip(MOMENTS, moments, strict=True):
+        links[parent][symbol] = add(links[parent][symbol], value)
+        x[symbol] = 0
+
+
+def _rule_3(x: Forms, u: Vec) -> None:
+    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes."""
+    ux, uy, uz = u
+    if uz != 0:
+        x["MX"] = sub(x["MX"], mul(_ratio(ux, uz), x["MZ"]))
+        x["MY"] = sub(x["MY"], mul(_ratio(uy, uz), x["MZ"]))
+        x["MZ"] = 0
+    elif ux != 0 and uy != 0:
+        x["MX"] = sub(x["MX"], mul(_ratio(ux, uy), x["MY"]))
+        x["MY"] = 0
+    else:
+        x["MY" if ux == 0 else "MX"] = 0
+
+
+def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
+    """Rules 4, 5 and 6: parameters of the first links that never show."""
+    axis, kind, x = axes.axis[j], robot.joints[j].kind, links[j]
+    if kind == "revolute" and not axis.beyond:
+        gone = ("XX", "XY", "XZ", "YZ", *(("MX", "MY") if axes.first_moments_vanish(j) else ()))
+    elif kind == "prismatic" and axis.r1 is None and not axis.beyond:
+        gone = MOMENTS
+    else:
+        return
+    x |= dict.fromkeys(gone, 0)
+
+
+def _merge_rotor(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
+    """Rotor inertia that acts exactly as ZZ (r1; r2 perpendicular to r1) or as the mass of a first sliding link."""
+    partner = rotor_partner(robot, axes, j)
+    x = links[j]
+    if partner is not None and isinstance(x.get("IA", 0), Linear) and isinstance(x[partner], Linear):
+        x[partner] = x[partner] + x["IA"]
+        x["IA"] = 0
+
+
+def rotor_partner(robot: Robot, axes: Axes, j: int) -> str | None:
+    """The symbol whose column equals that of IA of joint j, None if there is none in closed form."""
+    axis = axes.axis[j]
+    if robot.joints[j].kind == "revolute":
+        first = axis.r1 == j
+        return "ZZ" if first or (axis.is_r2 and axis.perpendicular) else None
+    return "M" if axes.is_first(j) and not axes.gravity_along(j) else None
+
+
+def _ratio(a: Scalar, b: Scalar) -> Scalar:
+    ratio = a / b
+    return int(ratio) if ratio in (0, 1, -1) else ratio

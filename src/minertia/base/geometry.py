@@ -1,0 +1,118 @@
+"""Which axes are parallel, perpendicular or on one line: the facts the regrouping rules ask for.
+
+Up to the first rotational axis that is not parallel to the first one (r2), the directions between axes do not depend on
+the posture, so everything is read off at the zero position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.scalar import Scalar
+from minertia.algebra.vec3 import Vec
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-9  # on unit vectors, and on lengths in m
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A joint's place on its path from the ground.
+
+    r1: the first rotational joint up to and including this one, None if there is none.
+    beyond: a rotational axis not parallel to r1's has been passed or is this one (always so on a floating base).
+    u: the axis of r1 in this joint's frame, valid as long as `beyond` is False.
+    """
+
+    r1: int | None
+    beyond: bool
+    is_r2: bool
+    perpendicular: bool
+    parallel: bool
+    u: Array | None
+
+
+class Axes:
+    """The axes of a robot at the zero position."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot.numeric
+        self.R, self.p = _world_poses(self.robot)
+        self.axis = [self._axis(j) for j in range(robot.n_joints)]
+
+    def _axis(self, j: int) -> Axis:
+        path = self.robot.ancestors(j)
+        turning = [k for k in path if self._turns(k)]
+        if self.robot.is_floating or not turning:
+            return Axis(None, self.robot.is_floating, False, False, False, None)
+        r1 = turning[0]
+        oblique = [k for k in turning if not self._parallel(r1, k)]
+        cosine = abs(float(self.z(r1) @ self.z(j)))
+        return Axis(
+            r1=r1,
+            beyond=bool(oblique),
+            is_r2=bool(oblique) and oblique[0] == j,
+            perpendicular=cosine < TOLERANCE,
+            parallel=self._parallel(r1, j),
+            u=self.R[j].T @ self.z(r1),
+        )
+
+    def z(self, j: int) -> Array:
+        """Direction of joint j's axis in the ground frame."""
+        return self.R[j][:, 2]
+
+    def first_moments_vanish(self, j: int) -> bool:
+        """Rule 5: MX and MY of rotational joint j, r1 <= j < r2, never show."""
+        a = self.axis[j]
+        assert a.r1 is not None
+        g = np.array(self.robot.gravity)
+        if np.linalg.norm(np.cross(self.z(a.r1), g)) > TOLERANCE * max(1.0, float(np.linalg.norm(g))):
+            return False
+        before = self.robot.ancestors(j)[:-1]
+        return all(self._parallel(a.r1, k) for k in before) and all(
+            self._same_line(k, j) for k in before if self._turns(k)
+        )
+
+    def is_first(self, j: int) -> bool:
+        """Whether joint j stands on the ground."""
+        return self.robot.joints[j].parent is None and not self.robot.is_floating
+
+    def gravity_along(self, j: int) -> bool:
+        """Whether gravity has a part along joint j's axis at the zero position."""
+        g = np.array(self.robot.gravity)
+        return abs(float(self.z(j) @ g)) > TOLERANCE * max(1.0, float(np.linalg.norm(g)))
+
+    def _turns(self, j: int) -> bool:
+        return self.robot.joints[j].kind == "revolute"
+
+    def _parallel(self, i: int, j: int) -> bool:
+        return float(np.linalg.norm(np.cross(self.z(i), self.z(j)))) < TOLERANCE
+
+    def _same_line(self, i: int, j: int) -> bool:
+        return float(np.linalg.norm(np.cross(self.z(i), self.p[j] - self.p[i]))) < TOLERANCE
+
+
+def structural(v: Array) -> Vec:
+    """A direction with its 0, 1, -1 as structure."""
+
+    def one(s: float) -> Scalar:
+        nearest = round(s)
+        return nearest if abs(s - nearest) < TOLERANCE else float(s)
+
+    return one(v[0]), one(v[1]), one(v[2])
+
+
+def _world_poses(robot: Robot) -> tuple[list[Array], list[Array]]:
+    R: list[Array] = []
+    p: list[Array] = []
+    for joint in robot.joints:
+        A, b = np.array(joint.R, float), np.array(joint.p, float)
+        if joint.parent is not None:
+            A, b = R[joint.parent] @ A, p[joint.parent] + R[joint.parent] @ b
+        R.append(A)
+        p.append(b)
+    return R, p

@@ -1,0 +1,186 @@
+"""`BaseParameters`: the result, and `base_parameters`, which makes and certifies it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.polynomial import evaluate
+from minertia.algebra.show import latex, latex_name, text
+from minertia.base import numeric
+from minertia.base.numeric import Certificate
+from minertia.dynamics.model import torque_regressor
+from minertia.errors import ShapeError
+from minertia.robot.inertia import transport_ten
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """The smallest set of combinations that determines every torque.
+
+    names, relations: each parameter and its linear form over `columns`, the standard parameters, letters kept.
+    is_numeric: whether a relation has coefficients that only hold for this robot's numbers.
+    K: the relations as a matrix, beta = K chi.  kept: independent standard columns, one per parameter.
+    """
+
+    robot: Robot
+    method: str
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    relations: tuple[Linear, ...]
+    is_numeric: tuple[bool, ...]
+    K: Array
+    kept: tuple[str, ...]
+    certificate: Certificate
+
+    @property
+    def count(self) -> int:
+        """Number of base parameters."""
+        return len(self.names)
+
+    @cached_property
+    def kept_indices(self) -> list[int]:
+        """Positions of the kept columns in `columns`."""
+        where = {name: k for k, name in enumerate(self.columns)}
+        return [where[name] for name in self.kept]
+
+    def values(self, chi: ArrayLike | None = None) -> Array:
+        """beta = K chi; by default of the robot's nominal parameters."""
+        if chi is None:
+            nominal = self.robot.parameter_vector(rotors=True, friction=True)
+            table = dict(zip(self.robot.columns(True, True), nominal, strict=True))
+            chi = [table[name] for name in self.columns]
+        vector = np.asarray(chi, float)
+        if vector.shape != (len(self.columns),):
+            raise ShapeError(f"chi has shape {vector.shape}; this set needs ({len(self.columns)},)")
+        return np.asarray(self.K @ vector)
+
+    def standard_values(self, beta: ArrayLike) -> Array:
+        """The standard parameters with the same torques that are zero outside the kept columns."""
+        chi = np.zeros(len(self.columns))
+        chi[self.kept_indices] = np.linalg.solve(self.K[:, self.kept_indices], np.asarray(beta, float))
+        return chi
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y_base with tau = Y_base beta, shape (N, n, count)."""
+        Y: Array = torque_regressor(self.robot, q, qd, qdd, columns=self.kept)
+        mixing = self.K[:, self.kept_indices]
+        return Y if np.array_equal(mixing, np.eye(self.count)) else np.asarray(Y @ np.linalg.inv(mixing))
+
+    def conversion_to(self, other: BaseParameters) -> Array:
+        """T with beta_other = T beta_self, for two sets of the same robot and columns."""
+        if other.columns != self.columns or other.count != self.count:
+            raise ShapeError("the two sets belong to different robots or different choices of columns")
+        kept = self.kept_indices
+        return numeric.cleared(other.K[:, kept] @ np.linalg.inv(self.K[:, kept]))
+
+    # ------------------------------------------------------------------ classes
+
+    def classes(self, frames: str = "joint") -> dict[str, str]:
+        """Khosla's class of each standard parameter: "alone", "combination" or "none".
+
+        frames: "joint", or "file" for parameters written in the description file's own link frames.
+        """
+        K = self.K if frames == "joint" else self.K @ _file_to_joint(self.robot, self.columns)
+        K = numeric.cleared(K)
+        reduced = K / np.maximum(np.abs(K).max(axis=0), 1e-300)
+        _, s, Vt = np.linalg.svd(reduced, full_matrices=True)
+        rank = int((s > numeric.RANK_TOLERANCE * s.max(initial=1e-300)).sum())
+        hidden = np.linalg.norm(Vt[rank:], axis=0)  # part of each unit vector outside the row space
+        none = np.abs(K).max(axis=0) == 0
+        return {
+            name: "none" if none[c] else "alone" if hidden[c] < 1e-7 else "combination"
+            for c, name in enumerate(self.columns)
+        }
+
+    # ------------------------------------------------------------------ showing
+
+    def relation_texts(self) -> dict[str, str]:
+        """{name: relation}, readable by people and by Python."""
+        return {name: text(form) for name, form in zip(self.names, self.relations, strict=True)}
+
+    def relation_latex(self) -> dict[str, str]:
+        """{name: relation} for a paper."""
+        return {name: latex(form) for name, form in zip(self.names, self.relations, strict=True)}
+
+    def to_latex(self) -> str:
+        """An align* environment with all relations."""
+        rows = [f"  {latex_name(name)} &= {written}" for name, written in self.relation_latex().items()]
+        return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return {
+            "format": FORMAT,
+            "robot": self.robot.name,
+            "method": self.method,
+            "gravity": list(self.robot.gravity),
+            "count": self.count,
+            "names": list(self.names),
+            "relations": self.relation_texts(),
+            "latex": self.relation_latex(),
+            "numeric": [name for name, is_numeric in zip(self.names, self.is_numeric, strict=True) if is_numeric],
+            "symbols": dict(self.robot.symbol_values),
+            "columns": list(self.columns),
+            "K": self.K.tolist(),
+            "kept": list(self.kept),
+            "classes": self.classes(),
+            "certificate": {
+                "rank": self.certificate.rank,
+                "gap": self.certificate.gap,
+                "error": self.certificate.error,
+                "states": self.certificate.states,
+                "seed": self.certificate.seed,
+            },
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.names), default=0)
+        marks = ["   [numeric]" if is_numeric else "" for is_numeric in self.is_numeric]
+        lines = [
+            f"{name:<{width}} = {written}{mark}"
+            for (name, written), mark in zip(self.relation_texts().items(), marks, strict=True)
+        ]
+        c = self.certificate
+        head = f"{self.robot.name}: {self.count} base parameters ({self.method})"
+        tail = f"certificate: rank {c.rank}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
+        return "\n".join([head, *lines, tail])
+
+
+def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[str, float]) -> Array:
+    """Linear forms as rows over the columns, letters replaced by their values."""
+    where = {name: k for k, name in enumerate(columns)}
+    K = np.zeros((len(forms), len(columns)))
+    for row, form in enumerate(forms):
+        for name, coefficient in form.terms.items():
+            K[row, where[str(name)]] = evaluate(coefficient, values)
+    return K
+
+
+def _file_to_joint(robot: Robot, columns: Sequence[str]) -> Array:
+    """Matrix from parameters in the file's link frames to those in the joint frames."""
+    where = {name: k for k, name in enumerate(columns)}
+    T = np.eye(len(columns))
+    for j, joint in enumerate(robot.numeric.joints):
+        block = [where[full_name(symbol, j + 1)] for symbol in LINK_SYMBOLS]
+        for k, c in enumerate(block):
+            unit = [0.0] * 10
+            unit[k] = 1.0
+            T[block, c] = transport_ten(unit, joint.file_frame)
+    return T

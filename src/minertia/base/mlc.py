@@ -1,0 +1,87 @@
+"""Minimal linear combinations of composite bodies (Lin 1995, theorem 2), for trees and floating bases too.
+
+Composite body i is link i with everything beyond it, made independent of the joint positions beyond.  The efforts at
+joint i need only the combinations of bodies i and beyond, so a robot can be identified from the last link to the first.
+"""
+
+from __future__ import annotations
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.scalar import Scalar, add, mul, neg, sub
+from minertia.algebra.vec3 import Vec
+from minertia.base.closed_form import Forms, rotor_partner, unit_forms
+from minertia.base.geometry import Axes, structural
+from minertia.robot.inertia import transport
+from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, split_name
+from minertia.robot.robot import Robot
+
+ENTRIES = {"U11": "XX", "U12": "XY", "U13": "XZ", "U22": "YY", "U23": "YZ", "U33": "ZZ"}
+MOMENTS = {"K1": "MX", "K2": "MY", "K3": "MZ"}
+
+
+def minimal_combinations(robot: Robot, columns: tuple[str, ...]) -> dict[str, Linear]:
+    """{name: form} of the set, for the given standard parameters; effects keep their own names."""
+    axes = Axes(robot)
+    base, links = unit_forms(robot, columns)
+    _compose(robot, base, links)
+    found: dict[str, Scalar] = {}
+    if robot.is_floating:
+        found |= {f"{name}_0": base[symbol] for name, symbol in (ENTRIES | MOMENTS).items()} | {"MH_0": base["M"]}
+    for j in range(robot.n_joints):
+        partner, rotor = rotor_partner(robot, axes, j), links[j].get("IA", 0)
+        if partner is not None and isinstance(rotor, Linear):
+            links[j] |= {partner: add(links[j][partner], rotor), "IA": 0}
+        found |= {f"{name}_{j + 1}": form for name, form in _combinations(robot, axes, links[j], j).items()}
+        found |= {f"{s}{j + 1}": links[j].get(s, 0) for s in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)}
+    return {name: form for name, form in found.items() if isinstance(form, Linear)}
+
+
+def link_of(name: str) -> int:
+    """Link number of a combination's name."""
+    return int(name.rsplit("_", 1)[1]) if "_" in name else split_name(name)[1]
+
+
+def _compose(robot: Robot, base: Forms, links: list[Forms]) -> None:
+    """Add to each body what its children look like whatever their joints do."""
+    for j in reversed(range(robot.n_joints)):
+        joint = robot.joints[j]
+        if joint.parent is None and not robot.is_floating:
+            continue
+        parent = base if joint.parent is None else links[joint.parent]
+        for symbol, value in transport(_seen(links[j], joint.kind), (joint.R, joint.p)).items():
+            parent[symbol] = add(parent[symbol], value)
+
+
+def _seen(x: Forms, kind: str) -> Forms:
+    """What of a composite body its parent sees at every position of the joint between them."""
+    if kind == "prismatic":
+        return {symbol: x[symbol] for symbol in LINK_SYMBOLS}
+    empty: Forms = dict.fromkeys(LINK_SYMBOLS, 0)
+    return empty | {"XX": x["YY"], "YY": x["YY"], "ZZ": x["ZZ"], "MZ": x["MZ"], "M": x["M"]}
+
+
+def _combinations(robot: Robot, axes: Axes, x: Forms, j: int) -> Forms:
+    axis = axes.axis[j]
+    if robot.joints[j].kind == "revolute":
+        if axis.beyond:
+            bends = {"U11mU22": sub(x["XX"], x["YY"])} | {k: x[ENTRIES[k]] for k in ("U12", "U13", "U23", "U33")}
+            return bends | {"K1": x["MX"], "K2": x["MY"]}
+        visible = not axes.first_moments_vanish(j)
+        return {"U33": x["ZZ"]} | ({"K1": x["MX"], "K2": x["MY"]} if visible else {})
+    found: Forms = {"MH": x["M"]}
+    if axis.beyond:
+        found |= {name: x[symbol] for name, symbol in MOMENTS.items()}
+    elif axis.r1 is not None and not axis.parallel:
+        assert axis.u is not None
+        found |= _oblique_moments(x, structural(axis.u))
+    return found
+
+
+def _oblique_moments(x: Forms, u: Vec) -> Forms:
+    """The two parts of the first moment that a turn about r1 shows on a slide that is not parallel to it."""
+    ux, uy, uz = u
+    along = add(mul(ux, x["MX"]), mul(uy, x["MY"]))
+    return {
+        "KA": add(neg(mul(uz, along)), mul(sub(1, mul(uz, uz)), x["MZ"])),
+        "KB": sub(mul(ux, x["MY"]), mul(uy, x["MX"])),
+    }

@@ -1,0 +1,129 @@
+"""The numerical side: random states, rank, independent columns, and the certificate every result carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, solve_triangular
+
+from minertia.dynamics.kinematics import State
+from minertia.dynamics.model import torque_regressor
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length 1
+SMALL = 1e-9  # coefficients below this part of the largest are rounding errors
+CLEAR_GAP = 1e3
+STATES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How a set of base parameters was checked on random states.
+
+    rank: of the whole regressor.  gap: smallest kept over largest dropped singular value (columns scaled to length 1).
+    error: largest entry of Y - Y_base K over the largest of Y.  states, seed: how to repeat it.
+    """
+
+    rank: int
+    gap: float
+    error: float
+    states: int
+    seed: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the rank is beyond doubt."""
+        return self.gap >= CLEAR_GAP
+
+
+def random_states(robot: Robot, count: int, seed: int) -> State:
+    """States that excite everything: any posture, velocities and accelerations of the size of gravity's effects."""
+    rng = np.random.default_rng(seed)
+    reach = np.array([np.pi if robot.joints[j].kind == "revolute" else 1.0 for j in robot.independent])
+    q = rng.uniform(-1, 1, (count, robot.n)) * reach
+    if robot.is_floating:
+        turn = rng.normal(size=(count, 4))
+        turn /= np.linalg.norm(turn, axis=1, keepdims=True)
+        q = np.hstack([rng.normal(size=(count, 3)), turn, q])
+    qd, qdd = 2 * rng.normal(size=(2, count, robot.n_velocity))
+    return State(q, qd, 2 * qdd)
+
+
+def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Array:
+    """Y stacked over random states, shape (count * n, columns)."""
+    state = random_states(robot, count, seed)
+    Y = torque_regressor(robot, *state, columns=columns)
+    return np.ascontiguousarray(Y.reshape(-1, len(columns)))
+
+
+def enough_states(robot: Robot, n_columns: int) -> int:
+    """Random states that make the stacked regressor tall enough with a margin."""
+    return max(STATES, int(np.ceil(4 * n_columns / robot.n_velocity)))
+
+
+def triangle(W: Array) -> Array:
+    """R of the QR factorisation of a tall matrix."""
+    factor, _, _, info = lapack.dgeqrf(W, overwrite_a=False)
+    assert info == 0
+    return np.triu(factor[: W.shape[1]])
+
+
+def scaled(R: Array) -> tuple[Array, Array]:
+    """Columns scaled to length 1, and their lengths; columns that are zero stay zero with length 0."""
+    lengths = np.linalg.norm(R, axis=0)
+    lengths = np.where(lengths > RANK_TOLERANCE * max(lengths.max(initial=0.0), 1e-300), lengths, 0.0)
+    return R / np.where(lengths > 0, lengths, np.inf), lengths
+
+
+def rank_and_gap(R: Array) -> tuple[int, float]:
+    """Numerical rank of a triangle and the ratio of the singular values on both sides of it."""
+    unit, _ = scaled(R)
+    s = np.linalg.svd(unit, compute_uv=False)
+    if s.size == 0 or s[0] == 0:
+        return 0, float("inf")
+    rank = int((s > RANK_TOLERANCE * s[0]).sum())
+    dropped = s[rank] if rank < s.size else 0.0
+    return rank, float(s[rank - 1] / max(dropped, np.finfo(float).eps * 1e-2 * s[0]))
+
+
+def independent_columns(R: Array, order: Sequence[int]) -> list[int]:
+    """Columns that depend on none before them in the given order (modified Gram-Schmidt, twice is enough)."""
+    unit, lengths = scaled(R)
+    Q = np.zeros((R.shape[0], 0))
+    kept = []
+    for c in order:
+        if lengths[c] == 0:
+            continue
+        v = unit[:, c]
+        for _ in range(2):
+            v = v - Q @ (Q.T @ v)
+        size = float(np.linalg.norm(v))
+        if size > 10 * RANK_TOLERANCE:
+            Q = np.column_stack([Q, v / size])
+            kept.append(c)
+    return kept
+
+
+def express(R: Array, kept: Sequence[int]) -> Array:
+    """K with R = R[:, kept] K; the identity on the kept columns, rounding errors cleared."""
+    Q, T = np.linalg.qr(R[:, kept])
+    K: Array = solve_triangular(T, Q.T @ R)
+    K[:, kept] = np.eye(len(kept))
+    return cleared(K)
+
+
+def cleared(K: Array) -> Array:
+    """Coefficients that are only rounding set to zero, those next to an integer made exact."""
+    K = np.where(np.abs(K) < SMALL * max(1.0, float(np.abs(K).max(initial=0.0))), 0.0, K)
+    nearest = np.rint(K)
+    return np.where(np.abs(K - nearest) < SMALL, nearest, K)
+
+
+def reconstruction_error(Y: Array, kept: Sequence[int], K: Array) -> float:
+    """Largest entry of Y - Y_base K over the largest entry of Y, where Y_base = Y[:, kept] K[:, kept]^-1."""
+    base = Y[:, kept] @ np.linalg.inv(K[:, kept]) if len(kept) else np.zeros((len(Y), 0))
+    return float(np.abs(Y - base @ K).max(initial=0.0) / max(float(np.abs(Y).max(initial=0.0)), 1e-300))
