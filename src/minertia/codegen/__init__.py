@@ -1,0 +1,1 @@
+"""Programs: one expression graph to C for a controller, batch kernels, NumPy and other targets."""
