@@ -129,9 +129,9 @@ class _Edit:
         if not lines:
             return
         outer = self._indent(parent)
-        inner = self._indent(parent.children[0]) if parent.children else None
-        if inner is None and outer is not None:
-            inner = outer + INDENT
+        inner = None if outer is None else outer + INDENT
+        if parent.children:
+            inner = self._indent(parent.children[0])
         lead = "" if inner is None else self.newline + inner
         new = lead + self._block(lines, inner)
         stop = start_tag_end(self.text, parent)
