@@ -15,13 +15,17 @@ HEAVIEST = 1e4  # kg
 FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame
 SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
 IMPOSSIBLE = "no body can have these inertial parameters"
+NO_MASS = (
+    "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
+    "give its inertial parameters (base parameters need only the geometry)"
+)
 
 
 def check_robot(robot: Robot) -> tuple[Note, ...]:
     """The reader's notes and everything odd in the robot as it is now, each said once."""
     noted = {note.where for note in robot.notes if note.text.startswith(IMPOSSIBLE)}
     found = [
-        *robot.notes,
+        *(note for note in robot.notes if note.text != NO_MASS),  # masses may have been given since
         *missing_masses(robot),
         *(note for note in _impossible_links(robot) if note.where not in noted),
         *_implausible_links(robot),
@@ -43,11 +47,7 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
 
 def missing_masses(robot: Robot) -> list[Note]:
     """A warning for each moving link that has no mass, bodies fixed to it counted."""
-    text = (
-        "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
-        "give its inertial parameters (base parameters need only the geometry)"
-    )
-    return [Note("warning", _link(name), text) for name, ten in _moving_links(robot) if ten is None or not any(ten)]
+    return [Note("warning", _link(name), NO_MASS) for name, ten in _moving_links(robot) if ten is None or not any(ten)]
 
 
 def reach(robot: Robot) -> float:

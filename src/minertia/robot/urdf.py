@@ -10,7 +10,6 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.vec3 import HERE
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
 from minertia.robot.check import impossible_body, missing_masses
@@ -84,7 +83,7 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
         parent=_end(element, "parent", owner),
         child=_end(element, "child", owner),
         placement=placement,
-        child_frame=child_frame if kind != "floating" else HERE,
+        child_frame=child_frame,
         limits=_limits(element, owner),
         effects=read_effects(element, owner),
         follows=None if kind == "fixed" else _follows(element, owner),
@@ -117,12 +116,7 @@ def _body(element: Element) -> BodySpec:
 
 def _ten(inertial: Element, owner: str) -> Ten | None:
     """Parameters about the link's origin; None for an <inertial> that holds only zeros."""
-    parts = {tag: inertial.first(tag) for tag in ("mass", "inertia")}
-    for tag, part in parts.items():
-        if part is None:
-            raise inertial.error(f"{owner}: its <inertial> has no <{tag}>; add it, or remove the whole <inertial>")
-    mass_element, inertia_element = parts["mass"], parts["inertia"]
-    assert mass_element is not None and inertia_element is not None
+    mass_element, inertia_element = (_part(inertial, tag, owner) for tag in ("mass", "inertia"))
     mass = number(mass_element, "value", owner)
     if mass < 0:
         raise mass_element.error(f"{owner}: its mass is negative ({mass:g} kg); correct it")
@@ -132,6 +126,13 @@ def _ten(inertial: Element, owner: str) -> Ten | None:
         return None
     rotated: NDArray[np.float64] = R @ symmetric(six) @ R.T
     return from_com(mass, com, rotated)
+
+
+def _part(inertial: Element, tag: str, owner: str) -> Element:
+    part = inertial.first(tag)
+    if part is None:
+        raise inertial.error(f"{owner}: its <inertial> has no <{tag}>; add it, or remove the whole <inertial>")
+    return part
 
 
 # ---------------------------------------------------------------------- joints
@@ -229,7 +230,7 @@ def _check_ends(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source:
     for joint in joints:
         for role, end in (("parent", joint.parent), ("child", joint.child)):
             if end not in names:
-                near = get_close_matches(end, sorted(names), n=1)
+                near = get_close_matches(end, sorted(names)[:1000], n=1)
                 hint = f"; did you mean '{shown(near[0])}'?" if near else ""
                 raise DescriptionError(
                     f"joint '{shown(joint.name)}' names the {role} link '{shown(end)}', which does not exist{hint}",
