@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from urdf_helpers import INERTIAL, URDFS, parse, two_joints
 
 from minertia import read_robot
 from minertia.algebra.polynomial import letter
@@ -12,6 +11,7 @@ from minertia.robot.check import check_robot, impossible_body, reach
 from minertia.robot.inertia import from_com
 from minertia.robot.joint import Joint, Limits
 from minertia.robot.robot import Frame, Note, Robot
+from tests.robot.urdf_helpers import INERTIAL, URDFS, parse, two_joints
 
 
 def arm(ten: tuple[float, ...] | None = None, limits: Limits | None = None, **effects: float) -> Robot:

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from urdf_helpers import INERTIAL, URDFS, approx, frame_poses, joint, link, numeric, parse, two_joints, urdf
 
 from minertia import read_robot
 from minertia.algebra.vec3 import invert
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import from_com, symmetric, to_com, transport_ten
 from minertia.robot.robot import Note
+from tests.robot.urdf_helpers import INERTIAL, URDFS, approx, frame_poses, joint, link, numeric, parse, two_joints, urdf
 
 DIGITS = 1e-15
 

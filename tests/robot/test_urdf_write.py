@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from urdf_helpers import INERTIAL, URDFS, assert_same_robot, joint, link, numeric, parse, two_joints, urdf
 
 from minertia import read_robot
 from minertia.algebra.polynomial import letter
@@ -21,6 +20,7 @@ from minertia.robot.urdf_new import exact_rpy
 from minertia.robot.urdf_pose import written_origin
 from minertia.robot.urdf_write import write_urdf
 from minertia.robot.xml_input import parse_xml
+from tests.robot.urdf_helpers import INERTIAL, URDFS, assert_same_robot, joint, link, numeric, parse, two_joints, urdf
 
 TOOL = urdf(
     link("base", ""),
