@@ -1,0 +1,103 @@
+"""What makes a motion good, as functions of its information matrix G = W' W, with derivatives.
+
+A criterion returns its value and S = d value / d G; then d value / d W = 2 W S.  The largest and smallest of several
+numbers are replaced by power means of the given sharpness, which have derivatives where two of them meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+Array = NDArray[np.float64]
+Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (G, sharpness); None: G is singular
+
+
+def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
+    """-log det G: D-optimality, the volume of the confidence ellipsoid."""
+    factor, info = lapack.dpotrf(G, lower=1, clean=0)
+    if info != 0:
+        return None
+    inverse, info = lapack.dpotri(factor, lower=1)
+    value = -2.0 * float(np.log(np.diag(factor)).sum())
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    return value, -inverse
+
+
+def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
+    """Logarithm of the condition number of W, from above: (log mean-max - log mean-min of the eigenvalues of G) / 2."""
+    values, V = np.linalg.eigh(G)
+    if values[0] <= 1e-14 * values[-1]:
+        return None
+    high, p = _soft_max(np.log(values), sharpness)
+    low, r = _soft_max(-np.log(values), sharpness)
+    return 0.5 * (high + low), np.asarray((V * (0.5 * (p - r) / values)) @ V.T)
+
+
+def log_scaled_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
+    """The same after scaling the columns of W to length 1."""
+    d = np.sqrt(np.diag(G))
+    if not np.all(d > 0):
+        return None
+    found = log_condition(G / np.outer(d, d), sharpness)
+    if found is None:
+        return None
+    value, S = found
+    scaled = S / np.outer(d, d)
+    return value, scaled - np.diag((scaled * G).sum(axis=1) / d**2)
+
+
+@dataclass(frozen=True)
+class LargestDeviation:
+    """Logarithm of the largest predicted deviation of a parameter over its size; W must be in units of the noise."""
+
+    sizes: Array
+
+    def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
+        factor, info = lapack.dpotrf(G, lower=1, clean=0)
+        if info != 0:
+            return None
+        inverse, _ = lapack.dpotri(factor, lower=1)
+        C = np.tril(inverse) + np.tril(inverse, -1).T
+        value, p = _soft_max(np.log(np.diag(C) / self.sizes**2), sharpness)
+        return 0.5 * value, -np.asarray((C * (0.5 * p / np.diag(C))) @ C)
+
+
+def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:
+    """log-sum-exp / sharpness and its weights (they sum to 1)."""
+    top = float(x.max())
+    e = np.exp(sharpness * (x - top))
+    return top + float(np.log(e.sum())) / sharpness, e / e.sum()
+
+
+def condition_number(W: Array) -> float:
+    """Largest over smallest singular value."""
+    s = np.linalg.svd(_triangle(W), compute_uv=False)
+    return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
+
+
+def scaled_condition_number(W: Array) -> float:
+    """The same with columns scaled to length 1."""
+    lengths = np.linalg.norm(W, axis=0)
+    return condition_number(W / lengths) if np.all(lengths > 0) else float("inf")
+
+
+def predicted_deviations(W: Array, previous: Array | None = None) -> Array:
+    """Deviation of each parameter for rows in units of their noise, and an information matrix already recorded."""
+    G = W.T @ W + (0 if previous is None else previous)
+    d = np.sqrt(np.diag(G))
+    d = np.where(d > 0, d, 1.0)
+    values, V = np.linalg.eigh(G / np.outer(d, d))
+    floor = 1e-15 * max(float(values[-1]), 1e-300)
+    with np.errstate(divide="ignore"):
+        variances = (V**2 / np.where(values > floor, values, 0.0)).sum(axis=1)
+    return np.asarray(np.sqrt(variances) / d)
+
+
+def _triangle(W: Array) -> Array:
+    return np.asarray(np.linalg.qr(W, mode="r")) if len(W) > W.shape[1] else W

@@ -1,0 +1,78 @@
+"""Finite Fourier series (Swevers et al. 1997): periodic motions with few, well separated frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from minertia.excitation.trajectory import Array, Family, Motion, frozen
+
+
+@dataclass(frozen=True)
+class FourierSeries(Motion):
+    """q_j = offset_j + sum over k of (sine_jk sin(w_k t) - cosine_jk cos(w_k t)) / w_k, with w_k = 2 pi k frequency.
+
+    offset (n,) [rad or m]; sine, cosine (n, harmonics): amplitudes of the velocity [rad/s or m/s]; frequency [Hz].
+    """
+
+    duration: float
+    frequency: float
+    offset: Array
+    sine: Array
+    cosine: Array
+
+    def __post_init__(self) -> None:
+        for name in ("offset", "sine", "cosine"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def harmonics(self) -> int:
+        """Number of frequencies."""
+        return int(self.sine.shape[1])
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """q, qd, qdd at times (N,), each of shape (N, n)."""
+        functions = _functions(np.atleast_1d(np.asarray(t, float)), self.frequency, self.harmonics)
+        coefficients = np.hstack([self.sine, self.cosine, self.offset[:, None]])
+        q, qd, qdd = (M @ coefficients.T for M in functions)
+        return q, qd, qdd
+
+
+@dataclass(frozen=True)
+class Fourier(Family):
+    """Series of `harmonics` multiples of a base frequency [Hz], by default one period in the whole duration."""
+
+    duration: float
+    harmonics: int = 5
+    frequency: float | None = None
+    rest: bool = True
+    start: tuple[float, ...] | None = None
+
+    @property
+    def base_frequency(self) -> float:
+        """Lowest frequency [Hz]."""
+        return 1.0 / self.duration if self.frequency is None else self.frequency
+
+    def raw(self, t: Array) -> tuple[Array, Array, Array]:
+        """Sines, cosines and a constant, with two derivatives."""
+        return _functions(t, self.base_frequency, self.harmonics)
+
+    def motion(self, offset: Array, coefficients: Array) -> FourierSeries:
+        """The series of these coefficients."""
+        h = self.harmonics
+        return FourierSeries(
+            duration=self.duration,
+            frequency=self.base_frequency,
+            offset=offset + coefficients[:, -1],
+            sine=coefficients[:, :h],
+            cosine=coefficients[:, h : 2 * h],
+        )
+
+
+def _functions(t: Array, frequency: float, harmonics: int) -> tuple[Array, Array, Array]:
+    w = 2 * np.pi * frequency * np.arange(1, harmonics + 1)
+    s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+    one, zero = np.ones((len(t), 1)), np.zeros((len(t), 1))
+    return np.hstack([s / w, -c / w, one]), np.hstack([c, s, zero]), np.hstack([-s * w, c * w, zero])

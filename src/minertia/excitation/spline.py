@@ -1,0 +1,59 @@
+"""B-splines of degree 3 or 5: motions that need not be periodic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import BSpline
+
+from minertia.excitation.trajectory import Array, Family, Motion, frozen
+
+
+@dataclass(frozen=True)
+class SplineMotion(Motion):
+    """A clamped B-spline: knots, degree, control points (n, points) [rad or m]."""
+
+    duration: float
+    knots: Array
+    degree: int
+    points: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "knots", frozen(self.knots))
+        object.__setattr__(self, "points", frozen(self.points))
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """q, qd, qdd at times (N,), each of shape (N, n)."""
+        times = np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
+        spline = BSpline(self.knots, self.points.T, self.degree)
+        q, qd, qdd = (spline.derivative(k)(times) if k else spline(times) for k in range(3))
+        return q, qd, qdd
+
+
+@dataclass(frozen=True)
+class Spline(Family):
+    """Clamped B-splines with `pieces` polynomial pieces of equal length."""
+
+    duration: float
+    pieces: int = 10
+    degree: int = 5
+    rest: bool = True
+    start: tuple[float, ...] | None = None
+
+    @cached_property
+    def knots(self) -> Array:
+        """Knots [s], those at the ends repeated."""
+        inner = np.linspace(0.0, self.duration, self.pieces + 1)
+        return np.concatenate([np.zeros(self.degree), inner, np.full(self.degree, self.duration)])
+
+    def raw(self, t: Array) -> tuple[Array, Array, Array]:
+        """The B-splines and two derivatives."""
+        count = self.pieces + self.degree
+        return SplineMotion(self.duration, self.knots, self.degree, np.eye(count)).at(t)
+
+    def motion(self, offset: Array, coefficients: Array) -> SplineMotion:
+        """The spline of these control points (the B-splines sum to 1)."""
+        return SplineMotion(self.duration, self.knots, self.degree, coefficients + np.asarray(offset)[:, None])

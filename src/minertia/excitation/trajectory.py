@@ -1,0 +1,164 @@
+"""`Trajectory`: a sampled motion and its file; `Motion` and `Family`: motions linear in their coefficients."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import null_space
+
+from minertia.errors import DescriptionError, MinertiaError, ShapeError
+
+Array = NDArray[np.float64]
+FORMAT = 1
+HEADER = f"# minertia trajectory format {FORMAT}"
+
+
+def frozen(values: ArrayLike) -> Array:
+    """A read-only copy."""
+    array = np.array(values, dtype=float)
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A sampled motion: t (N,) [s]; q, qd, qdd (N, n) [rad or m, per s, per s2]."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+    def __post_init__(self) -> None:
+        for name in ("t", "q", "qd", "qdd"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        shapes = {name: getattr(self, name).shape for name in ("q", "qd", "qdd")}
+        if self.t.ndim != 1 or self.q.ndim != 2 or set(shapes.values()) != {(len(self.t), self.q.shape[1])}:
+            raise ShapeError(f"a trajectory needs t (N,) and q, qd, qdd (N, n), not {self.t.shape} and {shapes}")
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    @property
+    def period(self) -> float:
+        """Time between samples [s]."""
+        return float(self.t[1] - self.t[0]) if len(self.t) > 1 else 0.0
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """q, qd, qdd at a time, linear between samples; at rest before the first and after the last one."""
+        k = int(np.clip(np.searchsorted(self.t, t) - 1, 0, len(self.t) - 2))
+        s = (t - self.t[k]) / (self.t[k + 1] - self.t[k])
+        inside = 0.0 <= t - self.t[0] <= self.t[-1] - self.t[0]
+        s = min(max(s, 0.0), 1.0)
+        q, qd, qdd = ((1 - s) * x[k] + s * x[k + 1] for x in (self.q, self.qd, self.qdd))
+        return q, qd * inside, qdd * inside
+
+    def to_csv(self) -> str:
+        """The file for a controller: a line with the format, then t,q1..,qd1..,qdd1.. with full precision."""
+        names = ["t", *(f"{s}{j + 1}" for s in ("q", "qd", "qdd") for j in range(self.n))]
+        rows = np.column_stack([self.t, self.q, self.qd, self.qdd]).tolist()
+        lines = [HEADER, ",".join(names), *(",".join(map(repr, row)) for row in rows)]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the CSV file."""
+        try:
+            Path(path).write_text(self.to_csv(), encoding="utf-8")
+        except OSError as err:
+            raise MinertiaError(f"{path}: the file cannot be written ({err.strerror or err})") from None
+
+    @staticmethod
+    def load(path: str | Path) -> Trajectory:
+        """Read a file that `save` wrote."""
+        try:
+            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as err:
+            raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
+        if len(lines) < 3 or not lines[0].startswith("# minertia trajectory format"):
+            raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
+        if lines[0] != HEADER:
+            raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
+        return _from_table(lines[1].split(","), lines[2:], path)
+
+
+def _from_table(names: Sequence[str], lines: Sequence[str], path: str | Path) -> Trajectory:
+    n = (len(names) - 1) // 3
+    expected = ["t", *(f"{s}{j + 1}" for s in ("q", "qd", "qdd") for j in range(n))]
+    if list(names) != expected or n == 0:
+        raise DescriptionError("the columns must be t,q1..,qd1..,qdd1..", file=path, line=2)
+    rows = []
+    for number, line in enumerate(lines, start=3):
+        try:
+            rows.append([float(cell) for cell in line.split(",")])
+        except ValueError:
+            raise DescriptionError("a cell is not a number", file=path, line=number) from None
+        if len(rows[-1]) != len(names) or not np.all(np.isfinite(rows[-1])):
+            raise DescriptionError(f"a row needs {len(names)} finite numbers", file=path, line=number)
+    table = np.array(rows)
+    return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
+
+
+class Motion(abc.ABC):
+    """A motion known at every time between 0 and its duration."""
+
+    duration: float
+
+    @abc.abstractmethod
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """q, qd, qdd at times (N,), each of shape (N, n)."""
+
+    def sample(self, count: int) -> Trajectory:
+        """The motion at `count` equally spaced times, both ends included."""
+        t = np.linspace(0.0, self.duration, count)
+        return Trajectory(t, *self.at(t))
+
+
+class Family(abc.ABC):
+    """Motions that are linear in their coefficients, the same functions for every joint.
+
+    Only combinations that meet the end conditions are ever used: coefficients = free vector times `null`, so that every
+    candidate of a search is at rest at both ends exactly (and starts at `start`, if one is given).
+    """
+
+    duration: float
+    rest: bool
+    start: tuple[float, ...] | None
+
+    @abc.abstractmethod
+    def raw(self, t: Array) -> tuple[Array, Array, Array]:
+        """The functions and their two derivatives at times t, each of shape (N, functions)."""
+
+    @abc.abstractmethod
+    def motion(self, offset: Array, coefficients: Array) -> Motion:
+        """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
+
+    @cached_property
+    def null(self) -> Array:
+        """Orthonormal combinations (functions, free) that meet the end conditions."""
+        ends = self.raw(np.array([0.0, self.duration]))
+        size = ends[0].shape[1]
+        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
+        rows += [ends[0][:1]] if self.start is not None else []
+        return np.asarray(null_space(np.vstack(rows))) if rows else np.eye(size)
+
+    @property
+    def free(self) -> int:
+        """Number of free coefficients of a joint."""
+        return int(self.null.shape[1])
+
+    def matrices(self, t: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration at times t per free coefficient, each (N, free)."""
+        position, velocity, acceleration = (M @ self.null for M in self.raw(t))
+        return position, velocity, acceleration
+
+    def from_free(self, offset: Array, x: Array) -> Motion:
+        """The motion of free coefficients x (n, free)."""
+        return self.motion(offset, x @ self.null.T)
