@@ -144,9 +144,9 @@ class _Reader:
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:
-        rows = self.top.get("joint")
+        rows = self.top.entries.get("joint", [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            self.top.fail("the file has no joints; write one [[joint]] for each" if rows is None else "write [[joint]]")
+            self.top.fail("the joints must be tables, each under its own heading [[joint]]")
         if not rows:
             self.top.fail("the file has no joints; write one [[joint]] for each")
         if len(rows) > MAX_JOINTS:
@@ -258,7 +258,9 @@ class _Reader:
     def _check_used(self, motor_side: list[dict[str, float]]) -> None:
         for row, values in zip(self.rows, motor_side, strict=True):
             for symbol in values:
-                row.fail(f"'{symbol}' belongs to a motor that 'drive_coupling' ties to several joints", symbol)
+                row.fail(
+                    f"'{symbol}' is for a motor that 'drive_coupling' ties to several joints; this one is not", symbol
+                )
 
     def _coupling(self, n: int) -> Matrix | None:
         if "drive_coupling" not in self.top:
