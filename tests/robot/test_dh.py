@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from dh_helpers import link_frames, product, read, rot, trans
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.inertia import from_com, symmetric, transport_ten
+from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 
 ONE = '[[joint]]\nkind = "revolute"\n'
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dh_helpers import SHARED, matrix, product, read, rot, trans
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from minertia.robot.dh_write import khalil_row, toml_text, write_toml
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Robot
 from minertia.robot.snap import quaternion_to_matrix, snap_rotation
+from tests.robot.dh_helpers import SHARED, matrix, product, read, rot, trans
 
 
 def entries(joint):

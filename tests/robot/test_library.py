@@ -4,7 +4,10 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from dh_helpers import (
+
+from minertia import bundled_robots, read_robot
+from minertia.robot.inertia import impossible, pseudo_inertia
+from tests.robot.dh_helpers import (
     FACTS,
     SHARED,
     classic_model,
@@ -16,9 +19,6 @@ from dh_helpers import (
     regressor,
     rotor_columns,
 )
-
-from minertia import bundled_robots, read_robot
-from minertia.robot.inertia import impossible, pseudo_inertia
 
 ROBOTS = (
     *("cmu_dd_arm2", "emps", "gantry", "iiwa14", "panda", "planar2r", "puma260", "puma560", "puma560_physical"),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from dh_helpers import SHARED, link_frames, product, rot, trans
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
 from minertia.robot.read import ReadOptions
 from minertia.robot.symoro import parse_par
+from tests.robot.dh_helpers import SHARED, link_frames, product, rot, trans
 
 TWO = {
     "NL": "2",
