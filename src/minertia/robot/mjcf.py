@@ -100,6 +100,9 @@ class _Reading:
             values = np.asarray(getattr(self.m, name, 0.0))
             if not np.all(np.isfinite(values)) or np.max(np.abs(values), initial=0) > LARGEST:
                 self._fail(f"a number of the file is larger than {LARGEST:g} (in MuJoCo's '{name}')")
+        for name, what in (("body_quat", "orientation"), ("body_iquat", "orientation"), ("jnt_axis", "axis")):
+            if np.any(np.abs(np.linalg.norm(getattr(self.m, name), axis=1) - 1) > 1e-6):
+                self._fail(f"an {what} of the file has numbers too large or too small to mean a direction")
 
     # ------------------------------------------------------------------ the base
 
@@ -162,8 +165,8 @@ class _Reading:
         R = quaternion_to_matrix(*(float(v) for v in m.body_iquat[b]))
         inertia = R @ np.diag(m.body_inertia[b]) @ R.T
         written = self.c.full_inertia.get(self.names[b])
-        if written is not None and np.allclose(written, inertia, rtol=0, atol=1e-11 + 1e-9 * np.abs(written).max()):
-            inertia = written  # MuJoCo finds the principal axes only to about 1e-12 kg m2
+        if written is not None and np.allclose(written, inertia, rtol=0, atol=1e-11 + 1e-6 * np.abs(written).max()):
+            inertia = written  # MuJoCo finds the principal axes to 1e-12, in older versions to 1e-9 kg m2
         return from_com(mass, [float(v) for v in m.body_ipos[b]], inertia)
 
     def _add_body(self, b: int, follows: dict[int, tuple[str, float, float]]) -> None:

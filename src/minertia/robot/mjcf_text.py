@@ -16,6 +16,7 @@ from minertia.errors import DescriptionError
 
 MAX_DEPTH = 256  # MJCF nests one level per body, so a long chain is deep
 MAX_ELEMENTS = 200_000
+MAX_INDENT = 40
 _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -98,9 +99,14 @@ def parse_xml(text: str, source: str | None, own: bool = True) -> Node:
     return root
 
 
+def xml_name(name: str) -> str:
+    """A name without the characters that XML cannot hold."""
+    return _CONTROL.sub("_", name)
+
+
 def attribute(value: str) -> str:
     """A value as a quoted XML attribute; characters XML cannot hold become underscores."""
-    return quoteattr(_CONTROL.sub("_", value))
+    return quoteattr(xml_name(value))
 
 
 def to_text(root: Node) -> str:
@@ -122,3 +128,21 @@ def to_text(root: Node) -> str:
             stack.append(f"</{node.tag}>")
             stack.extend(reversed(node.children))
     return "".join(parts)
+
+
+def pretty(root: Node) -> str:
+    """XML text of a tree, one element per line, indented."""
+    lines: list[str] = []
+    stack: list[tuple[Node | str, int]] = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        space = "  " * min(depth, MAX_INDENT)
+        if isinstance(node, str):
+            lines.append(f"{space}</{node}>")
+            continue
+        inside = "".join(f" {name}={attribute(value)}" for name, value in node.attributes.items())
+        lines.append(f"{space}<{node.tag}{inside}>" if node.children else f"{space}<{node.tag}{inside}/>")
+        if node.children:
+            stack.append((node.tag, depth))
+            stack.extend((child, depth + 1) for child in reversed(node.children))
+    return "\n".join(lines) + "\n"
