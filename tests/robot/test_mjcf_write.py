@@ -171,6 +171,13 @@ def test_impossible_bodies_are_written_with_a_warning(tmp_path):
         to_mjcf(degenerate((math.nan, *(1.0,) * 9)))
 
 
+def test_an_impossible_ground_does_not_matter(tmp_path):
+    robot = replace(random_robot(2), base_link=from_com(-1.0, (0, 0, 0), np.diag([0.1, 0.1, 0.5])))
+    notes = write_mjcf(robot, tmp_path / "r.xml")
+    assert [(note.level, note.where) for note in notes] == [("info", "the base")]
+    same_robot(robot, read_file(tmp_path / "r.xml"))
+
+
 def test_what_mjcf_cannot_hold_is_said(tmp_path):
     robot = random_robot(8, 3)
     joints = (replace(robot.joints[0], limits=Limits(2.0, -1.0, velocity=3.0)), *robot.joints[1:])

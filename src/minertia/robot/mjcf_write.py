@@ -78,7 +78,7 @@ class _Document:
         base = _node("body", {"name": self.root_name})
         if robot.is_floating:
             base.children.append(_node("freejoint", {"name": _Names("root", set(self.joints)).new("root")}))
-        if robot.is_floating or not is_massless(robot.base_link):
+        if robot.is_floating or _ground_has_mass(robot):
             base.children.append(_node("inertial", inertial(robot.base_link, "the base")))
         base.children += self._frame_bodies(None)
         children: dict[int | None, list[int]] = {}
@@ -165,6 +165,11 @@ def _root_name(robot: Robot) -> str:
     return "base" if name == "world" else name
 
 
+def _ground_has_mass(robot: Robot) -> bool:
+    """Whether a ground link is worth writing: its inertia moves nothing, and an impossible one would be refused."""
+    return not is_massless(robot.base_link) and unphysical(robot.base_link) is None
+
+
 def _has_range(joint: Joint) -> bool:
     lower, upper = joint.limits.lower, joint.limits.upper
     return lower is not None and upper is not None and lower < upper
@@ -175,6 +180,8 @@ def _has_range(joint: Joint) -> bool:
 
 def _notes(robot: Robot) -> tuple[Note, ...]:
     notes = [*_unexpressed(robot)]
+    if not robot.is_floating and unphysical(robot.base_link) is not None:
+        notes.append(Note("info", "the base", "its inertia is impossible and moves nothing; it is left out"))
     names = [f"link '{joint.link or joint.name}'" for joint in robot.joints]
     links = [("the base", robot.base_link)] if robot.is_floating else []
     for name, ten in [*links, *zip(names, robot.links, strict=True)]:
