@@ -55,3 +55,7 @@ class ShapeError(MinertiaError):
 
 class RankError(MinertiaError):
     """A numerical rank that cannot be decided, or that contradicts what was derived."""
+
+
+class Infeasible(MinertiaError):
+    """A question that no motion, or no set of parameters, can answer."""

@@ -1,0 +1,186 @@
+"""What a motion must respect: limits of the joints, efforts, boxes for points of the robot, obstacles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.errors import Infeasible, ShapeError
+from minertia.excitation.trajectory import frozen
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
+ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
+
+
+class Clearance(Protocol):
+    """Distances between bodies (see `collision.py`)."""
+
+    margin: float
+
+    def distances(self, q: ArrayLike) -> Array:
+        """Smallest distances [m] at postures (N, n), shape (N, pairs)."""
+        ...
+
+    def distances_and_slopes(self, q: Array) -> tuple[Array, Array]:
+        """The same and their derivatives, shape (N, pairs, n)."""
+        ...
+
+    def pair_names(self) -> list[str]:
+        """What each pair is, for messages."""
+        ...
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box [m] of the base frame that the origin of a named frame must not leave."""
+
+    frame: str
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
+            raise Infeasible(f"the box of frame '{self.frame}' is empty: its lower corner must be below its upper one")
+
+
+@dataclass(frozen=True)
+class MotionLimits:
+    """Limits of every coordinate, arrays of shape (n,) [rad or m, per s, per s2; N m or N].
+
+    effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
+    know.  boxes: for points of the robot.  clearance: distances to keep from obstacles and between links.
+    """
+
+    names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array | None = None
+    effort_margin: float = 0.1
+    boxes: tuple[Box, ...] = ()
+    clearance: Clearance | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "acceleration"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.effort is not None:
+            object.__setattr__(self, "effort", frozen(self.effort))
+        if not 0 <= self.effort_margin < 1:
+            raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
+        self._check()
+
+    def _check(self) -> None:
+        """Every joint must be able to move."""
+        for j, name in enumerate(self.names):
+            if not self.lower[j] < self.upper[j]:
+                raise Infeasible(
+                    f"joint '{name}' cannot move: its lower limit {self.lower[j]:g} is not below its upper limit "
+                    f"{self.upper[j]:g}; give other limits or leave the joint out of the model"
+                )
+            for what in ("velocity", "acceleration", "effort"):
+                values = getattr(self, what)
+                if values is not None and not values[j] > 0:
+                    raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
+
+    @property
+    def middle(self) -> Array:
+        """The posture in the middle of the ranges."""
+        return np.asarray(0.5 * (self.lower + self.upper))
+
+    @property
+    def half(self) -> Array:
+        """Half of the ranges."""
+        return np.asarray(0.5 * (self.upper - self.lower))
+
+
+def motion_limits(
+    robot: Robot,
+    *,
+    position: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    effort: ArrayLike | bool = False,
+    effort_margin: float = 0.1,
+    boxes: Sequence[Box] = (),
+    clearance: Clearance | None = None,
+) -> MotionLimits:
+    """The limits given, and those of the robot's file where None is given.
+
+    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  effort: False for no limit, True
+    for those of the file, or values.
+    """
+    notes: list[str] = []
+    lower, upper = _positions(robot, position)
+    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)
+    a = _rates(robot, "acceleration", acceleration, v / ASSUMED_RAMP, notes)
+    return MotionLimits(
+        names=robot.coordinate_names,
+        lower=lower,
+        upper=upper,
+        velocity=v,
+        acceleration=a,
+        effort=_efforts(robot, effort),
+        effort_margin=effort_margin,
+        boxes=tuple(boxes),
+        clearance=clearance,
+        notes=tuple(notes),
+    )
+
+
+def _positions(robot: Robot, given: ArrayLike | None) -> tuple[Array, Array]:
+    if given is not None:
+        values = np.asarray(given, float)
+        if values.shape == (robot.n, 2):
+            return values[:, 0], values[:, 1]
+        reach = _per_joint(robot, "position", values)
+        return -reach, reach
+    lower, upper = np.empty(robot.n), np.empty(robot.n)
+    for c, j in enumerate(robot.independent):
+        joint = robot.joints[j]
+        default = np.pi if joint.kind == "revolute" else None
+        ends = (joint.limits.lower, joint.limits.upper)
+        if default is None and None in ends:
+            raise Infeasible(f"joint '{joint.name}' slides and its file gives no range; give limits of position")
+        lower[c] = -np.pi if ends[0] is None else ends[0]
+        upper[c] = np.pi if ends[1] is None else ends[1]
+    return lower, upper
+
+
+def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, notes: list[str]) -> Array:
+    if given is not None:
+        return _per_joint(robot, what, given)
+    values = [getattr(robot.joints[j].limits, what) for j in robot.independent]
+    missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
+    if missing:
+        named = ", ".join(f"'{name}'" for name in missing[:4]) + (" ..." if len(missing) > 4 else "")
+        notes.append(f"no limit of {what} is known for {named}; {float(assumed.min()):g} per second was assumed")
+    return np.array([assumed[c] if value is None else value for c, value in enumerate(values)], float)
+
+
+def _efforts(robot: Robot, given: ArrayLike | bool) -> Array | None:
+    if given is False:
+        return None
+    if given is not True:
+        return _per_joint(robot, "effort", given)
+    values = [robot.joints[j].limits.effort for j in robot.independent]
+    missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
+    if missing:
+        raise Infeasible(
+            f"limits of effort were asked for and joint '{missing[0]}' has none in its file; give them in numbers"
+        )
+    return np.array(values, float)
+
+
+def _per_joint(robot: Robot, what: str, given: ArrayLike) -> Array:
+    values = np.asarray(given, float)
+    if values.shape not in ((), (1,), (robot.n,)) or not np.all(np.isfinite(values)):
+        raise ShapeError(f"limits of {what} must be one finite number or {robot.n}, one per joint of '{robot.name}'")
+    return np.broadcast_to(values, (robot.n,)).copy()
