@@ -54,9 +54,13 @@ def log_scaled_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Arra
 
 @dataclass(frozen=True)
 class LargestDeviation:
-    """Logarithm of the largest predicted deviation of a parameter over its size; W must be in units of the noise."""
+    """Logarithm of the largest predicted deviation of a parameter over its size; W must be in units of the noise.
+
+    others: weight of the mean over all parameters, so that those that are not the worst are not left alone.
+    """
 
     sizes: Array
+    others: float = 0.05
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
         factor, info = lapack.dpotrf(G, lower=1, clean=0)
@@ -64,8 +68,10 @@ class LargestDeviation:
             return None
         inverse, _ = lapack.dpotri(factor, lower=1)
         C = np.tril(inverse) + np.tril(inverse, -1).T
-        value, p = _soft_max(np.log(np.diag(C) / self.sizes**2), sharpness)
-        return 0.5 * value, -np.asarray((C * (0.5 * p / np.diag(C))) @ C)
+        logs = np.log(np.diag(C) / self.sizes**2)
+        value, p = _soft_max(logs, sharpness)
+        p = p + self.others / len(logs)
+        return 0.5 * (value + self.others * float(logs.mean())), -np.asarray((C * (0.5 * p / np.diag(C))) @ C)
 
 
 def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:

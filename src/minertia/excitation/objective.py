@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel
@@ -47,8 +48,7 @@ class Objective:
         t = np.arange(problem.n_samples) * family.duration / problem.n_samples
         self.matrices = family.matrices(t)
         # between two samples a motion overshoots by about (w dt)^2 / 8 of its size
-        fastest = max(_ratio(self.matrices[1], self.matrices[0]), _ratio(self.matrices[2], self.matrices[1]))
-        self.tight = 1.0 - min(0.2, (fastest * t[1]) ** 2 / 8)
+        self.tight = 1.0 - min(0.2, (_fastest(*self.matrices[1:]) * t[1]) ** 2 / 8)
         self.sizes = [s * self.tight for s in (limits.half, limits.velocity, limits.acceleration)]
         self.shift = (problem.offset - limits.middle) / self.sizes[0]
         self.scale = self._scaling()
@@ -196,7 +196,8 @@ def box_corners(limits: MotionLimits) -> tuple[Array, Array]:
     return np.hstack([box.lower for box in limits.boxes]), np.hstack([box.upper for box in limits.boxes])
 
 
-def _ratio(A: Array, B: Array) -> float:
-    """Largest rate of change of a function of the family, in 1/s."""
-    sizes = np.linalg.norm(B, axis=0)
-    return float((np.linalg.norm(A, axis=0)[sizes > 0] / sizes[sizes > 0]).max())
+def _fastest(velocity: Array, acceleration: Array) -> float:
+    """Largest rate of change of a motion of the family, in rad/s."""
+    V, A = velocity.T @ velocity, acceleration.T @ acceleration
+    V += 1e-9 * np.trace(V) * np.eye(len(V))
+    return float(np.sqrt(eigh(A, V, eigvals_only=True)[-1]))

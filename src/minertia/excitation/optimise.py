@@ -1,0 +1,188 @@
+"""Several starts, a schedule of falling walls, and the best motion that respects every limit on a fine grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from minertia.errors import Infeasible
+from minertia.excitation.check import Checker, Margins
+from minertia.excitation.criteria import Criterion, log_det
+from minertia.excitation.lbfgs import minimise
+from minertia.excitation.objective import INFINITE, Objective
+from minertia.excitation.trajectory import Motion
+
+Array = NDArray[np.float64]
+FINER = 10  # the last check has this many times the samples of the search
+SHARPEST = 1e3
+SHRINK = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One minimisation: what of, the weight of the walls, sharpness of the means, when to stop."""
+
+    criterion: Criterion | None  # None for the one asked for
+    weight: float
+    sharpness: float
+    iterations: int
+    tolerance: float
+
+
+# D-optimality first: it is smooth everywhere and leads to where the other criteria are well behaved
+WARM = (Stage(log_det, 0.1, 0, 60, 0.1), Stage(log_det, 0.02, 0, 60, 0.1))
+VOLUME = (Stage(log_det, 0.005, 0, 100, 3e-3), Stage(log_det, 0.001, 0, 150, 3e-3))
+EXTREME = (
+    Stage(None, 3e-3, 2, 60, 3e-3),
+    Stage(None, 1e-3, 4, 60, 1e-3),
+    Stage(None, 3e-4, 8, 100, 3e-4),
+    Stage(None, 1e-4, 16, 100, 3e-4),
+    Stage(None, 3e-5, 32, 100, 3e-4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a search stands: which start of how many, evaluations so far, smallest value of the criterion."""
+
+    start: int
+    starts: int
+    evaluations: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search.
+
+    values: the criterion reached by every start that was followed to its end (infinite where no start was found).
+    scaled_back: factor (1 when none was needed) on the motion after the search.
+    """
+
+    motion: Motion
+    value: float
+    margins: Margins
+    seeds: tuple[int, ...]
+    values: tuple[float, ...]
+    evaluations: int
+    scaled_back: float
+    interrupted: bool
+
+
+@dataclass
+class _Candidate:
+    y: Array
+    value: float
+    seed: int
+
+
+@dataclass
+class Search:
+    """One search; `run` may be interrupted (Ctrl-C) and then returns the best so far."""
+
+    objective: Objective
+    criterion: Criterion
+    checker: Checker
+    progress: Callable[[Progress], None] | None = None
+    patience: float = 1.0
+    best: _Candidate | None = None
+    history: dict[int, float] = field(default_factory=dict)
+
+    def run(self, starts: int, seed: int) -> Found:
+        """Warm every start up, follow the better half to the end, return the best feasible motion."""
+        interrupted = False
+        seeds = tuple(seed + k for k in range(starts))
+        with threadpool_limits(1):  # small matrices: threads only wait for one another
+            try:
+                self._search(seeds)
+            except KeyboardInterrupt:
+                interrupted = True
+            if self.best is None:
+                raise Infeasible(
+                    "no motion within the limits moves the robot enough to tell its parameters apart; "
+                    "widen the limits or lengthen the motion"
+                )
+            motion, margins, factor = self._scaled_back(self.best.y)
+        values = tuple(self.history.get(s, INFINITE) for s in seeds)
+        return Found(
+            motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted
+        )
+
+    def _search(self, seeds: tuple[int, ...]) -> None:
+        warm = []
+        for k, seed in enumerate(seeds):
+            for y in self._first(seed):
+                warm.append(self._follow(_Candidate(y, INFINITE, seed), WARM, k, len(seeds)))
+                break
+        warm.sort(key=lambda c: c.value)
+        stages = VOLUME if self.criterion is log_det else EXTREME
+        for k, candidate in enumerate(warm[: (len(warm) + 1) // 2]):
+            self._follow(candidate, stages, k, len(seeds))
+
+    def _first(self, seed: int) -> Iterator[Array]:
+        """A random motion inside the walls."""
+        rng = np.random.default_rng(seed)
+        size = self.objective.n * self.objective.problem.family.free
+        for _ in range(10):
+            y = rng.normal(size=size)
+            used = max(
+                float(np.abs((M @ self.objective.coefficients(y).T) / s).max())
+                for M, s in zip(self.objective.matrices, self.objective.sizes, strict=True)
+            )
+            y *= 0.7 / used
+            for _ in range(25):
+                if self.objective(y, log_det, 1e-3, 0)[0] < INFINITE:
+                    yield y
+                    break
+                y = 0.75 * y
+
+    def _follow(self, candidate: _Candidate, stages: tuple[Stage, ...], start: int, starts: int) -> _Candidate:
+        for stage in stages:
+            criterion = stage.criterion or self.criterion
+            lowest = INFINITE
+
+            def function(y: Array, stage: Stage = stage, criterion: Criterion = criterion) -> tuple[float, Array]:
+                nonlocal lowest
+                value, gradient = self.objective(y, criterion, stage.weight, stage.sharpness)
+                if value < lowest:
+                    lowest, candidate.y = value, y
+                return value, gradient
+
+            try:
+                minimise(
+                    function, candidate.y, iterations=int(stage.iterations * self.patience), tolerance=stage.tolerance
+                )
+            finally:
+                self._record(candidate)
+            if self.progress is not None and self.best is not None:
+                self.progress(Progress(start + 1, starts, self.objective.evaluations, self.best.value))
+        return candidate
+
+    def _record(self, candidate: _Candidate) -> None:
+        """Score a candidate by the criterion itself."""
+        value, _ = self.objective(candidate.y, self.criterion, 0.0, SHARPEST)
+        if not value < INFINITE:
+            return
+        candidate.value = value
+        self.history[candidate.seed] = min(value, self.history.get(candidate.seed, INFINITE))
+        if self.best is None or value < self.best.value:
+            self.best = _Candidate(candidate.y.copy(), value, candidate.seed)
+
+    def _scaled_back(self, y: Array) -> tuple[Motion, Margins, float]:
+        """The motion, drawn towards the posture it moves about until a fine grid shows no violation."""
+        problem = self.objective.problem
+        factor = 1.0
+        count = FINER * problem.n_samples + 1
+        while True:
+            x = factor * self.objective.coefficients(y)
+            motion = problem.family.from_free(problem.offset, x)
+            margins = self.checker.motion(motion, count)
+            if margins.is_feasible:
+                return motion, margins, factor
+            if factor < 0.05:
+                raise Infeasible(f"no motion about this posture is feasible: {self.checker.explain(margins)}")
+            factor *= min(SHRINK, 1 / margins.worst)
