@@ -35,7 +35,7 @@ class Problem:
     points: PointModel | None = None
     row_scale: Array | None = None
     previous: Array | None = None
-    wall_samples: int = 40  # postures at which distances to obstacles are taken
+    wall_samples: int = 67  # postures at which distances to obstacles are taken
 
 
 class Objective:
