@@ -56,6 +56,8 @@ class Checker:
     """Margins of motions and postures under given limits."""
 
     def __init__(self, limits: MotionLimits, base: BaseParameters, effort: EffortModel | None) -> None:
+        if limits.effort is not None and effort is None:
+            base.robot.parameters()  # says what is missing
         self.limits, self.base = limits, base
         self.effort = effort if limits.effort is not None else None
         frames = [box.frame for box in limits.boxes]

@@ -72,7 +72,7 @@ class CollisionModel:
         self.mujoco.mju_mat2Quat(quat, np.array(R, float).ravel())
         return quat
 
-    def _candidates(self) -> Array:
+    def _candidates(self) -> NDArray[np.intp]:
         pairs = []
         for a, first in enumerate(self.shapes):
             for b in range(a + 1, len(self.shapes)):
@@ -117,7 +117,7 @@ class CollisionModel:
         return found
 
     def distances_and_slopes(self, q: Array) -> tuple[Array, Array]:
-        """The same up to a decimetre beyond the margin, and derivatives (N, pairs, n): nearest points move with links."""
+        """The same up to `NEAR` beyond the margin, and derivatives (N, pairs, n): nearest points move with links."""
         reach = self.margin + NEAR
         found = np.full((len(q), len(self.pairs)), reach)
         slopes = np.zeros((len(q), len(self.pairs), self.robot.n))

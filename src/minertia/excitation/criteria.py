@@ -63,6 +63,7 @@ class LargestDeviation:
     others: float = 0.05
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
+        """Value and slope."""
         factor, info = lapack.dpotrf(G, lower=1, clean=0)
         if info != 0:
             return None

@@ -36,7 +36,7 @@ class EffortModel:
         zero = np.zeros(n)
 
         def effects(qd: Array, qdd: Array) -> Array:
-            return np.array(effect_torques(robot, left, State(zero, qd, qdd)), float)
+            return np.array(effect_torques(robot, left, State(list(zero), list(qd), list(qdd))), np.float64)
 
         self.offset = effects(zero, zero)
         self.viscous = np.column_stack([effects(e, zero) - self.offset for e in np.eye(n)])
@@ -52,9 +52,9 @@ class EffortModel:
 def _coulomb(base: BaseParameters, chi: list[dict[str, float]]) -> Array:
     """Largest effort of Coulomb friction on each coordinate."""
     robot = base.robot
-    rate = np.linspace(1.0, 2.0, robot.n)  # no combination of these vanishes by accident
+    rate = np.linspace(1.0, 2.0, robot.n).tolist()  # no combination of these vanishes by accident
     total = np.zeros(robot.n)
-    for column in effect_columns(robot, State(np.zeros(robot.n), rate, rate)):
+    for column in effect_columns(robot, State([0.0] * robot.n, rate, rate)):
         if column.symbol in COULOMB:
             value = chi[column.joint].get(column.symbol, 0.0)
             for c, effort in column.efforts.items():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +13,7 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.errors import Infeasible, MinertiaError, ShapeError, UnknownName
 from minertia.excitation import criteria
-from minertia.excitation.check import Checker, Margins
+from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.fourier import Fourier
@@ -25,123 +22,14 @@ from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.objective import Objective, Problem
 from minertia.excitation.optimise import FINER, Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
-from minertia.excitation.trajectory import Family, Motion, Trajectory
+from minertia.excitation.result import Excitation, stacked_regressor
+from minertia.excitation.trajectory import Family
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-FORMAT = 1
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
 ASSUMED_NOISE = 0.01  # of the largest nominal effort of a joint
 SMOOTH = 0.02  # width of the smooth sign, part of the velocity limit
-
-
-@dataclass(frozen=True)
-class Excitation:
-    """A motion and what it promises.
-
-    condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with what was recorded before.
-    deviations: predicted, for that many independent samples with the given noise [N m or N] per joint; sizes: what to
-    compare them with (None without nominal parameters).
-    """
-
-    base: BaseParameters
-    motion: Motion
-    trajectory: Trajectory
-    criterion: str
-    n_samples: int
-    condition: float
-    scaled_condition: float
-    noise: Array
-    deviations: Array
-    sizes: Array | None
-    margins: Margins
-    limits: MotionLimits
-    found: Found
-    notes: tuple[str, ...] = ()
-
-    @property
-    def relative_deviations(self) -> Array | None:
-        """Predicted deviation of each base parameter over its size."""
-        return None if self.sizes is None else self.deviations / self.sizes
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the search was stopped before its end."""
-        return self.found.interrupted
-
-    def information(self) -> Array:
-        """Information matrix of this motion alone (rows over their noise), for `previous` of the next one."""
-        W = stacked_regressor(self.base, self.motion, self.n_samples)
-        W = W / np.repeat(self.noise, self.n_samples)[:, None]
-        return np.asarray(W.T @ W)
-
-    def save(self, path: str | Path) -> None:
-        """Write the trajectory for the controller as CSV."""
-        self.trajectory.save(path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the samples, for JSON."""
-        m, relative = self.margins, self.relative_deviations
-        return {
-            "format": FORMAT,
-            "robot": self.base.robot.name,
-            "criterion": self.criterion,
-            "duration": self.motion.duration,
-            "samples": self.n_samples,
-            "condition": _finite(self.condition),
-            "scaled_condition": _finite(self.scaled_condition),
-            "noise": self.noise.tolist(),
-            "parameters": {
-                name: {"deviation": _finite(d), "relative": None if relative is None else _finite(relative[k])}
-                for k, (name, d) in enumerate(zip(self.base.names, self.deviations, strict=True))
-            },
-            "margins": {
-                "position": list(m.position),
-                "velocity": list(m.velocity),
-                "acceleration": list(m.acceleration),
-                "effort": None if m.effort is None else list(m.effort),
-                "boxes": dict(m.boxes),
-                "clearance": m.clearance,
-            },
-            "search": {
-                "seeds": list(self.found.seeds),
-                "values": [_finite(v) for v in self.found.values],
-                "evaluations": self.found.evaluations,
-                "scaled_back": self.found.scaled_back,
-                "interrupted": self.found.interrupted,
-            },
-            "notes": list(self.notes),
-        }
-
-    def to_json(self) -> str:
-        """`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
-    def __str__(self) -> str:
-        m = self.margins
-        head = (
-            f"{self.base.robot.name}: {self.motion.duration:g} s, condition number {self.condition:.4g} "
-            f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
-        )
-        rows = [f"{'joint':<16}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}   (part of the limit used)"]
-        for j, name in enumerate(self.limits.names):
-            effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
-            rows.append(f"{name:<16}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}")
-        return "\n".join([head, *rows, *self._space_lines(), *self._deviation_lines(), *self.notes])
-
-    def _space_lines(self) -> list[str]:
-        lines = [f"frame '{frame}' stays {distance:.3g} m inside its box" for frame, distance in self.margins.boxes]
-        if self.margins.clearance is not None:
-            lines.append(f"nearest approach: {self.margins.clearance:.3g} m ({self.margins.nearest})")
-        return lines
-
-    def _deviation_lines(self) -> list[str]:
-        relative = self.relative_deviations
-        parts = zip(self.base.names, self.deviations, [None] * self.base.count if relative is None else relative)
-        return [
-            f"{name:<10}{deviation:>12.3g}" + ("" if part is None else f"{100 * part:>10.2f} %")
-            for name, deviation, part in parts
-        ]
 
 
 def excite(
@@ -181,8 +69,6 @@ def excite(
     limits = motion_limits(robot) if limits is None else limits
     base = base_parameters(robot, rotors=rotors, friction=friction)
     effort = EffortModel(base) if robot.has_parameters else None
-    if limits.effort is not None and effort is None:
-        robot.parameters()  # says what is missing
     checker = Checker(limits, base, effort)
     offset = feasible_posture(checker, start, seed)
     at = None if start is None else tuple(float(v) for v in offset)
@@ -284,12 +170,6 @@ def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | N
     )
 
 
-def stacked_regressor(base: BaseParameters, motion: Motion, n_samples: int) -> Array:
-    """W (n N, p) of a motion at equally spaced times: all samples of the first joint, then of the second ..."""
-    t = np.arange(n_samples) * motion.duration / n_samples
-    return base.regressor(*motion.at(t)).transpose(1, 0, 2).reshape(-1, base.count)
-
-
 def mixing(base: BaseParameters) -> Array:
     """W_base = W_kept mixing."""
     return np.asarray(np.linalg.inv(base.K[:, base.kept_indices]))
@@ -309,7 +189,3 @@ def _root(G: Array) -> Array:
     """R with R' R = G, for a matrix that may be singular."""
     values, V = np.linalg.eigh(G)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * V.T)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -87,9 +87,7 @@ class PointModel:
         graph = Graph()
         q = graph.variables("q", robot.n)
         poses = [find_frame(robot, name) for name in names]
-        outputs = [
-            s if isinstance(s, Expr) else graph.constant(s) for frame in poses for s in _origin(robot, q, frame)
-        ]
+        outputs = [s if isinstance(s, Expr) else graph.constant(s) for frame in poses for s in _origin(robot, q, frame)]
         seeds = graph.variables("w", len(outputs))
         slopes = pull_back(outputs, seeds, q)
         self.tape = Tape(([*q, *outputs], [*seeds, *slopes]))

@@ -72,7 +72,7 @@ class Objective:
 
     def unknowns(self, x: Array) -> Array:
         """The search's own unknowns of free coefficients."""
-        return np.linalg.solve(self.scale, x[..., None])[..., 0].ravel()
+        return np.asarray(np.linalg.solve(self.scale, x[..., None])[..., 0].ravel(), np.float64)
 
     def motion(self, x: Array) -> tuple[Array, Array, Array]:
         """q, qd, qdd at the samples, each (N, n)."""

@@ -108,9 +108,7 @@ class Search:
                 )
             motion, margins, factor = self._scaled_back(self.best.y)
         values = tuple(self.history.get(s, INFINITE) for s in seeds)
-        return Found(
-            motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted
-        )
+        return Found(motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted)
 
     def _search(self, seeds: tuple[int, ...]) -> None:
         warm = []

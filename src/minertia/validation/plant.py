@@ -1,0 +1,282 @@
+"""The robot in MuJoCo (extra `sim`), with the imperfections of a real one, under a controller.
+
+The integrator and the contact-free dynamics are MuJoCo's; nothing of `minertia.dynamics` takes part in the motion.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.errors import Infeasible, MinertiaError, ShapeError
+from minertia.excitation.trajectory import Trajectory, frozen
+from minertia.extras import load
+from minertia.robot.inertia import impossible
+from minertia.robot.mjcf.write import to_mjcf
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+STIFF = (2e-3, 1.0)  # time constant [s] and damping of MuJoCo's constraints (friction, dependent joints)
+
+
+@dataclass(frozen=True)
+class Imperfections:
+    """What a real arm adds; numbers for all joints or one per joint.
+
+    resolution: of the encoders [rad or m].  torque_noise: deviation of the measured effort [N m or N].  delay: from the
+    command to the effort at the joint [s].  stribeck: how much friction at standstill exceeds Coulomb friction [N m or
+    N], fading over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
+    """
+
+    resolution: ArrayLike = 0.0
+    torque_noise: ArrayLike = 0.0
+    delay: float = 0.0
+    stribeck: ArrayLike = 0.0
+    stribeck_velocity: float = 0.05
+    velocity_cutoff: float = 80.0
+
+
+@dataclass(frozen=True)
+class Log:
+    """A run as a robot would record it: t (N,), q and tau (N, n) measured; and what only a simulation knows.
+
+    true_q, true_qd: without quantisation; applied: efforts at the joints; reference: positions asked for.
+    """
+
+    t: Array
+    q: Array
+    tau: Array
+    true_q: Array
+    true_qd: Array
+    applied: Array
+    reference: Array
+
+    def __post_init__(self) -> None:
+        for name in ("t", "q", "tau", "true_q", "true_qd", "applied", "reference"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def error(self) -> Array:
+        """reference - true position (N, n)."""
+        return np.asarray(self.reference - self.true_q)
+
+
+class Sample(NamedTuple):
+    """What a controller sees at one period: time, measured position and velocity, and the reference."""
+
+    t: float
+    q: Array
+    qd: Array
+    q_ref: Array
+    qd_ref: Array
+    qdd_ref: Array
+
+
+Controller = Callable[[Sample], Array]
+Listener = Callable[[Sample, Array], None]  # a sample and the measured effort: an estimator next to the controller
+
+
+class Plant:
+    """One robot in MuJoCo; period [s] of the controller, substeps of the integrator in each."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        period: float = 1e-3,
+        substeps: int = 1,
+        imperfections: Imperfections | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not period > 0 or substeps < 1:
+            raise Infeasible("a plant needs a positive period and at least one step in each")
+        if robot.is_floating:
+            raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
+        self.mujoco: Any = load("mujoco", "sim")
+        self.period, self.substeps, self.seed = period, substeps, seed
+        self.flaws = imperfections or Imperfections()
+        self._install(robot)
+
+    def _install(self, robot: Robot) -> None:
+        """Build the model of a robot; a state already reached is kept."""
+        self.robot = robot.numeric
+        old = getattr(self, "data", None)
+        self.model = build_model(self.mujoco, self.robot, self.period / self.substeps)
+        self.data = self.mujoco.MjData(self.model)
+        joints = [self.model.joint(f"j{j}") for j in range(robot.n_joints)]
+        self.where = np.array([joint.qposadr[0] for joint in joints])
+        self.dof = np.array([joint.dofadr[0] for joint in joints])
+        self.own = np.array(self.robot.independent)
+        self.offset = np.array([self.robot.effects[j].get("OFF", 0.0) for j in self.robot.independent])
+        if old is not None:
+            self.data.qpos[:], self.data.qvel[:], self.data.time = old.qpos, old.qvel, old.time
+
+    # ------------------------------------------------------------------ state
+
+    def place(self, q: ArrayLike, qd: ArrayLike | None = None) -> None:
+        """Put the robot into a state at time 0."""
+        position = np.asarray(q, float)
+        if position.shape != (self.robot.n,):
+            raise ShapeError(f"a posture of '{self.robot.name}' has {self.robot.n} numbers, not shape {position.shape}")
+        velocity = np.zeros(self.robot.n) if qd is None else np.asarray(qd, float)
+        self.mujoco.mj_resetData(self.model, self.data)
+        for j, joint in enumerate(self.robot.joints):
+            c = self.robot.coordinate_of(j)
+            self.data.qpos[self.where[j]] = joint.position(float(position[c]))
+            self.data.qvel[self.dof[j]] = joint.rate(float(velocity[c]))
+
+    @property
+    def q(self) -> Array:
+        """True positions of the coordinates."""
+        return np.array(self.data.qpos[self.where[self.own]])
+
+    @property
+    def qd(self) -> Array:
+        """True velocities of the coordinates."""
+        return np.array(self.data.qvel[self.dof[self.own]])
+
+    def step(self, tau: Array) -> None:
+        """Apply efforts for one period."""
+        extra = np.broadcast_to(np.asarray(self.flaws.stribeck, float), (self.robot.n,))
+        for _ in range(self.substeps):
+            effort = tau - self.offset
+            if extra.any():
+                v = self.qd
+                effort = effort - extra * np.tanh(v / (0.1 * self.flaws.stribeck_velocity)) * np.exp(
+                    -((v / self.flaws.stribeck_velocity) ** 2)
+                )
+            self.data.qfrc_applied[self.dof[self.own]] = effort
+            self.mujoco.mj_step(self.model, self.data)
+
+    # ------------------------------------------------------------------ a run
+
+    def run(
+        self,
+        controller: Controller,
+        trajectory: Trajectory,
+        *,
+        settle: float = 0.0,
+        events: Sequence[tuple[float, Robot]] = (),
+        listener: Listener | None = None,
+    ) -> Log:
+        """Follow a trajectory from its first posture; `settle` [s]: how long its last one is held afterwards.
+
+        events: (time, robot) at which the arm becomes another one, such as the same with a payload.
+        """
+        if trajectory.n != self.robot.n:
+            raise ShapeError(f"the trajectory has {trajectory.n} joints and '{self.robot.name}' has {self.robot.n}")
+        robot, pending = self.robot, sorted(events, key=lambda event: event[0])
+        self.place(trajectory.q[0], trajectory.qd[0])
+        count = round((trajectory.t[-1] - trajectory.t[0] + settle) / self.period) + 1
+        recorder = _Recorder(self, count)
+        try:
+            for k in range(count):
+                while pending and pending[0][0] <= k * self.period:
+                    self._install(pending.pop(0)[1])
+                recorder.period(k, trajectory, controller, listener)
+        finally:
+            if self.robot is not robot:
+                self._install(robot)
+        return recorder.log()
+
+
+class _Recorder:
+    """The electronics of one run: encoders, velocity filter, delay, noise, and the log."""
+
+    def __init__(self, plant: Plant, count: int) -> None:
+        n, flaws = plant.robot.n, plant.flaws
+        self.plant = plant
+        self.rng = np.random.default_rng(plant.seed)
+        self.resolution = np.broadcast_to(np.asarray(flaws.resolution, float), (n,))
+        self.noise = np.broadcast_to(np.asarray(flaws.torque_noise, float), (n,))
+        self.gain = 1 - np.exp(-2 * np.pi * flaws.velocity_cutoff * plant.period)
+        self.commands: deque[Array] = deque()
+        self.delay = round(flaws.delay / plant.period)
+        self.last: Array | None = None
+        self.velocity = plant.qd
+        self.table = np.zeros((6, count, n))
+        self.times = np.asarray(np.arange(count) * plant.period, np.float64)
+
+    def period(self, k: int, trajectory: Trajectory, controller: Controller, listener: Listener | None) -> None:
+        """Measure, ask the controller, apply what it said `delay` periods ago, record."""
+        plant = self.plant
+        q_true, qd_true = plant.q, plant.qd
+        q = self._encoder(q_true)
+        qd = self._velocity(q, qd_true)
+        sample = Sample(float(self.times[k]), q, qd, *trajectory.at(float(trajectory.t[0] + self.times[k])))
+        command = np.asarray(controller(sample), float)
+        if not np.all(np.isfinite(command)):
+            raise MinertiaError(f"the controller returned a number that is not finite at {sample.t:.3f} s")
+        self.commands.append(command)
+        applied = self.commands.popleft() if len(self.commands) > self.delay else self.commands[0]
+        measured = command + self.noise * self.rng.normal(size=len(q))
+        self.table[:, k] = q, measured, q_true, qd_true, applied, sample.q_ref
+        if listener is not None:
+            listener(sample, measured)
+        plant.step(applied)
+
+    def _encoder(self, q: Array) -> Array:
+        step = np.where(self.resolution > 0, self.resolution, 1.0)
+        return np.asarray(np.where(self.resolution > 0, np.round(q / step) * step, q))
+
+    def _velocity(self, q: Array, true: Array) -> Array:
+        """Differences of the encoder through a first-order filter; perfect encoders give the velocity itself."""
+        if not np.any(self.resolution > 0):
+            return true
+        if self.last is not None:
+            self.velocity = self.velocity + self.gain * ((q - self.last) / self.plant.period - self.velocity)
+        self.last = q
+        return self.velocity
+
+    def log(self) -> Log:
+        return Log(self.times, *self.table)
+
+
+def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
+    """MuJoCo's model of a robot: masses, armature, damping, Coulomb friction; joint j is called j0, j1 ...
+
+    Limits of position and effort are left out: the controller and the trajectory answer for them.  Motors that turn
+    with several joints become fixed tendons with their own armature, damping and friction.
+    """
+    robot.parameters()  # says so where there are none
+    for joint, ten in zip(robot.joints, robot.links, strict=True):
+        reason = None if ten is None else impossible(ten)
+        if reason is not None:
+            raise Infeasible(
+                f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; use parameters that can exist"
+            )
+    joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
+    spec = mujoco.MjSpec.from_string(to_mjcf(replace(robot, joints=joints, frames={})))
+    spec.option.timestep = timestep
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    for joint in spec.joints:
+        joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+        joint.solref_friction = STIFF
+    for equality in spec.equalities:
+        equality.solref = STIFF
+    _add_motors(spec, robot)
+    try:
+        return spec.compile()
+    except ValueError as err:
+        raise Infeasible(f"MuJoCo refuses the robot '{robot.name}': {str(err).splitlines()[0]}") from None
+
+
+def _add_motors(spec: Any, robot: Robot) -> None:
+    if robot.coupling is None or not robot.motor_effects:
+        return
+    for row in robot.coupled_motors.values():
+        effects = robot.motor_effects[row]
+        tendon = spec.add_tendon(
+            name=f"m{row}",
+            armature=effects.get("IAM", 0.0),
+            damping=effects.get("FVM", 0.0),
+            frictionloss=effects.get("FCM", 0.0),
+        )
+        for c, factor in enumerate(robot.coupling[row]):
+            if factor != 0:
+                tendon.wrap_joint(f"j{robot.independent[c]}", factor)

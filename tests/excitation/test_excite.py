@@ -1,0 +1,243 @@
+"""The search: conditions reached, limits on a fine grid, repeatability, and every refusal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia import read_robot
+from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownName
+from minertia.excitation.excite import excite
+from minertia.excitation.limits import Box, MotionLimits, motion_limits
+from minertia.excitation.spline import Spline
+from minertia.excitation.sweep import sweeps
+from minertia.robot.joint import Limits
+from tests.random_robots import random_robot
+
+JUDGED = {"position": 2.0, "velocity": 1.5, "acceleration": 4.0}
+
+
+def planar(**changes):
+    return replace(read_robot("planar2r"), **changes)
+
+
+def quick(robot, **options):
+    """A search short enough for a test."""
+    limits = options.pop("limits", None) or motion_limits(robot, **JUDGED)
+    return excite(
+        robot, **({"limits": limits, "starts": 1, "patience": 0.3, "harmonics": 3, "n_samples": 80} | options)
+    )
+
+
+def assert_within(result, limits: MotionLimits):
+    t = np.linspace(0, result.motion.duration, 10 * result.n_samples + 1)
+    q, qd, qdd = result.motion.at(t)
+    slack = 1e-9
+    assert np.all(q >= limits.lower - slack) and np.all(q <= limits.upper + slack)
+    assert np.all(np.abs(qd) <= limits.velocity + slack)
+    assert np.all(np.abs(qdd) <= limits.acceleration + slack)
+    np.testing.assert_allclose(result.trajectory.q, q)
+
+
+@pytest.mark.parametrize(("name", "largest"), [("puma560", 25), ("panda", 100)])
+def test_condition_numbers(name, largest):
+    robot = read_robot(name)
+    limits = motion_limits(robot, **JUDGED)
+    result = excite(robot, limits=limits, rest=False, friction=False, rotors=False, starts=1, patience=0.6)
+    assert result.condition <= largest
+    assert result.scaled_condition < result.condition
+    assert_within(result, limits)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_everything_at_once_stays_feasible(seed):
+    from minertia.dynamics.model import inverse_dynamics
+
+    robot = read_robot("puma560_physical")
+    limits = motion_limits(
+        robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-0.9, -0.9, -0.7), (0.9, 0.9, 1.0))]
+    )
+    result = excite(robot, limits=limits, seed=seed, starts=1, patience=0.2)
+    assert_within(result, limits)
+    assert result.margins.is_feasible and result.margins.worst <= 1
+    assert result.margins.boxes[0][1] >= 0
+    ends = result.motion.at([0.0, result.motion.duration])
+    np.testing.assert_allclose(ends[1:], 0, atol=1e-10)
+    tau = inverse_dynamics(robot, result.trajectory.q, result.trajectory.qd, result.trajectory.qdd)
+    assert np.all(np.abs(tau).max(axis=0) <= 0.9 * limits.effort + 1e-9)
+
+
+def test_seed_decides():
+    robot = read_robot("planar2r")
+    a, b, c = (quick(robot, seed=seed) for seed in (5, 5, 6))
+    assert np.array_equal(a.trajectory.q, b.trajectory.q)
+    assert not np.array_equal(a.trajectory.q, c.trajectory.q)
+
+
+@pytest.mark.parametrize("criterion", ["condition", "scaled-condition", "logdet", "deviation"])
+def test_each_criterion_wins_at_its_own_game(criterion):
+    robot = read_robot("puma560_physical")
+    result = quick(robot, criterion=criterion, harmonics=4, seed=1)
+    other = quick(robot, criterion="logdet" if criterion != "logdet" else "condition", harmonics=4, seed=1)
+    figures = {
+        "condition": lambda r: r.condition,
+        "scaled-condition": lambda r: r.scaled_condition,
+        "logdet": lambda r: -np.linalg.slogdet(r.information(np.ones(6)))[1],
+        "deviation": lambda r: r.relative_deviations.max(),
+    }[criterion]
+    assert figures(result) < figures(other)
+
+
+def test_start_posture_and_gravity():
+    robot = read_robot("planar2r")
+    start = [0.3, -0.2]
+    result = quick(robot, start=start, gravity=(0, 0, -9.81))
+    np.testing.assert_allclose(result.trajectory.q[0], start, atol=1e-10)
+    np.testing.assert_allclose(result.trajectory.q[-1], start, atol=1e-10)
+    assert result.base.robot.gravity == (0, 0, -9.81)
+
+
+def test_splines():
+    robot = read_robot("planar2r")
+    limits = motion_limits(robot, **JUDGED)
+    result = quick(robot, limits=limits, family=Spline(8.0, 8))
+    assert_within(result, limits)
+    np.testing.assert_allclose(result.motion.at([0.0, 8.0])[1:], 0, atol=1e-10)
+
+
+def test_sequential_design_looks_elsewhere():
+    robot = read_robot("puma560_physical")
+    first = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5))
+    second = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5), seed=3,
+                   previous=first.information())  # fmt: skip
+    assert np.all(second.deviations <= first.deviations * (1 + 1e-9))
+    triangle = np.linalg.cholesky(first.information()).T
+    again = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5), seed=3,
+                  previous=triangle)  # fmt: skip
+    np.testing.assert_allclose(again.deviations.max(), second.deviations.max(), rtol=0.2)
+
+
+def test_progress_and_interruption():
+    robot, seen = read_robot("planar2r"), []
+
+    def stop(progress):
+        seen.append(progress)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    result = quick(robot, progress=stop, starts=3)
+    assert result.interrupted and result.margins.is_feasible
+    assert any("interrupted" in note for note in result.notes)
+    assert seen[0].starts == 3 and seen[-1].evaluations > seen[0].evaluations
+
+
+def test_report_is_plain_data():
+    result = quick(read_robot("planar2r"))
+    data = json.loads(result.to_json())
+    assert data["format"] == 1 and data["condition"] == pytest.approx(result.condition)
+    assert set(data["parameters"]) == set(result.base.names)
+    assert "condition number" in str(result)
+
+
+def test_robot_without_masses_has_deviations_but_no_sizes():
+    result = quick(read_robot("scara"), harmonics=3)
+    assert result.relative_deviations is None
+    assert np.all(np.isfinite(result.deviations))
+
+
+def test_sweeps_move_one_joint_at_a_time():
+    robot = read_robot("puma560_physical")
+    limits = motion_limits(robot, velocity=1.5, acceleration=4.0, effort=True)
+    found = sweeps(robot, limits=limits)
+    assert [s.joint for s in found] == [5, 4, 3, 2, 1, 0]
+    for sweep in found:
+        moved = np.ptp(sweep.trajectory.q, axis=0)
+        assert np.flatnonzero(moved > 1e-12).tolist() == [sweep.joint]
+        np.testing.assert_allclose(sweep.trajectory.qd[[0, -1]], 0, atol=1e-12)
+        np.testing.assert_allclose(sweep.trajectory.qdd[[0, -1]], 0, atol=1e-12)
+        assert sweep.margins.is_feasible
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_zero_duration():
+    with pytest.raises(Infeasible, match="positive duration"):
+        quick(read_robot("planar2r"), duration=0)
+
+
+def test_unknown_criterion():
+    with pytest.raises(UnknownName, match="condition"):
+        quick(read_robot("planar2r"), criterion="conditon")
+
+
+def test_joint_that_cannot_move():
+    robot = planar()
+    joints = list(robot.joints)
+    joints[1] = replace(joints[1], limits=Limits(lower=0.5, upper=0.5))
+    with pytest.raises(Infeasible, match=f"joint '{joints[1].name}' cannot move"):
+        motion_limits(replace(robot, joints=tuple(joints)))
+    joints[1] = replace(joints[1], limits=Limits(velocity=0.0))
+    with pytest.raises(Infeasible, match="velocity is 0"):
+        motion_limits(replace(robot, joints=tuple(joints)))
+
+
+def test_missing_effort_limits_and_parameters():
+    robot = planar()
+    bare = replace(robot, joints=tuple(replace(j, limits=Limits()) for j in robot.joints))
+    with pytest.raises(Infeasible, match="effort were asked for"):
+        motion_limits(bare, effort=True)
+    panda = read_robot("panda")
+    with pytest.raises(MissingParameters, match="no inertial parameters"):
+        quick(panda, limits=motion_limits(panda, effort=True))
+
+
+def test_efforts_too_small_to_stand():
+    robot = read_robot("puma560_physical")
+    with pytest.raises(Infeasible, match="stand still.*effort"):
+        quick(robot, limits=motion_limits(robot, velocity=1.0, acceleration=3.0, effort=0.5))
+
+
+def test_start_outside_the_limits():
+    robot = read_robot("puma560_physical")
+    with pytest.raises(Infeasible, match="start posture.*position"):
+        quick(robot, start=[0, 9, 0, 0, 0, 0])
+    with pytest.raises(ShapeError, match="6 finite"):
+        quick(robot, start=[0, 0])
+    boxed = motion_limits(robot, **JUDGED, boxes=[Box("j6", (3, 3, 3), (4, 4, 4))])
+    with pytest.raises(Infeasible, match="outside its box"):
+        quick(robot, limits=boxed, start=[0] * 6)
+    with pytest.raises(Infeasible, match="no posture"):
+        quick(robot, limits=boxed)
+
+
+def test_sliding_joint_without_a_range():
+    robot = random_robot(0, n=1)
+    joint = replace(robot.joints[0], kind="prismatic")
+    with pytest.raises(Infeasible, match="slides"):
+        motion_limits(replace(robot, joints=(joint,)))
+
+
+def test_assumed_rates_are_said():
+    limits = motion_limits(planar(joints=tuple(replace(j, limits=Limits()) for j in planar().joints)))
+    assert len(limits.notes) == 2 and "assumed" in limits.notes[0]
+
+
+def test_bad_shapes():
+    robot = read_robot("puma560_physical")
+    with pytest.raises(ShapeError, match="velocity"):
+        motion_limits(robot, velocity=[1, 2])
+    with pytest.raises(ShapeError, match="recorded before"):
+        quick(robot, previous=np.eye(3))
+    with pytest.raises(Infeasible, match="empty"):
+        Box("j6", (0, 0, 0), (1, 1, 0))
+    with pytest.raises(UnknownName, match="frame"):
+        quick(robot, limits=motion_limits(robot, **JUDGED, boxes=[Box("hand", (0, 0, 0), (1, 1, 1))]))
+
+
+def test_floating_base():
+    with pytest.raises(Infeasible, match="floating"):
+        excite(random_robot(1, floating=True))

@@ -1,0 +1,134 @@
+"""Exact derivatives against finite differences, and the smooth sign against the sign."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minertia import read_robot
+from minertia.base.derive import base_parameters
+from minertia.excitation import criteria
+from minertia.excitation.effort import EffortModel
+from minertia.excitation.excite import mixing
+from minertia.excitation.fourier import Fourier
+from minertia.excitation.limits import Box, motion_limits
+from minertia.excitation.model import PointModel, RegressorModel
+from minertia.excitation.objective import Objective, Problem
+from tests.random_robots import random_robot
+
+STEP = 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_regressor_is_that_of_the_base(seed):
+    robot = random_robot(seed, tree=True, mimic=seed % 2 == 1, n=4)
+    base = base_parameters(robot, rotors=True, friction=True)
+    q, qd, qdd = np.random.default_rng(seed).normal(size=(3, 7, robot.n))
+    W = RegressorModel(robot, base.kept, mixing(base)).value(q, qd, qdd)
+    expected = base.regressor(q, qd, qdd).transpose(1, 0, 2).reshape(-1, base.count)
+    np.testing.assert_allclose(W, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_regressor_vjp(seed):
+    robot = random_robot(seed, tree=True, n=4)
+    base = base_parameters(robot, rotors=True, friction=True)
+    model = RegressorModel(robot, base.kept, mixing(base), smooth=0.3)
+    rng = np.random.default_rng(seed)
+    state, direction = rng.normal(size=(3, 5, robot.n)), rng.normal(size=(3, 5, robot.n))
+    weights = rng.normal(size=model.value(*state).shape)
+    slopes = model.value_and_vjp(*state, lambda W: weights)
+    ahead, behind = (model.value(*(state + s * STEP * direction)) for s in (1, -1))
+    expected = float((weights * (ahead - behind)).sum()) / (2 * STEP)
+    assert sum(float((s * d).sum()) for s, d in zip(slopes, direction, strict=True)) == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_points():
+    robot = read_robot("puma560")
+    model = PointModel(robot, ["j6", "j3"])
+    q, direction = np.random.default_rng(0).normal(size=(2, 4, 6))
+    weights = np.random.default_rng(1).normal(size=(4, 6))
+    ahead, behind = (model.value(q + s * STEP * direction) for s in (1, -1))
+    model.value(q)
+    expected = float((weights * (ahead - behind)).sum()) / (2 * STEP)
+    assert float((model.vjp(weights) * direction).sum()) == pytest.approx(expected, rel=1e-6)
+
+
+CRITERIA = {
+    "logdet": (criteria.log_det, 0.0),
+    "condition": (criteria.log_condition, 6.0),
+    "scaled": (criteria.log_scaled_condition, 6.0),
+    "deviation": (criteria.LargestDeviation(np.linspace(1, 3, 6)), 6.0),
+}
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_criteria(name):
+    criterion, sharpness = CRITERIA[name]
+    rng = np.random.default_rng(3)
+    W, direction = rng.normal(size=(2, 40, 6)) * np.linspace(1, 4, 6)
+    _, S = criterion(W.T @ W, sharpness)
+    values = [criterion((W + s * STEP * direction).T @ (W + s * STEP * direction), sharpness)[0] for s in (1, -1)]
+    assert float((2 * W @ S * direction).sum()) == pytest.approx((values[0] - values[1]) / (2 * STEP), rel=1e-6)
+
+
+def test_soft_condition_tends_to_the_condition_number():
+    W = np.random.default_rng(0).normal(size=(60, 8)) * np.linspace(1, 9, 8)
+    value, _ = criteria.log_condition(W.T @ W, 1e4)
+    assert np.exp(value) == pytest.approx(criteria.condition_number(W), rel=1e-3)
+    value, _ = criteria.log_scaled_condition(W.T @ W, 1e4)
+    assert np.exp(value) == pytest.approx(criteria.scaled_condition_number(W), rel=1e-3)
+
+
+def test_predicted_deviations_are_those_of_least_squares():
+    W = np.random.default_rng(0).normal(size=(60, 5)) * [1, 10, 0.1, 3, 1]
+    expected = np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
+    np.testing.assert_allclose(criteria.predicted_deviations(W), expected, rtol=1e-10)
+    more = criteria.predicted_deviations(W, W.T @ W)
+    np.testing.assert_allclose(more, expected / np.sqrt(2), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["logdet", "condition", "scaled"])
+def test_whole_objective_with_every_wall(name):
+    robot = read_robot("puma560_physical")
+    base = base_parameters(robot, rotors=True, friction=True)
+    limits = motion_limits(
+        robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]
+    )
+    family = Fourier(10.0, 5)
+    problem = Problem(
+        family=family,
+        offset=np.array([0.0, 1.4, -1.4, 0.3, 0.2, 0.0]),
+        limits=limits,
+        model=RegressorModel(robot, base.kept, mixing(base), smooth=0.1),
+        n_samples=60,
+        effort=EffortModel(base),
+        points=PointModel(robot, ["j6"]),
+        row_scale=np.linspace(1, 2, 6),
+        previous=0.1 * np.eye(base.count),
+    )
+    objective = Objective(problem)
+    criterion, sharpness = CRITERIA[name]
+    rng = np.random.default_rng(0)
+    y, direction = 0.03 * rng.normal(size=(2, 6 * family.free))
+    value, gradient = objective(y, criterion, 0.1, sharpness)
+    assert np.isfinite(value)
+    ahead, behind = (objective(y + s * STEP * direction, criterion, 0.1, sharpness)[0] for s in (1, -1))
+    assert float(gradient @ direction) == pytest.approx((ahead - behind) / (2 * STEP), rel=1e-4)
+
+
+def test_efforts_are_those_of_inverse_dynamics():
+    from minertia.dynamics.model import inverse_dynamics
+
+    robot = read_robot("puma560_physical")
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 9, 6))
+    for rotors, friction in ((False, False), (True, False), (True, True)):
+        base = base_parameters(robot, rotors=rotors, friction=friction)
+        effort = EffortModel(base)
+        W = base.regressor(q, qd, qdd).transpose(1, 0, 2).reshape(-1, base.count)
+        tau = effort.efforts(W, qd, qdd)
+        sliding = np.array([robot.effects[j]["FC"] for j in range(6)])
+        np.testing.assert_allclose(tau + np.sign(qd) * sliding, inverse_dynamics(robot, q, qd, qdd), atol=1e-9)
+        np.testing.assert_allclose(effort.coulomb, sliding)

@@ -1,0 +1,147 @@
+"""The plant against our own inverse dynamics, and its imperfections (needs MuJoCo)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia import read_robot
+from minertia.dynamics.model import forward_dynamics, inverse_dynamics
+from minertia.errors import Infeasible, MinertiaError, MissingParameters, ShapeError
+from minertia.excitation.fourier import Fourier
+from minertia.validation.control_model import control_model
+from minertia.validation.moves import point_to_point
+from minertia.validation.tracking import Gains, computed_torque
+from tests.random_robots import random_robot
+
+mujoco = pytest.importorskip("mujoco")
+from minertia.validation.plant import Imperfections, Plant  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def puma():
+    return read_robot("puma560_physical")
+
+
+@pytest.fixture(scope="module")
+def motion():
+    rng = np.random.default_rng(0)
+    family = Fourier(2.0, 3)
+    return family.from_free(np.array([0, 1.5, -1.5, 0, 0.3, 0]), 0.3 * rng.normal(size=(6, family.free)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_accelerations_are_ours(seed):
+    """At one state, without Coulomb friction (its solver is soft), MuJoCo and our dynamics agree to rounding."""
+    robot = random_robot(seed, tree=seed % 2 == 0)
+    robot = replace(robot, effects=tuple(dict(e) | {"FC": 0.0} for e in robot.effects))
+    rng = np.random.default_rng(seed)
+    q, qd, tau = rng.normal(size=(3, robot.n))
+    plant = Plant(robot)
+    plant.place(q, qd)
+    plant.data.qfrc_applied[plant.dof] = tau - plant.offset
+    mujoco.mj_forward(plant.model, plant.data)
+    np.testing.assert_allclose(plant.data.qacc[plant.dof], forward_dynamics(robot, q, qd, tau), rtol=1e-8, atol=1e-8)
+
+
+def test_coupled_motors():
+    """A motor that turns with several joints is a tendon with its own inertia, damping and friction."""
+    robot = random_robot(3, n=3)
+    robot = replace(
+        robot,
+        effects=({}, {}, {}),
+        coupling=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.5, 1.0)),
+        motor_effects=({}, {}, {"IAM": 0.3, "FVM": 0.2, "FCM": 0.0}),
+    )
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 3))
+    plant = Plant(robot)
+    plant.place(q, qd)
+    plant.data.qfrc_applied[plant.dof] = inverse_dynamics(robot, q, qd, qdd)
+    mujoco.mj_forward(plant.model, plant.data)
+    np.testing.assert_allclose(plant.data.qacc[plant.dof], qdd, atol=1e-8)
+
+
+def test_noise_free_efforts_are_inverse_dynamics(puma, motion):
+    """Along a run, Coulomb friction included, up to the integration and the instants at which a joint turns back."""
+    plant = Plant(puma, period=1e-3)
+    log = plant.run(computed_torque(control_model(puma), Gains(40.0)), motion.sample(2001))
+    assert np.abs(log.error).max() < 1e-3
+    qdd = np.gradient(log.true_qd, plant.period, axis=0)
+    tau = inverse_dynamics(puma, log.true_q, log.true_qd, qdd)
+    turning = np.abs(log.true_qd) < 0.02
+    sliding = ~(turning | np.roll(turning, 3, axis=0) | np.roll(turning, -3, axis=0))
+    sliding[:20] = sliding[-20:] = False
+    error = np.where(sliding, np.abs(tau - log.tau), 0.0)
+    assert np.all(error.max(axis=0) < 0.02 * np.abs(log.tau).max(axis=0))
+    assert np.all(np.median(np.abs(tau - log.tau), axis=0) < 2e-3 * np.abs(log.tau).max(axis=0))
+
+
+def test_imperfections(puma, motion):
+    gains, trajectory = Gains(20.0), motion.sample(501)
+    flaws = Imperfections(resolution=1e-3, torque_noise=np.linspace(0.1, 0.6, 6), delay=8e-3, stribeck=0.5)
+    plant = Plant(puma, period=4e-3, substeps=2, imperfections=flaws, seed=4)
+    log = plant.run(computed_torque(control_model(puma), gains), trajectory, settle=0.1)
+    assert len(log.t) == 526
+    np.testing.assert_allclose(log.q / 1e-3, np.round(log.q / 1e-3), atol=1e-6)
+    assert np.abs(log.q - log.true_q).max() <= 0.5e-3 + 1e-12
+    commands = log.tau - np.random.default_rng(4).normal(size=log.tau.shape) * np.linspace(0.1, 0.6, 6)
+    np.testing.assert_allclose(log.applied[2:], commands[:-2], atol=1e-9)  # two periods late
+    again = plant.run(computed_torque(control_model(puma), gains), trajectory, settle=0.1)
+    assert np.array_equal(again.tau, log.tau)
+
+
+def test_stribeck_holds_back(puma):
+    """Friction at low speed grows, so the same effort moves the joint less."""
+    tau = np.array([28.0, 0, 0, 0, 0, 0])
+    distances = []
+    for extra in (0.0, 3.0):
+        plant = Plant(puma, imperfections=Imperfections(stribeck=extra, stribeck_velocity=0.2))
+        plant.place([0, np.pi / 2, -np.pi / 2, 0, 0, 0])
+        for _ in range(100):
+            plant.step(tau)
+        distances.append(plant.q[0])
+    assert distances[0] > 0 and distances[1] < 0.5 * distances[0]
+
+
+def test_payload_arrives(puma):
+    hold = point_to_point([0, 0.5, -1, 0, 0, 0], [0, 0.5, -1, 0, 0, 0], 0.4, 2e-3)
+    plant = Plant(puma, period=2e-3)
+    loaded = puma.with_payload(3.0, (0, 0, 0.1))
+    heard = []
+    log = plant.run(
+        computed_torque(control_model(puma), Gains()),
+        hold,
+        events=[(0.2, loaded)],
+        listener=lambda sample, tau: heard.append(tau),
+    )
+    before, after = log.error[log.t < 0.2], log.error[log.t > 0.3]
+    assert np.abs(before).max() < 1e-4 < 5e-4 < np.abs(after).max()
+    assert plant.robot.links[-1] == puma.numeric.links[-1]
+    np.testing.assert_array_equal(np.array(heard), log.tau)
+
+
+def test_dependent_joints():
+    robot = random_robot(2, mimic=True, n=3)
+    plant = Plant(robot)
+    plant.place([0.1] * robot.n)
+    assert plant.q == pytest.approx([0.1] * robot.n)
+
+
+def test_refusals(puma):
+    with pytest.raises(MissingParameters, match="no inertial parameters"):
+        Plant(read_robot("panda"))
+    with pytest.raises(Infeasible, match="cannot move link"):
+        Plant(read_robot("puma560"))
+    with pytest.raises(Infeasible, match="fixed base"):
+        Plant(random_robot(1, floating=True))
+    with pytest.raises(Infeasible, match="positive period"):
+        Plant(puma, period=0)
+    plant = Plant(puma)
+    with pytest.raises(ShapeError):
+        plant.place([0, 0])
+    with pytest.raises(ShapeError, match="trajectory has 1"):
+        plant.run(lambda s: s.q, point_to_point([0], [1], 0.1))
+    with pytest.raises(MinertiaError, match="not finite"):
+        plant.run(lambda s: s.q * np.nan, point_to_point([0] * 6, [0.1] * 6, 0.1))
