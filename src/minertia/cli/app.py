@@ -1,0 +1,82 @@
+"""The command `minertia`: the list of its commands, and `main`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from minertia.cli import base, demo, doctor, robots
+from minertia.cli.guard import INTERRUPTED, explain, guarded
+from minertia.cli.terminal import drop_stdout, forgiving_streams, say
+from minertia.version import __version__
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    base.base,
+    robots.robots,
+    robots.show,
+    robots.check,
+    robots.convert,
+    demo.demo,
+    doctor.doctor,
+)
+
+app = typer.Typer(
+    name="minertia",
+    help="Robot dynamic modelling and identification: base parameters in letters, certified.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(guarded(command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"minertia {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks (also: MINERTIA_DEBUG=1); may stand anywhere.")
+    ] = False,
+) -> None:
+    """Options before the command; `main` has taken out --debug by now."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
+    if "--debug" in before:
+        os.environ["MINERTIA_DEBUG"] = "1"
+    forgiving_streams()
+    try:
+        return _run([arg for arg in before if arg != "--debug"] + after)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        drop_stdout()
+        return 0
+    except Exception as err:
+        return explain(err)
+
+
+def _run(args: Sequence[str]) -> int:
+    try:
+        app(args=args, prog_name="minertia")
+    except SystemExit as end:
+        code = end.code
+    else:
+        code = 0
+    sys.stdout.flush()
+    return code if isinstance(code, int) else int(code is not None)
