@@ -7,7 +7,7 @@ allow is merged numerically and marked so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,16 +69,16 @@ def base_parameters(
 
 def _derive(robot: Robot, method: str, columns: tuple[str, ...], keep: tuple[str, ...], seed: int) -> BaseParameters:
     states = numeric.enough_states(robot, len(columns))
-    Y = numeric.sample_regressor(robot, columns, states, seed)
-    R = numeric.triangle(Y)
+    R = numeric.triangle(numeric.sample_regressor(robot, columns, states, seed))
     rank, gap = numeric.rank_and_gap(R)
     found = _numeric_set(R, columns, keep) if method == "numeric" else _completed(robot, columns, keep, R, rank)
-    if numeric.reconstruction_error(Y, found.kept, found.K) > CONFIRMED or len(found.names) != rank:
+    if numeric.reconstruction_error(R, found.kept, found.K) > CONFIRMED or len(found.names) != rank:
         found, method = _numeric_set(R, columns, keep), "numeric"  # the rules do not hold here: trust the rank
     if method == "mlc":
         found = _as_combinations(robot, columns, found)
-    forms = tuple(_sorted(form, columns, c) for form, c in zip(found.forms, found.kept, strict=True))
-    error = numeric.reconstruction_error(Y, found.kept, found.K)
+    where = {name: c for c, name in enumerate(columns)}
+    forms = tuple(_sorted(form, where, columns[c]) for form, c in zip(found.forms, found.kept, strict=True))
+    error = numeric.reconstruction_error(R, found.kept, found.K)
     return BaseParameters(
         robot=robot,
         method=method,
@@ -190,10 +190,9 @@ def _as_combinations(robot: Robot, columns: tuple[str, ...], found: _Set) -> _Se
     return _Set(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
 
 
-def _sorted(form: Linear, columns: Sequence[str], own: int) -> Linear:
+def _sorted(form: Linear, where: Mapping[str, int], own: str) -> Linear:
     """Terms in the order of the columns, the parameter's own column first."""
-    where = {name: c for c, name in enumerate(columns)}
-    names = sorted(form.terms, key=lambda name: (name != columns[own], where[str(name)]))
+    names = sorted(form.terms, key=lambda name: (name != own, where[str(name)]))
     return Linear({name: form.terms[name] for name in names})
 
 

@@ -182,8 +182,8 @@ class Robot:
 
     @property
     def has_parameters(self) -> bool:
-        """Whether at least one link has inertial parameters."""
-        return any(x is not None for x in (*self.links, self.base_link))
+        """Whether at least one link that moves has inertial parameters."""
+        return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
         """Names of the standard parameters, in order."""
@@ -236,7 +236,7 @@ class Robot:
         for name in values:
             if name not in known:
                 raise UnknownName("parameter", name, sorted(known))
-        return _with_values(self, values)
+        return _with_values(self, {name: float(value) for name, value in values.items()})
 
     def with_payload(
         self,
