@@ -9,25 +9,20 @@ from typing import Annotated
 
 import typer
 
-from minertia.cli import base, demo, doctor, robots
-from minertia.cli.guard import INTERRUPTED, explain, guarded
+from minertia.cli.base import base
+from minertia.cli.demo import demo
+from minertia.cli.doctor import doctor
+from minertia.cli.guard import INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    base.base,
-    robots.robots,
-    robots.show,
-    robots.check,
-    robots.convert,
-    demo.demo,
-    doctor.doctor,
-)
+COMMANDS: tuple[Callable[..., None], ...] = (base, robots, show, check, convert, demo, doctor)
 
 app = typer.Typer(
     name="minertia",
     help="Robot dynamic modelling and identification: base parameters in letters, certified.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -42,7 +37,9 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
+@guarded
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -51,6 +48,8 @@ def options(
     ] = False,
 ) -> None:
     """Options before the command; `main` has taken out --debug by now."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,17 +65,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         drop_stdout()
-        return 0
+        return NOBODY_READS
     except Exception as err:
         return explain(err)
 
 
 def _run(args: Sequence[str]) -> int:
     try:
-        app(args=args, prog_name="minertia")
+        code = app(args=args, prog_name="minertia", standalone_mode=False)
     except SystemExit as end:
         code = end.code
-    else:
-        code = 0
     sys.stdout.flush()
     return code if isinstance(code, int) else int(code is not None)

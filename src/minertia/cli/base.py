@@ -51,9 +51,7 @@ def base(
     snap: Snap = None,
     frames: Annotated[
         str,
-        typer.Option(
-            "--frames", metavar="joint|file", callback=known_frames, help="Frames in which classes are given."
-        ),
+        typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
     ] = "joint",
     latex: Annotated[bool, typer.Option("--latex", help="Print the relations as LaTeX.")] = False,
     html: Annotated[

@@ -27,10 +27,8 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"format": FORMAT, **found})
         return
-    rows = [
-        (name, str(value) if value else "not found") for name, value in found.items() if not isinstance(value, dict)
-    ]
-    rows += [(name, value or "not found") for name, value in found["libraries"].items()]
+    single = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    rows = [(name, value or "not found") for name, value in (single | found["libraries"]).items()]
     rows += [(f"extra '{name}'", _extra_text(name, ok)) for name, ok in found["extras"].items()]
     say_table(Table(("what", "found"), tuple(rows)))
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import typer
 
-from minertia.cli.terminal import diagnose
+from minertia.cli.terminal import diagnose, drop_stdout
 from minertia.errors import MinertiaError
 
-WRONG_INPUT, OUR_FAULT, INTERRUPTED = 2, 3, 130
+WRONG_INPUT, OUR_FAULT, INTERRUPTED, NOBODY_READS = 2, 3, 130, 141
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,8 +24,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
             sys.stdout.flush()
-        except (typer.Exit, BrokenPipeError):
+        except typer.Exit:
             raise
+        except BrokenPipeError:
+            drop_stdout()
+            raise typer.Exit(NOBODY_READS) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except Exception as err:
@@ -43,10 +46,18 @@ def explain(err: Exception) -> int:
     if isinstance(err, MinertiaError):
         diagnose(f"minertia: {err}")
         return WRONG_INPUT
+    if hasattr(err, "format_message"):  # the command line itself was wrong
+        diagnose(f"minertia: {err.format_message()} (see: {_help_command(err)})")
+        return WRONG_INPUT
     what = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
     ask = "" if debugging() else "; please report it with what the same command prints when --debug is added"
     diagnose(f"minertia: this should not have happened ({what}){ask}")
     return OUR_FAULT
+
+
+def _help_command(err: Any) -> str:
+    context = getattr(err, "ctx", None)
+    return f"{context.command_path if context else 'minertia'} --help"
 
 
 def debugging() -> bool:

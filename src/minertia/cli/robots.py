@@ -87,9 +87,8 @@ def _summary(robot: Robot) -> str:
 
     mass = moving_mass(robot)
     moving = "no inertial parameters" if mass is None else f"moving mass {mass:.6g} kg"
-    missing = (
-        f"; without parameters: {', '.join(robot.missing_links)}" if mass is not None and robot.missing_links else ""
-    )
+    without = robot.missing_links if mass is not None else ()
+    missing = f"; without parameters: {', '.join(without)}" if without else ""
     coupled = "" if robot.coupling is None else "; drives coupled"
     return f"gravity ({', '.join(f'{g:g}' for g in robot.gravity)}) m/s2; {moving}{missing}{coupled}"
 
@@ -137,7 +136,10 @@ def convert(
     snap: Snap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a robot in another format; what that format cannot hold is said."""
+    """Write a robot in another format; what that format cannot hold is said.
+
+    Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
+    """
     from minertia.robot.read import read_robot
     from minertia.robot.write import write_robot
 

@@ -13,15 +13,17 @@ from minertia.report.html import (
     paragraph,
     parameter_name,
     relation,
+    scrolling,
     section,
     text_table,
     units,
 )
-from minertia.report.tables import class_counts, joint_table, moving_mass, symbol_table, unit_of
+from minertia.report.tables import class_counts, joint_table, kinds_text, moving_mass, symbol_table, unit_of
 from minertia.report.words import CLASS_WORDS, certificate_sentences
 from minertia.robot.parameters import FRICTION_SYMBOLS, split_name
 from minertia.version import __version__
 
+ROUNDING = 1e-15
 MARKS = {"alone": "\u25cf", "combination": "+", "none": "\u2013"}
 
 
@@ -31,8 +33,8 @@ def base_page(base: BaseParameters, frames: str = "joint") -> str:
     body = "".join(
         (
             _head(base, title, frames),
-            section("Base parameters", _reading(base), _parameters(base)),
             section("What can be seen of each standard parameter", _classes(base, frames)),
+            section("Base parameters", _reading(base), _parameters(base)),
             section("Certificate", bullets(certificate_sentences(base))),
             section("Robot", text_table(joint_table(base.robot)), _frames_note(base)),
             _letters(base),
@@ -44,13 +46,12 @@ def base_page(base: BaseParameters, frames: str = "joint") -> str:
 
 def _head(base: BaseParameters, title: str, frames: str) -> str:
     robot, counts = base.robot, class_counts(base, frames)
-    kinds = "".join(joint.kind[0].upper() for joint in robot.joints)
     mass = moving_mass(robot)
     pairs: dict[str, object] = {
         "base parameters": base.count,
         "standard parameters": len(base.columns),
         "alone / combined / unseen": " / ".join(str(n) for n in counts.values()),
-        "joints": f"{robot.n_joints} ({kinds})" if robot.n_joints <= 12 else robot.n_joints,
+        "joints": f"{robot.n_joints} ({kinds_text(robot)})",
         "base": robot.base,
     }
     if mass is not None:
@@ -70,16 +71,24 @@ def _reading(base: BaseParameters) -> str:
 
 
 def _parameters(base: BaseParameters) -> str:
-    values = base.values() if base.robot.has_parameters else None
+    values = _nominal(base) if base.robot.has_parameters else None
     flagged = any(base.is_numeric)
     headers = ["parameter", "relation", "unit", *(["nominal"] if values is not None else [])]
     rows = []
     for k, (name, written) in enumerate(base.relation_texts().items()):
         mark = ' <span class="flag">numeric</span>' if base.is_numeric[k] else ""
         row = [parameter_name(name), relation(written) + mark, units(escape(unit_of(base.robot, name)))]
-        rows.append(row if values is None else [*row, number(float(values[k]))])
+        rows.append(row if values is None else [*row, number(values[k])])
     note = paragraph("Relations marked numeric hold for this robot's numbers only.") if flagged else ""
-    return note + markup_table(headers, rows, right=(3,))
+    return note + markup_table(headers, rows, right=(3,), styles={1: "relation", 2: "unit"})
+
+
+def _nominal(base: BaseParameters) -> list[float]:
+    """Values, with 0 for what is only the rounding of a sum."""
+    values = base.values()
+    chi = [abs(v) for v in base.robot.parameter_vector(rotors=True, friction=True)]
+    noise = ROUNDING * max(chi, default=0.0)
+    return [0.0 if abs(v) < noise else float(v) for v in values]
 
 
 def _classes(base: BaseParameters, frames: str) -> str:
@@ -101,7 +110,7 @@ def _grid(symbols: list[str], rows: list[list[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(symbol)}</th>' for symbol in symbols)
     lines = "".join(f'<tr><th scope="row">{row[0]}</th>{"".join(row[1:])}</tr>\n' for row in rows)
     top = f'<thead><tr><th scope="col">link</th>{head}</tr></thead>'
-    return f'<div class="scroll"><table>\n{top}\n<tbody>\n{lines}</tbody>\n</table></div>'
+    return scrolling(f"{top}\n<tbody>\n{lines}</tbody>\n")
 
 
 def _cell(classes: dict[str, str], symbol: str, link: int) -> str:
@@ -109,9 +118,8 @@ def _cell(classes: dict[str, str], symbol: str, link: int) -> str:
     if kind is None:
         return "<td></td>"
     hidden = f'<span class="hidden">{symbol}{link} {kind}</span>'
-    return (
-        f'<td class="{kind}" title="{symbol}{link}: {kind}"><span aria-hidden="true">{MARKS[kind]}</span>{hidden}</td>'
-    )
+    mark = f'<span aria-hidden="true">{MARKS[kind]}</span>'
+    return f'<td class="{kind}" title="{symbol}{link}: {kind}">{mark}{hidden}</td>'
 
 
 def _link_label(base: BaseParameters, link: int) -> str:
@@ -161,5 +169,6 @@ _STYLE = """
 .grid th{border:0;padding:.2rem .5rem;white-space:nowrap}
 .grid td{border:0;border-radius:.25rem;text-align:center;min-width:2.4rem;padding:.25rem}
 .grid small{font-weight:400}
+@media (max-width:40rem){.grid td{min-width:1.7rem}.grid th{padding:.2rem}.grid table{border-spacing:2px}}
 .hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 """

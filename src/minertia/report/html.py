@@ -14,6 +14,7 @@ _TOKEN = re.compile(
     r"(?P<number>\d+\.?\d*(?:e[+-]?\d+)?)|(?P<function>cos|sin)(?=\()|(?P<name>[A-Za-z]\w*)|\*\*(?P<power>\d+)|(?P<other>.)",
     re.DOTALL,
 )
+_PLAIN: Mapping[int, str] = {}
 _SIGNS = {"*": "\u2009\u00d7\u2009", "-": "\u2212"}
 
 
@@ -67,16 +68,24 @@ def text_table(table: Table) -> str:
     return markup_table(table.headers, [[escape(cell) for cell in row] for row in table.rows], table.right)
 
 
-def markup_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def markup_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), styles: Mapping[int, str] = _PLAIN
+) -> str:
     """A table whose cells are already markup; it scrolls on its own where the screen is narrow."""
 
     def classes(c: int) -> str:
-        return ' class="number"' if c in right else ""
+        style = "number" if c in right else styles.get(c)
+        return f' class="{style}"' if style else ""
 
     head = "".join(f'<th scope="col"{classes(c)}>{units(escape(name))}</th>' for c, name in enumerate(headers))
     lines = ("".join(f"<td{classes(c)}>{cell}</td>" for c, cell in enumerate(row)) for row in rows)
     body = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n'
+    return scrolling(f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n")
+
+
+def scrolling(rows: str) -> str:
+    """A table in a box of its own, reachable by keyboard, that scrolls where the screen is narrow."""
+    return f'<div class="scroll" tabindex="0"><table>\n{rows}</table></div>\n'
 
 
 def units(text: str) -> str:
@@ -131,11 +140,12 @@ p,ul{max-width:60rem}
 .lead{color:var(--soft);margin:.1rem 0 1rem}
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
-th,td{padding:.28rem .7rem;text-align:left;vertical-align:top}
+th,td{padding:.2rem .7rem;text-align:left;vertical-align:top}
 th{font-weight:600;color:var(--soft);border-bottom:2px solid var(--line);white-space:nowrap}
 tbody tr:nth-child(even){background:var(--band)}
 td{border-bottom:1px solid var(--line)}
 .number{text-align:right;white-space:nowrap}
+.unit{white-space:nowrap;color:var(--soft)}.relation{min-width:15rem}
 td i{font-style:italic}
 sub,sup{font-size:.72em;line-height:0}
 dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:.8rem 0}
