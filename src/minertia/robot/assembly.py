@@ -228,6 +228,8 @@ class _Assembly:
                 continue
             carrier, pose = self.place[name]
             numbers = {k: v for k, v in self.d.symbols.items() if v is not None}
+            for name in sorted(_letters(pose) - set(numbers)):
+                self._fail(f"link '{body.name}' is placed by the symbol '{name}', which has no value", body.line)
             ten = transport_ten(body.ten, _evaluated(pose, numbers))
             old = tens[carrier]
             tens[carrier] = ten if old is None else add_ten(old, ten)
@@ -259,6 +261,11 @@ class _Assembly:
 
     def _fail(self, message: str, line: int | None) -> None:
         raise DescriptionError(message, file=self.d.source, line=line)
+
+
+def _letters(pose: Pose) -> set[str]:
+    entries = [*(s for row in pose[0] for s in row), *pose[1]]
+    return {name for s in entries if isinstance(s, Poly) for name in s.letters}
 
 
 def _evaluated(pose: Pose, values: Mapping[str, float]) -> Pose:
