@@ -199,6 +199,12 @@ def bad_files() -> dict[str, str]:
         "kind.urdf": arm.replace('name="elbow" type="revolute"', 'name="elbow" type="screw"'),
         "bomb.urdf": '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>',
         "robot.step": "ISO-10303-21;",
+        "symbol.toml": '[[joint]]\nkind = "revolute"\nd = "L9"\n',
+        "kind.toml": '[[joint]]\nkind = "ball"\n',
+        "inf.toml": '[[joint]]\nkind = "revolute"\nd = inf\n',
+        "key.toml": '[[joint]]\nkind = "revolute"\na = 1\n',
+        "odd.par": "(* nothing *)",
+        "bomb.xml": '<!DOCTYPE r [<!ENTITY a "aaaa">]><mujoco model="&a;"/>',
     }
 
 
@@ -282,7 +288,7 @@ def test_an_interrupt_is_quiet(run: Run, arm: Path, monkeypatch: pytest.MonkeyPa
 def hostile_arm(tmp_path: Path) -> Path:
     name = HOSTILE.replace("&", "&amp;").replace("<", "&lt;").replace("\x1b", "\u202e")
     path = tmp_path / "hostile.urdf"
-    path.write_text(ARM.format(name=name, mass=1.0).replace("upper", "[bold]&lt;b&gt;\u03a9"), encoding="utf-8")
+    path.write_text(ARM.format(name=name, mass=1.0).replace('"upper"', '"[bold]&lt;b&gt;\u03a9"'), encoding="utf-8")
     return path
 
 

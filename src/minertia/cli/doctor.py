@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import Any
 
 from minertia.cli.options import AsJson
@@ -34,6 +32,8 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _found() -> dict[str, Any]:
+    from importlib.util import find_spec
+
     return {
         "minertia": __version__,
         "python": platform.python_version(),
@@ -54,6 +54,8 @@ def _compiler() -> str | None:
 
 
 def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -19,7 +19,10 @@ PROBLEMS = ("warning", "error")
 
 
 def robots(as_json: AsJson = False) -> None:
-    """List the bundled robots with their joints and the number of base parameters."""
+    """List the bundled robots with their joints and the number of base parameters.
+
+    Where their numbers come from is in the JSON.
+    """
     from minertia.report.tables import Table
     from minertia.robot.read import bundled_robots
 
@@ -27,12 +30,12 @@ def robots(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"format": FORMAT, "robots": found})
         return
-    headers = ("name", "joints", "kinds", "base", "base parameters", "source")
+    headers = ("name", "joints", "kinds", "base", "base parameters", "what it is")
     rows = tuple(tuple(str(entry[key]) for key in _KEYS) for entry in found)
     say_table(Table(headers, rows, right=(1, 4)))
 
 
-_KEYS = ("name", "joints", "kinds", "base", "base_parameters", "source")
+_KEYS = ("name", "joints", "kinds", "base", "base_parameters", "title")
 
 
 def _bundled(name: str) -> dict[str, Any]:
@@ -40,18 +43,19 @@ def _bundled(name: str) -> dict[str, Any]:
     from minertia.report.tables import kinds_text
     from minertia.robot.read import read_robot
 
-    robot = read_robot(name)
+    robot, comment = read_robot(name), _source_comment(name)
     return {
         "name": name,
         "joints": robot.n_joints,
         "kinds": kinds_text(robot),
         "base": robot.base,
         "base_parameters": base_parameters(robot).count,
-        "source": _source_comment(name),
+        "title": comment[0] if comment else robot.name,
+        "source": " ".join(comment),
     }
 
 
-def _source_comment(name: str) -> str:
+def _source_comment(name: str) -> list[str]:
     """The comment at the head of a bundled file: where its numbers come from."""
     from importlib.resources import files
 
@@ -61,7 +65,7 @@ def _source_comment(name: str) -> str:
         if not line.startswith("#"):
             break
         comment.append(line.lstrip("# ").strip())
-    return " ".join(comment)
+    return comment
 
 
 def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
