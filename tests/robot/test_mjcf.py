@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 mujoco = pytest.importorskip("mujoco")
 
-from mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
-
 from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
-from minertia.robot.mjcf_text import MAX_DEPTH  # noqa: E402
+from minertia.robot.mjcf.text import MAX_DEPTH  # noqa: E402
+from tests.robot.mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
 
 BALL = '<inertial mass="1" pos="0.1 0 0" diaginertia="1 1.1 1.2"/>'
 FULL = '<inertial mass="2" pos="0.1 -0.2 0.3" fullinertia="0.3 0.4 0.5 0.01 -0.02 0.03"/>'

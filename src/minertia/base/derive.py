@@ -108,7 +108,7 @@ def _completed(robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], R:
         kept, K = chosen, merged @ K
     found = _Set((), tuple(forms), K, tuple(kept), tuple(is_numeric))
     for name in keep:
-        found = _exchanged(found, columns, where[name])
+        found = _exchanged(found, columns, where[name], keep)
     return _named(found, columns)
 
 
@@ -126,22 +126,33 @@ def _merged(forms: list[Linear], chosen: list[int], merged: Array) -> tuple[list
     return result, flags
 
 
-def _exchanged(found: _Set, columns: Sequence[str], column: int) -> _Set:
-    """The same space with another column as representative, if it is not one already and appears in a relation."""
-    if column in found.kept or not np.any(found.K[:, column]):
+def _exchanged(found: _Set, columns: Sequence[str], column: int, keep: Sequence[str]) -> _Set:
+    """The same space with another column as representative, if it is not one already and appears in a relation.
+
+    Gaussian elimination on the forms themselves, so letters stay where the pivot is a number.
+    """
+    free = [row for row, c in enumerate(found.kept) if columns[c] not in keep and found.K[row, column] != 0]
+    if column in found.kept or not free:
         return found
-    row = int(np.argmax(np.abs(found.K[:, column])))
+    row = max(free, key=lambda k: abs(found.K[k, column]))
     factors = found.K[:, column] / found.K[row, column]
     factors[row] = 0.0
     K = found.K - np.outer(factors, found.K[row])
     K[row] = found.K[row] / found.K[row, column]
-    kept = list(found.kept)
-    kept[row] = column
-    touched = [bool(f) or (k == row and found.K[row, column] != 1) for k, f in enumerate(factors)]
     K = numeric.cleared(K)
-    forms = [_form_of(K[k], columns) if touched[k] else form for k, form in enumerate(found.forms)]
-    flags = [a or b for a, b in zip(found.is_numeric, touched, strict=True)]
-    return replace(found, forms=tuple(forms), K=K, kept=tuple(kept), is_numeric=tuple(flags))
+    forms, flags = list(found.forms), list(found.is_numeric)
+    pivot = found.forms[row].terms[columns[column]]
+    if isinstance(pivot, int) and pivot in (1, -1):
+        lead = found.forms[row] * pivot
+        for k in np.flatnonzero(factors):
+            forms[k] = forms[k] - lead * forms[k].terms[columns[column]]
+            flags[k] |= flags[row]
+        forms[row] = lead
+    else:
+        for k in (*np.flatnonzero(factors), row):
+            forms[k], flags[k] = _form_of(K[k], columns), True
+    kept = tuple(column if k == row else c for k, c in enumerate(found.kept))
+    return replace(found, forms=tuple(forms), K=K, kept=kept, is_numeric=tuple(flags))
 
 
 def _numeric_set(R: Array, columns: tuple[str, ...], keep: tuple[str, ...]) -> _Set:

@@ -13,8 +13,8 @@ from uuid import uuid4
 from minertia.errors import DescriptionError
 from minertia.robot.read import MAX_BYTES
 from minertia.robot.robot import EARTH, Note, Robot
-from minertia.robot.urdf_new import new_urdf
-from minertia.robot.urdf_template import edited_urdf
+from minertia.robot.urdf.new import new_urdf
+from minertia.robot.urdf.template import edited_urdf
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)
