@@ -14,8 +14,10 @@ import pytest
 
 from minertia.cli import app as cli_app
 from minertia.cli import demo, main
+from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MissingExtra
 from minertia.files import write_text_atomic
+from minertia.robot.read import read_robot
 
 Run = Callable[..., tuple[int, str, str]]
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]"
@@ -143,6 +145,19 @@ def test_convert_keeps_the_torques(run: Run, arm: Path, tmp_path: Path) -> None:
     assert code == 0 and out == "" and "copy.urdf" in err
     pages = [json.loads(run("show", path, "--json")[1]) for path in (arm, tmp_path / "copy.urdf")]
     assert pages[0]["joints"][1]["parameters"] == pytest.approx(pages[1]["joints"][1]["parameters"], rel=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".urdf", ".mjcf", ".xml"])
+def test_convert_to_every_format(run: Run, tmp_path: Path, suffix: str) -> None:
+    if suffix in (".mjcf", ".xml"):
+        pytest.importorskip("mujoco")
+    path = tmp_path / f"puma{suffix}"
+    code, out, _ = run("convert", "puma560_physical", path, "--json")
+    assert code == 0 and json.loads(out)["file"] == str(path)
+    before, after = read_robot("puma560_physical"), read_robot(path)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 5, 6))
+    tau, again = (inverse_dynamics(robot, q, qd, qdd) for robot in (before, after))
+    assert np.abs(tau - again).max() < 1e-12 * np.abs(tau).max()
 
 
 def test_doctor_and_version(run: Run) -> None:

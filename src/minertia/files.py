@@ -18,14 +18,19 @@ class FileError(MinertiaError):
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:
-    """Write beside the file, then put it in its place; what was there stays until the new text is complete."""
+    """`write_bytes_atomic` on text, as UTF-8."""
+    write_bytes_atomic(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+    """Write beside the file, then put it in its place; what was there stays until the new file is complete."""
     target = Path(path)
     if target.is_dir():
         raise FileError(path, "this is a folder; give the name of a file")
     if not target.parent.is_dir():
         raise FileError(path, f"the folder '{target.parent}' does not exist; create it first")
     try:
-        _write_beside(target, text)
+        _write_beside(target, data)
     except OSError as err:
         raise FileError(path, f"the file cannot be written ({err.strerror or err})") from None
 
@@ -40,11 +45,11 @@ def make_folder(path: str | Path) -> Path:
     return folder
 
 
-def _write_beside(target: Path, text: str) -> None:
+def _write_beside(target: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=".minertia-", suffix=".tmp", dir=target.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException:

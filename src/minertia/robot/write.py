@@ -11,10 +11,10 @@ from minertia.robot.robot import Note, Robot
 
 # suffix -> "module:function"; a writer takes (robot, path) and, if it can fill in a user's file, template=
 WRITERS = {
-    ".toml": "minertia.robot.dh_write:write_toml",
-    ".urdf": "minertia.robot.urdf_write:write_urdf",
-    ".mjcf": "minertia.robot.mjcf_write:write_mjcf",
-    ".xml": "minertia.robot.mjcf_write:write_mjcf",
+    ".toml": "minertia.robot.dh.write:write_toml",
+    ".urdf": "minertia.robot.urdf.write:write_urdf",
+    ".mjcf": "minertia.robot.mjcf.write:write_mjcf",
+    ".xml": "minertia.robot.mjcf.write:write_mjcf",
 }
 WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
 
