@@ -37,10 +37,22 @@ def test_readme(block: str, tmp_path: Path) -> None:
     assert run(["-c", block], tmp_path)
 
 
-@pytest.mark.parametrize("line", re.findall(r"^minertia .*", README, re.MULTILINE))
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("minertia ")])
 def test_readme_commands(line: str, tmp_path: Path) -> None:
     arguments = line.split("#")[0].split()[1:]
     assert run(["-m", "minertia", *arguments], tmp_path) or arguments[0] == "convert"
+
+
+def test_the_robot_of_the_formats_page(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    path = tmp_path / "example.toml"
+    for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+        path.write_text(block, encoding="utf-8")
+        assert "certificate" in run(["-m", "minertia", "base", str(path), "--rotors", "--friction"], tmp_path)
+    assert path.exists()
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])
