@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from minertia.cli import app as cli_app
-from minertia.cli import demo, main
+from minertia.cli import app, demo, main, root
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MissingExtra
 from minertia.files import write_text_atomic
@@ -275,7 +275,7 @@ def test_a_wrong_command_gives_one_sentence(
 def test_debug_shows_the_traceback(run: Run) -> None:
     code, _, err = run("base", "no-such-robot", "--debug")
     assert code == 2 and "Traceback" in err and "minertia: " in err
-    os.environ.pop("MINERTIA_DEBUG", None)
+    assert "Traceback" not in run("base", "no-such-robot")[2]
 
 
 def test_a_fault_of_ours_asks_for_a_report(run: Run, arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_an_interrupt_is_quiet(run: Run, arm: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("minertia.base.derive.base_parameters", interrupted)
     assert run("base", arm) == (130, "", "")
-    monkeypatch.setattr(cli_app, "_run", interrupted)
+    monkeypatch.setattr(root, "_run", interrupted)
     assert run("base", arm) == (130, "", "")
 
 
@@ -331,6 +331,13 @@ def test_a_reader_that_goes_away(arm: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_the_typer_app_alone(arm: Path) -> None:
+    runner = CliRunner()
+    assert runner.invoke(app, ["base", str(arm)]).exit_code == 0
+    assert runner.invoke(app, ["base", "no-such-robot"]).exit_code == 2
+    assert runner.invoke(app, ["base", str(arm), "--method"]).exit_code == 2
 
 
 def test_exit_code_of_the_process(arm: Path) -> None:

@@ -1,5 +1,5 @@
 """The command line: every command parses, calls one function of the package and shows the result."""
 
-from minertia.cli.app import main
+from minertia.cli.root import app, main
 
-__all__ = ["main"]
+__all__ = ["app", "main"]

@@ -2,6 +2,6 @@
 
 import sys
 
-from minertia.cli.app import main
+from minertia.cli.root import main
 
 sys.exit(main())

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -13,6 +14,7 @@ import typer
 from minertia.cli.terminal import diagnose, drop_stdout
 from minertia.errors import MinertiaError
 
+DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
 WRONG_INPUT, OUR_FAULT, INTERRUPTED, NOBODY_READS = 2, 3, 130, 141
 
 
@@ -62,4 +64,4 @@ def _help_command(err: Any) -> str:
 
 def debugging() -> bool:
     """Whether tracebacks were asked for."""
-    return os.environ.get("MINERTIA_DEBUG", "") not in ("", "0")
+    return DEBUG.get() or os.environ.get("MINERTIA_DEBUG", "") not in ("", "0")

@@ -80,7 +80,8 @@ def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_jso
         return
     say(found)
     say(_summary(found))
-    say_table(joint_table(found))
+    if found.n_joints:
+        say_table(joint_table(found))
     if found.symbols:
         say_table(symbol_table(found))
     say_notes(found.notes)

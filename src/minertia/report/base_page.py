@@ -36,7 +36,7 @@ def base_page(base: BaseParameters, frames: str = "joint") -> str:
             section("What can be seen of each standard parameter", _classes(base, frames)),
             section("Base parameters", _reading(base), _parameters(base)),
             section("Certificate", bullets(certificate_sentences(base))),
-            section("Robot", text_table(joint_table(base.robot)), _frames_note(base)),
+            section("Robot", text_table(joint_table(base.robot)), _frames_note()) if base.robot.n_joints else "",
             _letters(base),
             section("How this page was made", _made(base, frames)),
         )
@@ -51,7 +51,7 @@ def _head(base: BaseParameters, title: str, frames: str) -> str:
         "base parameters": base.count,
         "standard parameters": len(base.columns),
         "alone / combined / unseen": " / ".join(str(n) for n in counts.values()),
-        "joints": f"{robot.n_joints} ({kinds_text(robot)})",
+        "joints": f"{robot.n_joints} ({kinds_text(robot)})" if robot.n_joints else "none",
         "base": robot.base,
     }
     if mass is not None:
@@ -129,7 +129,7 @@ def _link_label(base: BaseParameters, link: int) -> str:
     return f"{link} <small>{escape(joint.link or joint.name)}</small>"
 
 
-def _frames_note(base: BaseParameters) -> str:
+def _frames_note() -> str:
     text = (
         "Position and axes of each joint's frame are given in the frame of what carries it, at joint position 0; "
         "the joint turns about or slides along z."

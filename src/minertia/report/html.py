@@ -138,7 +138,7 @@ h1{font-size:1.7rem;line-height:1.25;margin:.2rem 0 .4rem;overflow-wrap:anywhere
 h2{font-size:1.15rem;margin:2.2rem 0 .5rem;padding-bottom:.25rem;border-bottom:1px solid var(--line)}
 p,ul{max-width:60rem}
 .lead{color:var(--soft);margin:.1rem 0 1rem}
-.scroll{overflow-x:auto;max-width:100%}
+.scroll{overflow-x:auto;max-width:100%}.scroll+p{margin-top:.6rem}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:left;vertical-align:top}
 th{font-weight:600;color:var(--soft);border-bottom:2px solid var(--line);white-space:nowrap}

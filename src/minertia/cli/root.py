@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from minertia.cli.base import base
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
-from minertia.cli.guard import INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
@@ -56,8 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
     before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
-    if "--debug" in before:
-        os.environ["MINERTIA_DEBUG"] = "1"
+    DEBUG.set("--debug" in before)
     forgiving_streams()
     try:
         return _run([arg for arg in before if arg != "--debug"] + after)
