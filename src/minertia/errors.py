@@ -59,3 +59,7 @@ class RankError(MinertiaError):
 
 class Infeasible(MinertiaError):
     """A question that no motion, or no set of parameters, can answer."""
+
+
+class InputError(MinertiaError):
+    """A number or choice that a function cannot work with."""
