@@ -85,7 +85,7 @@ def test_bad_files(tmp_path, text, words):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(MinertiaError):
         Trajectory.load(tmp_path / "none.csv")
-    with pytest.raises(MinertiaError, match="cannot be written"):
+    with pytest.raises(MinertiaError, match="does not exist"):
         Trajectory([0, 1], [[0], [1]], [[0], [0]], [[0], [0]]).save(tmp_path / "no" / "where.csv")
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import null_space
 
-from minertia.errors import DescriptionError, MinertiaError, ShapeError
+from minertia.errors import DescriptionError, ShapeError
+from minertia.files import write_text_atomic
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -70,10 +71,7 @@ class Trajectory:
 
     def save(self, path: str | Path) -> None:
         """Write the CSV file."""
-        try:
-            Path(path).write_text(self.to_csv(), encoding="utf-8")
-        except OSError as err:
-            raise MinertiaError(f"{path}: the file cannot be written ({err.strerror or err})") from None
+        write_text_atomic(path, self.to_csv())
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:

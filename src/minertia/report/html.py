@@ -1,7 +1,9 @@
-"""Self-contained HTML pages: no script, no request to anywhere, light and dark, printable, everything escaped."""
+"""Self-contained HTML pages: at most one script of their own, no request to anywhere, printable, everything escaped."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Mapping, Sequence
@@ -23,19 +25,28 @@ def escape(text: object) -> str:
     return html.escape("".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(text)))
 
 
-def page(title: str, body: str, *, kind: str, format_version: int, style: str = "") -> str:
-    """A whole page; `kind` and `format_version` say in the head what it holds."""
+def page(title: str, body: str, *, kind: str, format_version: int, style: str = "", script: str = "") -> str:
+    """A whole page; `kind` and `format_version` say in the head what it holds.
+
+    script: the only one the page allows itself; text from files must never be part of it.
+    """
+    policy = _POLICY + (f"; script-src 'sha256-{_digest(script)}'" if script else "")
+    tail = f"<script>{script}</script>" if script else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta name="generator" content="minertia {escape(__version__)}">\n'
         f'<meta name="minertia-page" content="{escape(kind)}">\n'
         f'<meta name="minertia-format" content="{format_version}">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n{body}</main>\n{tail}</body>\n</html>\n"
     )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def section(title: str, *parts: str) -> str:

@@ -1,0 +1,172 @@
+"""The page of an exciting motion: a 3-D preview, plots, use of the limits, predicted deviations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.kinematics import passages
+from minertia.excitation.result import FORMAT, Excitation
+from minertia.excitation.shapes import Shape
+from minertia.report.html import escape, facts, markup_table, page, paragraph, parameter_name, section
+from minertia.report.line_chart import line_chart
+from minertia.report.preview import SCRIPT
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FRAMES = 200
+
+
+def excite_page(excitation: Excitation) -> str:
+    """One self-contained HTML page."""
+    robot = excitation.base.robot
+    title = f"Exciting motion of {robot.name}"
+    body = "".join(
+        (
+            _head(excitation, title),
+            section("Preview", _preview(excitation)),
+            section("Motion", _plots(excitation)),
+            section("Use of the limits", _limits(excitation)),
+            section("Predicted deviations", _deviations(excitation)),
+            section("Notes", *(paragraph(note) for note in excitation.notes)) if excitation.notes else "",
+        )
+    )
+    return page(title, body, kind="excite", format_version=FORMAT, style=_STYLE, script=SCRIPT)
+
+
+def _head(e: Excitation, title: str) -> str:
+    pairs: dict[str, object] = {
+        "condition number": f"{e.condition:.4g}",
+        "with columns scaled": f"{e.scaled_condition:.4g}",
+        "base parameters": e.base.count,
+        "duration": f"{e.motion.duration:g} s",
+        "samples": e.n_samples,
+        "criterion": e.criterion,
+        "seeds": f"{e.found.seeds[0]} to {e.found.seeds[-1]}",
+    }
+    lead = "A motion that respects every limit, found so that the base parameters can be told apart."
+    return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
+
+
+# ------------------------------------------------------------------ preview
+
+
+def _preview(e: Excitation) -> str:
+    data = json.dumps(preview_data(e), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<canvas id="view" width="900" height="480" role="img" '
+        'aria-label="The links of the robot at the chosen time; drag to turn the view"></canvas>\n'
+        '<p class="controls"><button id="play" type="button">Play</button> '
+        '<label for="time">time</label> <input id="time" type="range" min="0" value="0"> '
+        '<output id="now">0.00 s</output></p>\n'
+        f'<script type="application/json" id="motion">{data}</script>\n'
+        "<noscript><p>The preview needs JavaScript; the plots below do not.</p></noscript>\n"
+    )
+
+
+def preview_data(e: Excitation) -> dict[str, Any]:
+    """Times, points of the links at each of them, which points a line joins, and boxes that stand around."""
+    t = np.linspace(0.0, e.motion.duration, FRAMES + 1)
+    points, lines = link_points(e.base.robot, e.motion.at(t)[0])
+    shapes = getattr(e.limits.clearance, "shapes", ())
+    return {
+        "t": np.round(t, 4).tolist(),
+        "points": np.round(points, 4).tolist(),
+        "lines": lines,
+        "boxes": [_edges(shape) for shape in shapes if shape.joint is None and shape.kind == "box"],
+    }
+
+
+def link_points(robot: Robot, q: Array) -> tuple[Array, list[tuple[int, int]]]:
+    """Positions (N, points, 3) of the ground, of every joint and of the last links' ends; the lines between them."""
+    robot = robot.numeric
+    ways = passages(robot, list(q.T))
+    zero = np.zeros(len(q))
+
+    def world(j: int | None, p: Any) -> Array:
+        while j is not None:
+            p = tuple(a + b for a, b in zip(ways[j].outward(p), ways[j].p, strict=True))
+            j = robot.joints[j].parent
+        return np.column_stack([zero + c for c in p])
+
+    found, lines = [np.zeros((len(q), 3))], []
+    for j, joint in enumerate(robot.joints):
+        found.append(world(j, (0.0, 0.0, 0.0)))
+        lines.append((0 if joint.parent is None else joint.parent + 1, j + 1))
+    for frame in robot.frames.values():
+        if frame.joint is not None and any(abs(float(v)) > 1e-6 for v in frame.pose[1]):
+            found.append(world(frame.joint, tuple(float(v) for v in frame.pose[1])))
+            lines.append((frame.joint + 1, len(found) - 1))
+    return np.stack(found, axis=1), lines
+
+
+def _edges(box: Shape) -> list[list[list[float]]]:
+    """The twelve edges of a box as pairs of points."""
+    corners = [np.array([x, y, z]) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    places = [np.round(box.p + box.R @ (corner * np.array(box.size)), 4).tolist() for corner in corners]
+    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(corners[a] - corners[b]).sum() == 2]
+    return [[places[a], places[b]] for a, b in pairs]
+
+
+# ------------------------------------------------------------------ plots and tables
+
+
+def _plots(e: Excitation) -> str:
+    t, names = e.trajectory.t, e.limits.names
+    prismatic = [e.base.robot.joints[j].kind == "prismatic" for j in e.base.robot.independent]
+    length = "rad or m" if any(prismatic) and not all(prismatic) else "m" if all(prismatic) else "rad"
+    parts = (
+        ("Positions", length, e.trajectory.q),
+        ("Velocities", f"{length}/s", e.trajectory.qd),
+        ("Accelerations", f"{length}/s\u00b2", e.trajectory.qdd),
+    )
+    return "".join(
+        line_chart(title, unit, t, {name: values[:, j] for j, name in enumerate(names)})
+        for title, unit, values in parts
+    )
+
+
+def _limits(e: Excitation) -> str:
+    m = e.margins
+    columns = [("position", m.position), ("velocity", m.velocity), ("acceleration", m.acceleration)]
+    columns += [] if m.effort is None else [("effort", m.effort)]
+    rows = [
+        [escape(name), *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(e.limits.names)
+    ]
+    lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in m.boxes]
+    if m.clearance is not None:
+        lines.append(f"Nearest approach: {m.clearance:.3g} m, {m.nearest}.")
+    table = markup_table(["joint", *(name for name, _ in columns)], rows, right=tuple(range(1, 1 + len(columns))))
+    return table + "".join(paragraph(line) for line in lines)
+
+
+def _deviations(e: Excitation) -> str:
+    relative = e.relative_deviations
+    rows = []
+    for k, name in enumerate(e.base.names):
+        row = [parameter_name(name), f"{e.deviations[k]:.3g}"]
+        rows.append(row if relative is None else [*row, f"{100 * relative[k]:.2f} %", _bar(float(relative[k]))])
+    headers = ["parameter", "deviation", *(["of its size", ""] if relative is not None else [])]
+    noise = ", ".join(f"{v:.3g}" for v in e.noise)
+    about = f"For {e.n_samples} independent samples with a noise of {noise} N m (or N) on the efforts of the joints."
+    return paragraph(about) + markup_table(headers, rows, right=(1, 2))
+
+
+def _bar(part: float) -> str:
+    width = 100 * min(part, 1.0)
+    kind = "good" if part <= 0.1 else "poor"
+    return f'<span class="bar {kind}" style="width:{width:.1f}px"></span>'
+
+
+_STYLE = """
+canvas{width:100%;max-width:900px;border:1px solid var(--line);border-radius:.4rem;touch-action:none;cursor:grab}
+.controls{display:flex;gap:.6rem;align-items:center}.controls input{flex:1;max-width:40rem}
+figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}
+svg{width:100%;max-width:56rem}svg text{font-size:11px;fill:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}
+.key span{margin-left:.8rem;white-space:nowrap}
+.key i{display:inline-block;width:1.1rem;height:.2rem;margin-right:.25rem;vertical-align:middle}
+.bar{display:inline-block;height:.6rem;min-width:1px;background:var(--alone)}.bar.poor{background:var(--combination)}
+"""

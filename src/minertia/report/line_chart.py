@@ -1,0 +1,68 @@
+"""Line charts as inline SVG: no script, colours of the page, readable without colour by the order of the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.report.html import escape
+
+Array = NDArray[np.float64]
+WIDTH, HEIGHT = 640.0, 200.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 10.0, 10.0, 30.0
+POINTS = 300
+COLOURS = ("#1f77b4", "#d95f02", "#2a9d58", "#c2185b", "#7b52ab", "#8c6d1f", "#0097a7", "#6d6d6d")
+
+
+def line_chart(title: str, unit: str, t: Array, series: Mapping[str, Array]) -> str:
+    """A figure of several lines over time [s]; the unit stands at the vertical axis."""
+    step = max(1, len(t) // POINTS)
+    values = np.array([y for y in series.values()], float)
+    low, high = _padded(float(values.min()), float(values.max()))
+    lines = "".join(_line(t[::step], y[::step], (low, high), COLOURS[k % len(COLOURS)]) for k, y in enumerate(values))
+    key = "".join(
+        f'<span><i style="background:{COLOURS[k % len(COLOURS)]}"></i>{escape(name)}</span>'
+        for k, name in enumerate(series)
+    )
+    label = escape(f"{title} over time, {len(series)} lines from {values.min():.3g} to {values.max():.3g} {unit}")
+    return (
+        f'<figure><figcaption>{escape(title)} [{escape(unit)}] <span class="key">{key}</span></figcaption>'
+        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{label}">'
+        f"{_grid(float(t[0]), float(t[-1]), low, high)}{lines}</svg></figure>\n"
+    )
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    room = 0.05 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _line(t: Array, y: Array, span: tuple[float, float], colour: str) -> str:
+    px = LEFT + (t - t[0]) / max(float(t[-1] - t[0]), 1e-12) * (WIDTH - LEFT - RIGHT)
+    py = TOP + (span[1] - y) / (span[1] - span[0]) * (HEIGHT - TOP - BOTTOM)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(px, py, strict=True))
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.4"/>'
+
+
+def _grid(t0: float, t1: float, low: float, high: float) -> str:
+    parts = []
+    for value in ticks(low, high):
+        y = TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        parts.append(f'<path d="M{LEFT:g} {y:.1f}H{WIDTH - RIGHT:g}" class="grid"/>')
+        parts.append(f'<text x="{LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+    for value in ticks(t0, t1):
+        x = LEFT + (value - t0) / max(t1 - t0, 1e-12) * (WIDTH - LEFT - RIGHT)
+        parts.append(f'<path d="M{x:.1f} {TOP:g}V{HEIGHT - BOTTOM:g}" class="grid"/>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12:g}" text-anchor="middle">{value:g}</text>')
+    return "".join(parts)
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers between two values."""
+    span = max(high - low, 1e-12)
+    unit = 10.0 ** np.floor(np.log10(span / most))
+    step = next(unit * k for k in (1, 2, 5, 10, 20) if span / (unit * k) <= most)
+    first = int(np.ceil(low / step - 1e-9))
+    return [round(k * step, 10) for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]
