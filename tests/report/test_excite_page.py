@@ -22,7 +22,7 @@ from minertia.report.line_chart import line_chart, ticks
 def result():
     robot = read_robot("planar2r")
     joints = tuple(replace(joint, name=f"</script><b>{k}") for k, joint in enumerate(robot.joints))
-    robot = replace(robot, joints=joints, name="<img src=x>")
+    robot = replace(robot, joints=joints, name="<img>")
     return excite(robot, limits=motion_limits(robot, velocity=1.0, acceleration=3.0), starts=1, patience=0.1)
 
 
