@@ -62,10 +62,11 @@ class CollisionModel:
         self.data = mujoco.MjData(self.model)
         self.geom = np.array([self.model.geom(f"g{k}").id for k in range(len(self.shapes))])
         self.dof = np.array([self.model.joint(f"j{j}").dofadr[0] for j in range(len(robot.joints))])
-        self.where = np.array([self.model.joint(f"j{j}").qposadr[0] for j in range(len(robot.joints))])
         self.to_coordinates = np.zeros((self.model.nv, robot.n))  # how the joints move with the coordinates
+        self.shift = np.zeros(self.model.nv)
         for j, joint in enumerate(robot.joints):
             self.to_coordinates[self.dof[j], robot.coordinate_of(j)] = float(joint.rate(1.0))
+            self.shift[self.dof[j]] = float(joint.position(0.0))
 
     def _quaternion(self, R: Any) -> Array:
         quat = np.zeros(4)
@@ -136,13 +137,14 @@ class CollisionModel:
     def _near(self, posture: Array, reach: float) -> NDArray[np.intp]:
         """Move the links; the pairs whose bounding spheres are within reach."""
         d, m = self.data, self.model
-        own = [posture[self.robot.coordinate_of(j)] for j in range(len(self.robot.joints))]
-        d.qpos[self.where] = [joint.position(v) for joint, v in zip(self.robot.joints, own, strict=True)]
+        d.qpos[:] = self.to_coordinates @ posture + self.shift  # hinges and slides: one number each
         self.mujoco.mj_kinematics(m, d)
         self.mujoco.mj_comPos(m, d)
-        a, b = self.geom[self.pairs[:, 0]], self.geom[self.pairs[:, 1]]
-        gap = np.linalg.norm(d.geom_xpos[a] - d.geom_xpos[b], axis=1) - m.geom_rbound[a] - m.geom_rbound[b]
-        return np.flatnonzero(gap < reach)
+        centres = d.geom_xpos[self.geom]
+        between = centres[self.pairs[:, 0]] - centres[self.pairs[:, 1]]
+        bound = m.geom_rbound[self.geom]
+        within = bound[self.pairs[:, 0]] + bound[self.pairs[:, 1]] + reach
+        return np.flatnonzero((between * between).sum(axis=1) < within**2)
 
     def _jacobian(self, point: Array, geom: int) -> Array:
         J = np.zeros((3, self.model.nv))
