@@ -97,7 +97,7 @@ class Checker:
         used = np.zeros(q.shape[1])
         for k in range(0, len(q), BLOCK):
             part = slice(k, k + BLOCK)
-            W = self.base.regressor(q[part], qd[part], qdd[part]).transpose(1, 0, 2).reshape(-1, self.base.count)
+            W = self.base.regressor(q[part], qd[part], qdd[part]).reshape(-1, self.base.count)
             tau = self.effort.efforts(W, qd[part], qdd[part])
             used = np.maximum(used, np.abs(tau).max(axis=0))
         return _largest((used + self.effort.coulomb) / (self.limits.effort * (1 - self.limits.effort_margin)))

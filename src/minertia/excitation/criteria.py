@@ -20,13 +20,10 @@ Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (
 
 def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
     """-log det G: D-optimality, the volume of the confidence ellipsoid."""
-    factor, info = lapack.dpotrf(G, lower=1, clean=0)
+    factor, info = lapack.dpotrf(G, lower=1)
     if info != 0:
         return None
-    inverse, info = lapack.dpotri(factor, lower=1)
-    value = -2.0 * float(np.log(np.diag(factor)).sum())
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    return value, -inverse
+    return -2.0 * float(np.log(np.diag(factor)).sum()), -_inverse(factor)
 
 
 def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
@@ -64,15 +61,22 @@ class LargestDeviation:
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
         """Value and slope."""
-        factor, info = lapack.dpotrf(G, lower=1, clean=0)
+        factor, info = lapack.dpotrf(G, lower=1)
         if info != 0:
             return None
-        inverse, _ = lapack.dpotri(factor, lower=1)
-        C = np.tril(inverse) + np.tril(inverse, -1).T
+        C = _inverse(factor)
         logs = np.log(np.diag(C) / self.sizes**2)
         value, p = _soft_max(logs, sharpness)
         p = p + self.others / len(logs)
         return 0.5 * (value + self.others * float(logs.mean())), -np.asarray((C * (0.5 * p / np.diag(C))) @ C)
+
+
+def _inverse(factor: Array) -> Array:
+    """Inverse of a matrix from its lower Cholesky factor (what stands above the diagonal must be zero)."""
+    lower, _ = lapack.dpotri(factor, lower=1)
+    full: Array = lower + lower.T
+    full.flat[:: len(full) + 1] *= 0.5
+    return full
 
 
 def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:

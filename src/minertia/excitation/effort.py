@@ -45,7 +45,10 @@ class EffortModel:
 
     def efforts(self, W: Array, qd: Array, qdd: Array) -> Array:
         """Efforts (N, n)."""
-        smooth = (W @ self.beta).reshape(qd.shape[1], len(qd)).T
+        return self.with_effects((W @ self.beta).reshape(qd.shape), qd, qdd)
+
+    def with_effects(self, smooth: Array, qd: Array, qdd: Array) -> Array:
+        """Efforts (N, n) from those of the columns of W."""
         return np.asarray(smooth + qd @ self.viscous.T + qdd @ self.rotors.T + self.offset)
 
 

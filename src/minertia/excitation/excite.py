@@ -29,7 +29,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
 ASSUMED_NOISE = 0.01  # of the largest nominal effort of a joint
-SMOOTH = 0.02  # width of the smooth sign, part of the velocity limit
+SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 
 
 def excite(
@@ -111,7 +111,7 @@ class _Setting:
         limits, rng = self.limits, np.random.default_rng(0)
         q = rng.uniform(limits.lower, limits.upper, (500, n))
         qd, qdd = (rng.uniform(-1, 1, (500, n)) * size for size in (limits.velocity, limits.acceleration))
-        W = self.base.regressor(q, qd, qdd).transpose(1, 0, 2).reshape(-1, self.base.count)
+        W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
         largest = np.abs(self.effort.efforts(W, qd, qdd)).max(axis=0) + self.effort.coulomb
         return np.asarray(np.where(largest > 0, ASSUMED_NOISE * largest, 1.0))
 
@@ -133,7 +133,7 @@ class _Setting:
             family=self.family,
             offset=self.offset,
             limits=self.limits,
-            model=RegressorModel(base.robot, base.kept, mixing(base), SMOOTH * float(self.limits.velocity.min())),
+            model=RegressorModel(base.robot, base.kept, mixing(base), SMOOTH),
             n_samples=self.n_samples,
             effort=self.effort,
             points=PointModel(base.robot, frames) if frames else None,
@@ -145,7 +145,7 @@ class _Setting:
 def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | None, found: Found) -> Excitation:
     base, limits = setting.base, setting.limits
     W = stacked_regressor(base, found.motion, setting.n_samples)
-    weighted = W / np.repeat(noise, setting.n_samples)[:, None]
+    weighted = W / np.tile(noise, setting.n_samples)[:, None]
     judged = W if previous is None else np.vstack([weighted, _root(previous)])
     notes = [*limits.notes]
     if found.scaled_back < 1:

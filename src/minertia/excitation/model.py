@@ -3,80 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.vec3 import Vec, vadd
+from minertia.codegen.program import Port, Program
 from minertia.dynamics.kinematics import State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
-from minertia.excitation.tape import SmoothGraph, Tape, pull_back
+from minertia.excitation.rows import RowKernel
+from minertia.excitation.slopes import SmoothGraph, pull_back
 from minertia.robot.robot import Frame, Robot
 
 Array = NDArray[np.float64]
-Weigh = Callable[[Array], Array | None]
-
-
-class Regressor(Protocol):
-    """A stacked regressor with its vector-Jacobian product; compiled code may stand in for `RegressorModel`."""
-
-    def value(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """W, shape (n N, p): all samples of the first joint, then of the second ..."""
-        ...
-
-    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> tuple[Array, Array, Array] | None:
-        """Derivatives, each (N, n), of sum(weigh(W) * W) at fixed weights; None if weigh returns None."""
-        ...
+Blocks = list[Array]
+Weigh = Callable[[Blocks, Blocks], bool]
+STATE = ("q", "qd", "qdd")
 
 
 class RegressorModel:
-    """The regressor of chosen columns on NumPy rows, all samples at once.
+    """The regressor of chosen columns with its vector-Jacobian product, compiled where there is a compiler.
 
-    mixing: W_base = W_columns mixing, the identity by default.  smooth: width [rad/s] of the sign in Coulomb columns, 0
-    for the sign itself.
+    The rows of each joint are a block (N, columns from `first` of that joint on): what comes before is zero, since a
+    joint does not feel what it does not carry.  mixing: W_base = W_columns mixing, the identity by default.  smooth:
+    width [rad/s] of the sign in Coulomb columns, 0 for the sign itself.
     """
 
     def __init__(self, robot: Robot, columns: Sequence[str], mixing: Array | None = None, smooth: float = 0.0) -> None:
-        self.n, self.columns = robot.n, tuple(columns)
-        self.mixing = None if mixing is None or np.array_equal(mixing, np.eye(len(columns))) else mixing
+        self.n, self.p = robot.n, len(columns)
+        self.mixing = None if mixing is None or np.array_equal(mixing, np.eye(self.p)) else mixing
         graph = SmoothGraph(smooth) if smooth > 0 else Graph()
-        inputs = [graph.variables(name, robot.n) for name in ("q", "qd", "qdd")]
-        entries = regressor_entries(robot.numeric, State(*inputs), frozenset(columns))
+        state = [graph.variables(name, robot.n) for name in STATE]
+        entries = regressor_entries(robot.numeric, State(*state), frozenset(columns))
         where = {name: c for c, name in enumerate(columns)}
-        outputs = [e if isinstance(e, Expr) else graph.constant(e) for e in entries.values()]
-        seeds = graph.variables("w", len(outputs))
-        flat = [x for group in inputs for x in group]
-        slopes = pull_back(outputs, seeds, flat)
-        self.tape = Tape(([*flat, *outputs], [*seeds, *slopes]))
-        self.cells = np.array([where[name] * robot.n + row for row, name in entries], dtype=np.intp)
-        self._rows = [self.tape.rows_of(part) for part in (flat, outputs, seeds, slopes)]
-        self._signs = [np.array([[-1.0 if e.negative else 1.0] for e in part]) for part in (outputs, slopes)]
+        rows = [{where[name]: entry for (row, name), entry in entries.items() if row == j} for j in range(self.n)]
+        starts = [min(row, default=self.p) for row in rows]
+        outputs = [row.get(c, 0.0) for row, start in zip(rows, starts, strict=True) for c in range(start, self.p)]
+        self.forward, self.backward = _kernels("regressor", graph, STATE, self.n, outputs)
+        ends = np.cumsum([self.p - start for start in starts]).tolist()
+        self._slices = [slice(end - (self.p - start), end) for start, end in zip(starts, ends, strict=True)]
+        self._starts = starts
+        self.first = starts if self.mixing is None else [0] * self.n
+        self._bench: _Bench | None = None
 
     def value(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """W, shape (n N, p): all samples of the first joint, then of the second ..."""
-        tape, samples = self.tape, len(q)
-        tape.allocate(samples)
-        tape.rows[self._rows[0]] = np.hstack([q, qd, qdd]).T
-        tape.run(0)
-        table = np.zeros((len(self.columns) * self.n, samples))
-        table[self.cells] = tape.rows[self._rows[1]] * self._signs[0]
-        W: Array = table.reshape(len(self.columns), self.n * samples).T
-        return W if self.mixing is None else np.asarray(W @ self.mixing)
+        """W, shape (N n, p): all joints of the first sample, then of the second ..."""
+        W = np.zeros((len(q), self.n, self.p))
+        for j, block in enumerate(self._blocks(self.forward(q, qd, qdd))):
+            W[:, j, self.first[j] :] = block
+        return W.reshape(-1, self.p)
 
-    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> tuple[Array, Array, Array] | None:
-        """Derivatives, each (N, n), of sum(weigh(W) * W) at fixed weights; None if weigh returns None."""
-        weights = weigh(self.value(q, qd, qdd))
-        if weights is None:
+    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> Array | None:
+        """Derivatives (3, N, n), with respect to q, qd, qdd, of the sum of weights times entries at fixed weights.
+
+        weigh(blocks, weights) fills in the weights of the blocks; None if it returns False.  The arrays are used again
+        by the next call: fresh memory would cost more than filling it.
+        """
+        if self._bench is None or self._bench.state.shape[1] != len(q):
+            self._bench = _Bench(self.forward, self.backward, len(q), self.n)
+        bench = self._bench
+        bench.state[0], bench.state[1], bench.state[2] = q, qd, qdd
+        bench.forward()
+        own = [bench.weights[:, part] for part in self._slices]
+        weights = own if self.mixing is None else [np.empty((len(q), self.p)) for _ in own]
+        if not weigh(self._blocks(bench.entries), weights):
             return None
-        weights = weights if self.mixing is None else weights @ self.mixing.T
-        tape = self.tape
-        tape.rows[self._rows[2]] = weights.T.reshape(-1, tape.samples)[self.cells]
-        tape.run(1)
-        slopes = (tape.rows[self._rows[3]] * self._signs[1]).T
-        return slopes[:, : self.n], slopes[:, self.n : 2 * self.n], slopes[:, 2 * self.n :]
+        if self.mixing is not None:
+            for j, target in enumerate(own):
+                target[:] = weights[j] @ self.mixing[self._starts[j] :].T
+        bench.backward()
+        return np.asarray(bench.slopes.reshape(len(q), 3, self.n).swapaxes(0, 1))
+
+    def _blocks(self, entries: Array) -> Blocks:
+        blocks = [entries[:, part] for part in self._slices]
+        if self.mixing is None:
+            return blocks
+        return [block @ self.mixing[start:] for block, start in zip(blocks, self._starts, strict=True)]
+
+
+class _Bench:
+    """Arrays that stay where they are, and the two kernels bound to them."""
+
+    def __init__(self, forward: RowKernel, backward: RowKernel, samples: int, n: int) -> None:
+        size = forward.program.ports[0].size
+        self.state = np.empty((3, samples, n))
+        self.entries, self.weights = np.empty((samples, size)), np.empty((samples, size))
+        self.slopes = np.empty((samples, 3 * n))
+        self.forward = forward.bound([*self.state], [self.entries])
+        self.backward = backward.bound([*self.state, self.weights], [self.slopes])
 
 
 class PointModel:
@@ -86,26 +102,32 @@ class PointModel:
         robot = robot.numeric
         graph = Graph()
         q = graph.variables("q", robot.n)
-        poses = [find_frame(robot, name) for name in names]
-        outputs = [s if isinstance(s, Expr) else graph.constant(s) for frame in poses for s in _origin(robot, q, frame)]
-        seeds = graph.variables("w", len(outputs))
-        slopes = pull_back(outputs, seeds, q)
-        self.tape = Tape(([*q, *outputs], [*seeds, *slopes]))
-        self._rows = [self.tape.rows_of(part) for part in (q, outputs, seeds, slopes)]
-        self._signs = [np.array([[-1.0 if e.negative else 1.0] for e in part]) for part in (outputs, slopes)]
+        points = [s for name in names for s in _origin(robot, q, find_frame(robot, name))]
+        outputs = [s if isinstance(s, Expr) else float(s) for s in points]
+        self.forward, self.backward = _kernels("points", graph, ("q",), robot.n, outputs)
 
     def value(self, q: Array) -> Array:
         """Positions, shape (N, 3 frames)."""
-        self.tape.allocate(len(q))
-        self.tape.rows[self._rows[0]] = q.T
-        self.tape.run(0)
-        return np.asarray((self.tape.rows[self._rows[1]] * self._signs[0]).T)
+        return np.asarray(self.forward(q))
 
-    def vjp(self, weights: Array) -> Array:
-        """Derivatives (N, n) of sum(weights * positions) at the positions computed last."""
-        self.tape.rows[self._rows[2]] = weights.T
-        self.tape.run(1)
-        return np.asarray((self.tape.rows[self._rows[3]] * self._signs[1]).T)
+    def vjp(self, q: Array, weights: Array) -> Array:
+        """Derivatives (N, n) of sum(weights * positions)."""
+        return np.asarray(self.backward(q, weights))
+
+
+def _kernels(
+    name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Expr | float]
+) -> tuple[RowKernel, RowKernel]:
+    """Outputs (N, count), and the derivatives (N, inputs * n) of their sum with weights (N, count), over samples."""
+    inputs = tuple(Port(x, (n,)) for x in names)
+    varying = [(k, e) for k, e in enumerate(outputs) if isinstance(e, Expr)]
+    seeds = [graph.variable(f"w[{k}]") for k, _ in varying]
+    wrt = [x for port in names for x in graph.variables(port, n)]
+    slopes = pull_back([e for _, e in varying], seeds, wrt)
+    forward = Program(name, graph, inputs, (Port("y", (len(outputs),)),), tuple(outputs))
+    weights, result = Port("w", (len(outputs),)), Port("d", (len(names) * n,))
+    backward = Program(f"{name}_slopes", graph, (*inputs, weights), (result,), tuple(slopes))
+    return RowKernel(forward), RowKernel(backward)
 
 
 def find_frame(robot: Robot, name: str) -> Frame:

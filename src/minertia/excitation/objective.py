@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.linalg import eigh
 from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
-from minertia.excitation.model import PointModel, Regressor
+from minertia.excitation.model import Blocks, PointModel, RegressorModel
 from minertia.excitation.trajectory import Family
 
 Array = NDArray[np.float64]
@@ -29,13 +30,22 @@ class Problem:
     family: Family
     offset: Array
     limits: MotionLimits
-    model: Regressor
+    model: RegressorModel
     n_samples: int
     effort: EffortModel | None = None
     points: PointModel | None = None
     row_scale: Array | None = None
     previous: Array | None = None
     wall_samples: int = 67  # postures at which distances to obstacles are taken
+
+
+class Evaluation(NamedTuple):
+    """A value, its gradient without and of the walls at the joint limits, and how much of those is used (3, N, n)."""
+
+    value: float
+    rest: Array
+    wall: Array
+    use: Array
 
 
 class Objective:
@@ -46,13 +56,16 @@ class Objective:
         self.n = len(problem.offset)
         family, limits = problem.family, problem.limits
         t = np.arange(problem.n_samples) * family.duration / problem.n_samples
-        self.matrices = family.matrices(t)
+        matrices = family.matrices(t)
         # between two samples a motion overshoots by about (w dt)^2 / 8 of its size
-        self.tight = 1.0 - min(0.2, (_fastest(*self.matrices[1:]) * t[1]) ** 2 / 8)
-        self.sizes = [s * self.tight for s in (limits.half, limits.velocity, limits.acceleration)]
-        self.shift = (problem.offset - limits.middle) / self.sizes[0]
+        self.tight = 1.0 - min(0.2, (_fastest(*matrices[1:]) * t[1]) ** 2 / 8)
+        self.functions = np.vstack(matrices)  # (3 N, free): positions, velocities, accelerations
+        self.products = (self.functions[:, :, None] * self.functions[:, None, :]).reshape(len(self.functions), -1)
+        self.sizes = self.tight * np.array([limits.half, limits.velocity, limits.acceleration])
+        self.middle = np.array([limits.middle, *np.zeros((2, self.n))])
         self.scale = self._scaling()
-        self.row_scale = None if problem.row_scale is None else np.repeat(problem.row_scale, problem.n_samples)
+        self.row_scale = np.ones(self.n) if problem.row_scale is None else problem.row_scale
+        self.first = problem.model.first
         if limits.effort is not None and problem.effort is not None:
             self.effort_size = limits.effort * (1 - limits.effort_margin) * self.tight - problem.effort.coulomb
         self.evaluations = 0
@@ -61,50 +74,60 @@ class Objective:
         """(n, free, free): coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
         scale = []
         for j in range(self.n):
-            rows = np.vstack([M / size[j] for M, size in zip(self.matrices, self.sizes, strict=True)])
-            L = np.linalg.cholesky(rows.T @ rows / len(rows))
-            scale.append(np.linalg.inv(L).T)
+            rows = self.functions / np.repeat(self.sizes[:, j], self.problem.n_samples)[:, None]
+            scale.append(np.linalg.inv(np.linalg.cholesky(rows.T @ rows / len(rows))).T)
         return np.array(scale)
 
     def coefficients(self, y: Array) -> Array:
         """Free coefficients (n, free) of the search's own unknowns."""
-        return np.asarray(np.einsum("jab,jb->ja", self.scale, y.reshape(self.n, -1)))
+        return np.asarray(np.matmul(self.scale, y.reshape(self.n, -1, 1))[..., 0])
 
-    def unknowns(self, x: Array) -> Array:
-        """The search's own unknowns of free coefficients."""
-        return np.asarray(np.linalg.solve(self.scale, x[..., None])[..., 0].ravel(), np.float64)
+    def motion(self, x: Array) -> Array:
+        """q, qd, qdd at the samples, shape (3, N, n)."""
+        state = (self.functions @ x.T).reshape(3, -1, self.n)
+        state[0] += self.problem.offset
+        return state
 
-    def motion(self, x: Array) -> tuple[Array, Array, Array]:
-        """q, qd, qdd at the samples, each (N, n)."""
-        q, qd, qdd = (M @ x.T for M in self.matrices)
-        return self.problem.offset + q, qd, qdd
+    def use(self, y: Array) -> float:
+        """Largest part of a joint limit that a motion takes, about the posture it moves about."""
+        state = (self.functions @ self.coefficients(y).T).reshape(3, -1, self.n)
+        return float(np.abs(state / self.sizes[:, None, :]).max())
 
     def __call__(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> tuple[float, Array]:
         """Value and gradient; infinite where a limit is not respected."""
-        self.evaluations += 1
-        x = self.coefficients(y)
-        state = self.motion(x)
-        slopes = [np.zeros_like(state[0]) for _ in range(3)]
-        value = self._joint_walls(state, slopes, weight)
-        value = value if value == INFINITE else value + self._space_walls(state[0], slopes[0], weight)
-        if value == INFINITE:
-            return INFINITE, np.zeros_like(y)
-        total = self._criterion(state, slopes, criterion, weight, sharpness)
-        if total == INFINITE:
-            return INFINITE, np.zeros_like(y)
-        gradient = sum(g.T @ M for g, M in zip(slopes, self.matrices, strict=True))
-        return value + total, np.einsum("jab,ja->jb", self.scale, gradient).ravel()
+        found = self.evaluate(y, criterion, weight, sharpness)
+        return (INFINITE, np.zeros_like(y)) if found is None else (found.value, found.rest + found.wall)
 
-    def _joint_walls(self, state: tuple[Array, Array, Array], slopes: list[Array], weight: float) -> float:
-        value = 0.0
-        for k, (s, size) in enumerate(zip(state, self.sizes, strict=True)):
-            u = (s - self.problem.limits.middle) / size if k == 0 else s / size
-            wall, slope = wall_and_slope(u)
-            if wall == INFINITE:
-                return INFINITE
-            value += weight * wall
-            slopes[k] += weight * slope / size
-        return value
+    def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> Evaluation | None:
+        """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
+        self.evaluations += 1
+        state = self.motion(self.coefficients(y))
+        u = (state - self.middle[:, None, :]) / self.sizes[:, None, :]
+        wall, bend = wall_and_slope(u)
+        if wall == INFINITE:
+            return None
+        bend *= weight / self.sizes[:, None, :]
+        slopes = np.zeros_like(state)
+        value = weight * wall + self._space_walls(state[0], slopes[0], weight)
+        value += self._criterion(state, slopes, criterion, weight, sharpness) if value < INFINITE else 0.0
+        return None if value == INFINITE else Evaluation(value, self._gradient(slopes), self._gradient(bend), u)
+
+    def _gradient(self, slopes: Array) -> Array:
+        per_joint = (slopes.reshape(-1, self.n).T @ self.functions)[:, None, :]
+        return np.asarray(np.matmul(per_joint, self.scale).ravel())
+
+    def wall_curvature(self, u: Array, weight: float) -> Array:
+        """Second derivatives of the walls at the joint limits, one block (free, free) per joint."""
+        s = 1.0 - u * u
+        bend = (2 * weight * (1 + u * u) / (s * s) / self.sizes[:, None, :] ** 2).reshape(-1, self.n)
+        m = self.functions.shape[1]
+        return np.asarray(self.scale.swapaxes(1, 2) @ (bend.T @ self.products).reshape(self.n, m, m) @ self.scale)
+
+    def room(self, u: Array, step: Array) -> float:
+        """How far one may go along a step before a joint limit is met."""
+        du = (self.functions @ self.coefficients(step).T).reshape(u.shape) / self.sizes[:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.nanmin((1 - np.sign(du) * u) / np.abs(du)))
 
     def _space_walls(self, q: Array, slope_q: Array, weight: float) -> float:
         """Boxes for points, and distances to obstacles at a few of the samples."""
@@ -116,7 +139,7 @@ class Objective:
             if wall == INFINITE:
                 return INFINITE
             value += weight * wall
-            slope_q += self.problem.points.vjp(weight * slope / half)
+            slope_q += self.problem.points.vjp(q, weight * slope / half)
         if self.problem.limits.clearance is not None:
             value += self._clearance_wall(q, slope_q, weight)
         return value
@@ -132,46 +155,50 @@ class Objective:
         slope_q[::step] += weight * step * np.einsum("np,npj->nj", slope, slopes)
         return weight * step * wall
 
-    def _criterion(
-        self, state: tuple[Array, Array, Array], slopes: list[Array], criterion: Criterion, weight: float, sharp: float
-    ) -> float:
+    def _criterion(self, state: Array, slopes: Array, criterion: Criterion, weight: float, sharpness: float) -> float:
         value = INFINITE
 
-        def weigh(W: Array) -> Array | None:
+        def weigh(blocks: Blocks, weights: Blocks) -> bool:
             nonlocal value
-            scaled = W if self.row_scale is None else W * self.row_scale[:, None]
-            G = scaled.T @ scaled
-            found = criterion(G if self.problem.previous is None else G + self.problem.previous, sharp)
+            found = criterion(self._information(blocks), sharpness)
             if found is None:
-                return None
-            value, S = found
-            weights = W @ (2 * S)
-            weights = weights if self.row_scale is None else weights * (self.row_scale**2)[:, None]
-            return self._with_efforts(W, weights, state, slopes, weight)
+                return False
+            S = 2 * found[1]
+            for first, scale, block, own in zip(self.first, self.row_scale, blocks, weights, strict=True):
+                np.matmul(block, S[first:, first:] if scale == 1 else scale**2 * S[first:, first:], out=own)
+            wall = self._effort_wall(blocks, weights, state, slopes, weight)
+            value = found[0] + wall
+            return wall < INFINITE
 
-        found = self.problem.model.value_and_vjp(*state, weigh)
-        if found is None:
-            return INFINITE
-        for slope, more in zip(slopes, found, strict=True):
-            slope += more
-        return value + self._effort_value
+        found = self.problem.model.value_and_vjp(state[0], state[1], state[2], weigh)
+        if found is not None:
+            slopes += found
+        return value
 
-    def _with_efforts(
-        self, W: Array, weights: Array, state: tuple[Array, Array, Array], slopes: list[Array], weight: float
-    ) -> Array | None:
-        """Weights with those of the wall at the effort limits; None where one is not respected."""
-        self._effort_value, model = 0.0, self.problem.effort
+    def _information(self, blocks: Blocks) -> Array:
+        """G = W' W, and what was recorded before."""
+        p = self.problem.model.p
+        G = np.zeros((p, p)) if self.problem.previous is None else self.problem.previous.copy()
+        for first, scale, block in zip(self.first, self.row_scale, blocks, strict=True):
+            product = block.T @ block
+            G[first:, first:] += product if scale == 1 else scale**2 * product
+        return G
+
+    def _effort_wall(self, blocks: Blocks, weights: Blocks, state: Array, slopes: Array, weight: float) -> float:
+        """The wall at the effort limits; its slopes go into the weights and slopes."""
+        model = self.problem.effort
         if model is None or self.problem.limits.effort is None:
-            return weights
-        tau = model.efforts(W, state[1], state[2])
-        wall, slope = wall_and_slope(tau / self.effort_size)
+            return 0.0
+        smooth = np.column_stack([b @ model.beta[first:] for b, first in zip(blocks, self.first, strict=True)])
+        wall, slope = wall_and_slope(model.with_effects(smooth, state[1], state[2]) / self.effort_size)
         if wall == INFINITE:
-            return None
-        self._effort_value = weight * wall
-        slope = weight * slope / self.effort_size
+            return INFINITE
+        slope *= weight / self.effort_size
         slopes[1] += slope @ model.viscous
         slopes[2] += slope @ model.rotors
-        return weights + np.outer(slope.T.ravel(), model.beta)
+        for j, (first, own) in enumerate(zip(self.first, weights, strict=True)):
+            own += np.outer(slope[:, j], model.beta[first:])
+        return weight * wall
 
 
 def wall_and_slope(u: Array) -> tuple[float, Array]:

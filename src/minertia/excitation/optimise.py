@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.criteria import Criterion, log_det
-from minertia.excitation.lbfgs import minimise
-from minertia.excitation.objective import INFINITE, Objective
+from minertia.excitation.newton import minimise
+from minertia.excitation.objective import INFINITE, Evaluation, Objective
 from minertia.excitation.trajectory import Motion
 
 Array = NDArray[np.float64]
@@ -34,14 +34,13 @@ class Stage:
 
 
 # D-optimality first: it is smooth everywhere and leads to where the other criteria are well behaved
-WARM = (Stage(log_det, 0.1, 0, 60, 0.1), Stage(log_det, 0.02, 0, 60, 0.1))
-VOLUME = (Stage(log_det, 0.005, 0, 100, 3e-3), Stage(log_det, 0.001, 0, 150, 3e-3))
+WARM = (Stage(log_det, 0.02, 0, 100, 0.3),)
+VOLUME = (Stage(log_det, 0.005, 0, 100, 0.1), Stage(log_det, 0.001, 0, 150, 0.03))
 EXTREME = (
-    Stage(None, 3e-3, 2, 60, 3e-3),
-    Stage(None, 1e-3, 4, 60, 1e-3),
-    Stage(None, 3e-4, 8, 100, 3e-4),
-    Stage(None, 1e-4, 16, 100, 3e-4),
-    Stage(None, 3e-5, 32, 100, 3e-4),
+    Stage(None, 1e-3, 4, 100, 1e-2),
+    Stage(None, 3e-4, 8, 100, 1e-2),
+    Stage(None, 1e-4, 16, 100, 1e-2),
+    Stage(None, 3e-5, 32, 150, 1e-3),
 )
 
 
@@ -127,11 +126,7 @@ class Search:
         size = self.objective.n * self.objective.problem.family.free
         for _ in range(10):
             y = rng.normal(size=size)
-            used = max(
-                float(np.abs((M @ self.objective.coefficients(y).T) / s).max())
-                for M, s in zip(self.objective.matrices, self.objective.sizes, strict=True)
-            )
-            y *= 0.7 / used
+            y *= 0.7 / self.objective.use(y)
             for _ in range(25):
                 if self.objective(y, log_det, 1e-3, 0)[0] < INFINITE:
                     yield y
@@ -139,21 +134,22 @@ class Search:
                 y = 0.75 * y
 
     def _follow(self, candidate: _Candidate, stages: tuple[Stage, ...], start: int, starts: int) -> _Candidate:
+        model: Array | None = None
         for stage in stages:
             criterion = stage.criterion or self.criterion
             lowest = INFINITE
 
-            def function(y: Array, stage: Stage = stage, criterion: Criterion = criterion) -> tuple[float, Array]:
+            def function(y: Array, stage: Stage = stage, criterion: Criterion = criterion) -> Evaluation | None:
                 nonlocal lowest
-                value, gradient = self.objective(y, criterion, stage.weight, stage.sharpness)
-                if value < lowest:
-                    lowest, candidate.y = value, y
-                return value, gradient
+                found = self.objective.evaluate(y, criterion, stage.weight, stage.sharpness)
+                if found is not None and found.value < lowest:
+                    lowest, candidate.y = found.value, y
+                return found
 
+            options = {"weight": stage.weight, "tolerance": stage.tolerance}
+            limit = max(3, int(stage.iterations * self.patience))
             try:
-                minimise(
-                    function, candidate.y, iterations=int(stage.iterations * self.patience), tolerance=stage.tolerance
-                )
+                model = minimise(self.objective, function, candidate.y, iterations=limit, model=model, **options).model
             finally:
                 self._record(candidate)
             if self.progress is not None and self.best is not None:

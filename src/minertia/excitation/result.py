@@ -58,7 +58,7 @@ class Excitation:
     def information(self, noise: Array | None = None) -> Array:
         """Information matrix of this motion alone (rows over their noise), for `previous` of the next one."""
         W = stacked_regressor(self.base, self.motion, self.n_samples)
-        W = W / np.repeat(self.noise if noise is None else noise, self.n_samples)[:, None]
+        W = W / np.tile(self.noise if noise is None else noise, self.n_samples)[:, None]
         return np.asarray(W.T @ W)
 
     def save(self, path: str | Path) -> None:
@@ -132,9 +132,9 @@ class Excitation:
 
 
 def stacked_regressor(base: BaseParameters, motion: Motion, n_samples: int) -> Array:
-    """W (n N, p) of a motion at equally spaced times: all samples of the first joint, then of the second ..."""
+    """W (n N, p) of a motion at equally spaced times: all joints of the first sample, then of the second ..."""
     t = np.arange(n_samples) * motion.duration / n_samples
-    return base.regressor(*motion.at(t)).transpose(1, 0, 2).reshape(-1, base.count)
+    return base.regressor(*motion.at(t)).reshape(-1, base.count)
 
 
 def _finite(value: float) -> float | None:

@@ -1,0 +1,152 @@
+"""The search for exciting motions against SciPy's SLSQP with finite differences over a loop of Pinocchio's regressor.
+
+Same family (Fourier series, 5 harmonics, 10 s, not at rest at the ends), same 200 samples, same limits (2 rad, 1.5
+rad/s, 4 rad/s2), same criterion (-log det of the information matrix), same starts, one BLAS thread for both.
+Usage: python benchmarks/excitation.py [robot ...]; needs pin.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import pinocchio as pin
+from scipy.linalg import cholesky
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from minertia import read_robot
+from minertia.base.derive import base_parameters
+from minertia.excitation.check import Checker
+from minertia.excitation.criteria import log_det
+from minertia.excitation.fourier import Fourier
+from minertia.excitation.limits import motion_limits
+from minertia.excitation.model import RegressorModel
+from minertia.excitation.objective import Objective, Problem
+from minertia.excitation.optimise import Search
+
+SAMPLES, EVERY = 200, 4  # the baseline's limits stand at every fourth sample
+PIN_ORDER = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]  # m, mc, Ixx Ixy Iyy Ixz Iyz Izz of theirs as XX XY XZ YY YZ ZZ MX MY MZ M
+
+
+class Pinocchio:
+    """-log det by a loop over samples."""
+
+    def __init__(self, robot, base, objective):
+        self.objective, self.n = objective, robot.n
+        model, parent = pin.Model(), 0
+        for joint in robot.numeric.joints:
+            placement = pin.SE3(np.array(joint.R, float), np.array(joint.p, float))
+            parent = model.addJoint(parent, pin.JointModelRZ(), placement, joint.name)
+        model.gravity.linear = np.array(robot.gravity)
+        self.model, self.data = model, model.createData()
+        all_columns = [10 * (c // 10) + PIN_ORDER[c % 10] for c in range(10 * robot.n)]
+        self.columns = [all_columns[robot.columns().index(name)] for name in base.kept]
+
+    def cost(self, y):
+        q, qd, qdd = self.objective.motion(self.objective.coefficients(y))
+        Y = np.empty((len(q) * self.n, len(self.columns)))
+        for k in range(len(q)):
+            rows = pin.computeJointTorqueRegressor(self.model, self.data, q[k], qd[k], qdd[k])
+            Y[k * self.n : (k + 1) * self.n] = rows[:, self.columns]
+        return -2 * np.log(np.diag(cholesky(Y.T @ Y, check_finite=False))).sum()
+
+    def gradient(self, y, h=1e-6):
+        first, g = self.cost(y), np.empty(len(y))
+        for i in range(len(y)):
+            moved = y.copy()
+            moved[i] += h
+            g[i] = (self.cost(moved) - first) / h
+        return g
+
+    def search(self, y):
+        o = self.objective
+        picked = np.arange(0, SAMPLES, EVERY)
+        rows = np.concatenate([picked + k * SAMPLES for k in range(3)])
+        blocks = [(o.functions @ o.scale[j])[rows] / np.repeat(o.sizes[:, j], len(picked))[:, None] for j in range(o.n)]
+        A = np.zeros((o.n * len(rows), len(y)))
+        m = blocks[0].shape[1]
+        for j, block in enumerate(blocks):
+            A[j * len(rows) : (j + 1) * len(rows), j * m : (j + 1) * m] = block
+        limits = [
+            {"type": "ineq", "fun": lambda y: 1 - A @ y, "jac": lambda y: -A},
+            {"type": "ineq", "fun": lambda y: 1 + A @ y, "jac": lambda y: A},
+        ]
+        return minimize(self.cost, y, method="SLSQP", constraints=limits, options={"maxiter": 40, "ftol": 1e-6})
+
+
+def best_of(function, repeats):
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        result = function()
+        times.append(time.process_time() - start)
+    return min(times), result
+
+
+def setting(name):
+    robot = read_robot(name)
+    base = base_parameters(robot)
+    limits = motion_limits(robot, position=2.0, velocity=1.5, acceleration=4.0)
+    model = RegressorModel(robot, base.kept)
+    problem = Problem(Fourier(10.0, 5, rest=False), limits.middle, limits, model, SAMPLES)
+    return robot, base, limits, problem
+
+
+def compare(name, seed=3):
+    begin = time.process_time()
+    robot, base, limits, problem = setting(name)
+    built = time.process_time() - begin
+    objective = Objective(problem)
+    y = np.random.default_rng(seed).normal(size=robot.n * problem.family.free)
+    y *= 0.7 / objective.use(y)
+    theirs = Pinocchio(robot, base, objective)
+    assert abs(theirs.cost(y) - objective(y, log_det, 0.0, 0)[0]) < 1e-6
+    slow_cost, _ = best_of(lambda: theirs.cost(y), 5)
+    slow, g = best_of(lambda: theirs.gradient(y), 2)
+    fast, (_, exact) = best_of(lambda: cost_and_gradient(objective, y), 200)
+    assert np.allclose(g, exact, rtol=1e-3, atol=1e-3 * np.abs(exact).max())
+    kernels = f"kernels {problem.model.forward.path}, ready in {built:.1f} s"
+    print(f"{name}: {base.count} parameters, {len(y)} unknowns; {kernels}")
+    slow += slow_cost
+    print(f"  cost {1e3 * slow_cost:.2f} ms; cost and gradient {1e3 * slow:.0f} ms, ours {1e3 * fast:.2f} ms: "
+          f"{slow / fast:.0f} times")  # fmt: skip
+    start = time.process_time()
+    other = theirs.search(y)
+    slow = time.process_time() - start
+    use, value = feasible_value(objective, other.x)
+    print(f"  SLSQP: {other.fun:.2f} in {slow:.2f} s ({other.nit} iterations); uses {use:.3f} of the limits between "
+          f"its points, {value:.2f} once within them")  # fmt: skip
+    for starts in (1, 4):
+        fast, found = best_of(lambda starts=starts: searched(problem, base, limits, y, starts), 3)
+        print(f"  ours, {starts} start(s): {found.value:.2f} in {fast:.3f} s ({found.evaluations} evaluations, uses "
+              f"{found.margins.worst:.4f} of the limits): {slow / fast:.0f} times faster")  # fmt: skip
+
+
+def cost_and_gradient(objective, y):
+    """The criterion alone, as the other one: no walls."""
+    state = objective.motion(objective.coefficients(y))
+    slopes = np.zeros_like(state)
+    return objective._criterion(state, slopes, log_det, 0.0, 0), objective._gradient(slopes)
+
+
+def feasible_value(objective, y):
+    """Largest use of a limit on the fine grid, and the criterion once the motion is scaled back into the limits."""
+    problem = objective.problem
+    motion = problem.family.from_free(problem.offset, objective.coefficients(y))
+    use = Checker(problem.limits, base_parameters(read_robot("planar2r")), None).motion(motion, 10 * SAMPLES + 1).worst
+    return use, cost_and_gradient(objective, y / max(use, 1.0))[0]
+
+
+def searched(problem, base, limits, y, starts):
+    search = Search(Objective(problem), log_det, Checker(limits, base, None))
+    own = search._first
+    search._first = lambda seed: iter([y]) if seed == 0 else own(seed)  # the first start is that of the other one
+    return search.run(starts, 0)
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        for name in sys.argv[1:] or ("puma560", "panda", "iiwa14"):
+            compare(name)

@@ -1,0 +1,104 @@
+"""Minimisation inside walls: the walls' own curvature is exact, that of everything else is learned on the way.
+
+The matrix of the search is a BFGS model of the criterion plus the block-diagonal curvature of the walls at the joint
+limits.  A plain quasi-Newton method has to learn those steep walls anew at every step and takes many times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from minertia.excitation.objective import Evaluation, Objective
+
+Array = NDArray[np.float64]
+HALVINGS = 25
+NEAR = 0.95  # part of the way to a wall that one step may go
+
+
+class Minimum(NamedTuple):
+    """Where a search ended, and the model of the criterion's curvature there."""
+
+    y: Array
+    value: float
+    iterations: int
+    model: Array
+
+
+def minimise(
+    objective: Objective,
+    function: Callable[[Array], Evaluation | None],
+    y: Array,
+    *,
+    weight: float,
+    iterations: int,
+    tolerance: float,
+    model: Array | None = None,
+) -> Minimum:
+    """Walk down from a point inside the walls until the value falls by less than `tolerance` in three steps."""
+    here = function(y)
+    assert here is not None, "a search starts inside the walls"
+    B = None if model is None else model
+    recent: list[float] = []
+    for k in range(iterations):
+        H = objective.wall_curvature(here.use, weight)
+        d = _direction(B, H, here)
+        found = _step(objective, function, y, here, d)
+        if found is None:
+            if B is None:
+                return Minimum(y, here.value, k, np.eye(len(y)))
+            B = None
+            continue
+        y_new, there = found
+        B = _updated(B, y_new - y, there.rest - here.rest)
+        recent = [*recent[-2:], here.value - there.value]
+        y, here = y_new, there
+        if len(recent) == 3 and sum(recent) < tolerance:
+            break
+    return Minimum(y, here.value, k + 1, np.eye(len(y)) if B is None else B)
+
+
+def _direction(B: Array | None, H: Array, here: Evaluation) -> Array:
+    g = here.rest + here.wall
+    A = np.eye(len(g)) * float(np.linalg.norm(here.rest)) * 10 if B is None else B.copy()
+    n, m = H.shape[:2]
+    blocks = A.reshape(n, m, n, m)
+    blocks[np.arange(n), :, np.arange(n), :] += H
+    _, x, info = lapack.dposv(A, -g, lower=1)
+    return x if info == 0 else -g / max(float(np.linalg.norm(g)), 1e-300)
+
+
+def _updated(B: Array | None, s: Array, y: Array) -> Array:
+    """Powell's damped BFGS: stays positive definite where the criterion curves down."""
+    sy = float(s @ y)
+    if B is None:
+        B = np.eye(len(s)) * max(float(y @ y) / sy if sy > 0 else float(np.linalg.norm(y) / np.linalg.norm(s)), 1e-8)
+    Bs = B @ s
+    sBs = float(s @ Bs)
+    if sy < 0.2 * sBs:
+        theta = 0.8 * sBs / (sBs - sy)
+        y = theta * y + (1 - theta) * Bs
+        sy = float(s @ y)
+    return B + np.outer(y, y / sy) - np.outer(Bs, Bs / sBs)
+
+
+def _step(
+    objective: Objective, function: Callable[[Array], Evaluation | None], y: Array, here: Evaluation, d: Array
+) -> tuple[Array, Evaluation] | None:
+    slope = float((here.rest + here.wall) @ d)
+    if not slope < 0:
+        return None
+    step = min(1.0, NEAR * objective.room(here.use, d))
+    for _ in range(HALVINGS):
+        there = function(y + step * d)
+        if there is not None and there.value <= here.value + 1e-4 * step * slope:
+            return y + step * d, there
+        if there is None:
+            step *= 0.5
+        else:  # the lowest point of the parabola through what is known
+            step *= min(max(-0.5 * slope * step / (there.value - here.value - slope * step), 0.1), 0.6)
+    return None
