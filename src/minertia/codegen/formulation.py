@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
-from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
+from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
 from minertia.dynamics.kinematics import (
     Motion,
     Passage,
@@ -48,13 +48,13 @@ class Straight(NamedTuple):
 
 
 def parallel_joints(robot: Robot) -> tuple[int, ...]:
-    """Rotational joints whose frame differs from their rotational parent's only by a shift and their own angle."""
+    """Rotational joints with the axis of their rotational parent, frames apart by right angles about it at most."""
     found = []
     for j, joint in enumerate(robot.joints):
         p = joint.parent
         if p is None or joint.kind != "revolute" or robot.joints[p].kind != "revolute":
             continue
-        if all(type(s) is int and s == (i == k) for i, row in enumerate(joint.R) for k, s in enumerate(row)):
+        if all(type(s) is int for row in joint.R for s in row) and joint.R[2][2] in (1, -1):
             found.append(j)
     return tuple(found)
 
@@ -62,15 +62,16 @@ def parallel_joints(robot: Robot) -> tuple[int, ...]:
 def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> dict[int, Straight]:
     """Of every joint that is parallel to its parent."""
     angles, rates = joint_positions(robot, q), joint_rates(robot, qd)
-    sums: dict[int, tuple[int, Scalar, Scalar]] = {}
+    sums: dict[int, tuple[int, Mat, Scalar, Scalar]] = {}
     for j in parallel_joints(robot):
         p = robot.joints[j].parent
         assert p is not None
-        hub, angle, rate = sums.get(p, (p, angles[p], rates[p]))
-        sums[j] = hub, add(angle, angles[j]), add(rate, rates[j])
+        hub, R, angle, rate = sums.get(p, (p, robot.joints[p].R, angles[p], rates[p]))
+        own = robot.joints[j].R
+        sense = own[2][2]  # Rot(z, a) R = R Rot(z, sense a)
+        sums[j] = hub, matmul(R, own), add(mul(sense, angle), angles[j]), add(mul(sense, rate), rates[j])
     return {
-        j: Straight(hub, Passage(robot.joints[hub].R, ZERO, (cos(angle), sin(angle))), rate)
-        for j, (hub, angle, rate) in sums.items()
+        j: Straight(hub, Passage(R, ZERO, (cos(angle), sin(angle))), rate) for j, (hub, R, angle, rate) in sums.items()
     }
 
 
@@ -99,7 +100,7 @@ def forward(
         parent = base if joint.parent is None else motions[joint.parent]
         (S_w, S_v), (qd, qdd) = joint.twist, rates[j]
         if j in formulation.turns:
-            w, wd = _turned_once(robot, straight[j], base, motions, parent)
+            w, wd = _turned_once(robot, j, straight[j], base, motions)
         else:
             w = way.inward(parent.w)
             wd = vadd(way.inward(parent.wd), cross(w, scale(S_w, qd)))
@@ -111,15 +112,16 @@ def forward(
 
 
 def _turned_once(
-    robot: Robot, straight: Straight, base: Motion, motions: Sequence[Motion], parent: Motion
+    robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]
 ) -> tuple[Vec, Vec]:
     """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
-    above = robot.joints[straight.hub].parent
-    start = base if above is None else motions[above]
+    above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
+    assert near is not None
+    start, parent, sense = base if above is None else motions[above], motions[near], robot.joints[j].R[2][2]
     x, y, _ = straight.way.inward(start.w)
     a, b, _ = straight.way.inward(start.wd)
-    wd = vadd((a, b, parent.wd[2]), cross((x, y, 0), (0, 0, straight.rate)))
-    return (x, y, parent.w[2]), wd
+    wd = vadd((a, b, mul(sense, parent.wd[2])), cross((x, y, 0), (0, 0, straight.rate)))
+    return (x, y, mul(sense, parent.w[2])), wd
 
 
 class _Backward:
@@ -151,14 +153,15 @@ class _Backward:
     def _hand_on(self, j: int, f: Vec, m: Vec) -> None:
         """Give the wrench of joint j to its parent, and past it what goes straight."""
         way, parent = self.ways[j], self.robot.joints[j].parent
+        sense = way.R[2][2]
         f_p = way.outward(f)
         lever = cross(way.p, f_p)
         if j in self.formulation.forces:
             self._past(j, (f[0], f[1], 0), ZERO)
-            f_p = (0, 0, f[2])
+            f_p = (0, 0, mul(sense, f[2]))
         if j in self.formulation.moments:
             self._past(j, ZERO, (m[0], m[1], 0))
-            m_p: Vec = (0, 0, m[2])
+            m_p: Vec = (0, 0, mul(sense, m[2]))
         else:
             m_p = way.outward(m)
         self._add(parent, f_p, vadd(m_p, lever))

@@ -12,6 +12,7 @@ from minertia.algebra.recursive import square_root_update
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen import formulation as nf
+from minertia.codegen.frames import shifted
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.compound import Matrix, mass_matrix, total_mass_matrix
@@ -32,10 +33,10 @@ class Draft:
 
     def __init__(self, setting: Setting, representative: Representative | None) -> None:
         self.setting, self.representative = setting, representative
-        self.robot: Robot = setting.robot.numeric
+        shifts = () if representative is None else representative.shifts
+        self.robot: Robot = shifted(setting.robot.numeric, shifts)
         self.graph = Graph()
         self.formulation = nf.PLAIN if representative is None else representative.formulation
-        self._kept = None if representative is None else representative.kept
         n = self.robot.n_velocity
         self.rest: list[Scalar] = [0] * n
         self.q_port = Port("q", (self.robot.n_position,), POSITION)
@@ -44,7 +45,7 @@ class Draft:
 
     def chi(self) -> list[dict[str, Scalar]]:
         """Parameters of all links; the inputs that carry them are among the program's."""
-        return self.setting.enter(self.graph, self._kept)
+        return self.setting.enter(self.graph, self.representative)
 
     def read(self, port: Port) -> list[Expr]:
         """The entries of an input."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from minertia.base import numeric
 from minertia.codegen.formulation import Formulation, parallel_joints
+from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Array, Representative, Setting
 from minertia.robot.parameters import split_name
@@ -52,6 +53,7 @@ class _Search:
         self.columns = setting.base.columns
         self.rng = np.random.default_rng(seed)
         self.seen: dict[Representative, int] = {}
+        self.relations: dict[tuple[float, ...], Array] = {}
         self.parallel = parallel_joints(setting.robot.numeric)
 
     def cost(self, choice: Representative) -> int:
@@ -61,14 +63,23 @@ class _Search:
         return self.seen[choice]
 
     def starts(self) -> list[Representative]:
-        """The closed form, and columns scanned from the tips with the last links kept whole."""
-        base = self.setting.base
-        found = [base.kept]
+        """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""
+        return [
+            Representative(kept, shifts=shifts)
+            for shifts in useful_shifts(self.setting.robot.numeric)
+            for kept in dict.fromkeys((self.setting.base.kept, self._from_tips(shifts)))
+            if np.linalg.cond(self._K(shifts)[:, [self.columns.index(name) for name in kept]]) < 1e6
+        ]
+
+    def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
         order = sorted(range(len(self.columns)), key=self._tips_first)
-        kept = sorted(numeric.independent_columns(base.K, order))
-        if np.linalg.cond(base.K[:, kept]) < 1e6:
-            found.append(tuple(self.columns[c] for c in kept))
-        return [Representative(kept) for kept in dict.fromkeys(found)]
+        kept = sorted(numeric.independent_columns(self._K(shifts), order))
+        return tuple(self.columns[c] for c in kept)
+
+    def _K(self, shifts: tuple[float, ...]) -> Array:
+        if shifts not in self.relations:
+            self.relations[shifts] = self.setting.relations(shifts)
+        return self.relations[shifts]
 
     def _tips_first(self, c: int) -> tuple[int, int]:
         symbol, link = split_name(self.columns[c])
@@ -113,7 +124,7 @@ class _Search:
 
     def _point(self, choice: Representative) -> _Point:
         kept = [self.columns.index(name) for name in choice.kept]
-        K = self.setting.base.K
+        K = self._K(choice.shifts)
         return _Point(kept, np.linalg.solve(K[:, kept], K))
 
     def _neighbour(self, point: _Point, choice: Representative) -> tuple[_Point, Representative]:
@@ -124,7 +135,7 @@ class _Search:
         for _ in range(int(self.rng.choice([1, 1, 1, 2, 2, 3]))):
             point = self._exchanged(point)
         names = tuple(self.columns[c] for c in sorted(point.kept))
-        return point, Representative(names, formulation)
+        return point, Representative(names, formulation, choice.shifts)
 
     def _exchanged(self, point: _Point) -> _Point:
         """Another column for one of the kept ones, where the pivot is large enough."""

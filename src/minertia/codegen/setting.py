@@ -19,6 +19,7 @@ from minertia.algebra.scalar import Scalar, add, mul
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
+from minertia.codegen.frames import parameters_back
 from minertia.codegen.program import Port
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
@@ -32,10 +33,15 @@ LOAD, THETA = "load", "theta"
 
 @dataclass(frozen=True, slots=True)
 class Representative:
-    """The free choices of a program: independent columns that carry the parameters, and the formulation."""
+    """The free choices of a program.
+
+    kept: independent columns that carry the parameters.  shifts: how far [m] each frame is moved along its axis, none
+    if empty.
+    """
 
     kept: tuple[str, ...]
     formulation: Formulation = PLAIN
+    shifts: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
@@ -45,13 +51,15 @@ class Representative:
             "turns": sorted(f.turns),
             "moments": sorted(f.moments),
             "forces": sorted(f.forces),
+            "shifts": list(self.shifts),
         }
 
     @staticmethod
     def from_dict(data: dict[str, list[object]]) -> Representative:
         """What `to_dict` wrote."""
         turns, moments, forces = (frozenset(int(str(j)) for j in data[k]) for k in ("turns", "moments", "forces"))
-        return Representative(tuple(str(name) for name in data["kept"]), Formulation(turns, moments, forces))
+        shifts = tuple(float(str(s)) for s in data["shifts"])
+        return Representative(tuple(str(name) for name in data["kept"]), Formulation(turns, moments, forces), shifts)
 
 
 @dataclass(frozen=True)
@@ -178,19 +186,24 @@ class Setting:
 
     # ------------------------------------------------------------------ into the recursion
 
-    def matrix(self, kept: Sequence[str]) -> Array:
+    def relations(self, shifts: Sequence[float] = ()) -> Array:
+        """K with beta = K chi, chi in frames moved along their axes."""
+        K = self.base.K
+        return K @ parameters_back(self.robot, self.base.columns, shifts) if any(shifts) else K
+
+    def matrix(self, choice: Representative) -> Array:
         """chi of the kept columns = matrix @ inputs, rounding errors cleared."""
-        where = [self.base.columns.index(name) for name in kept]
-        inverse = np.linalg.inv(self.base.K[:, where])
+        where = [self.base.columns.index(name) for name in choice.kept]
+        inverse = np.linalg.inv(self.relations(choice.shifts)[:, where])
         return cleared_product(inverse, self._inputs_to_base)
 
-    def enter(self, graph: Graph, kept: Sequence[str] | None = None) -> list[dict[str, Scalar]]:
+    def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
         """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""
-        kept = self.base.kept if kept is None else kept
+        choice = Representative(self.base.kept) if choice is None else choice
         inputs: list[Scalar] = [1] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
         inputs += graph.variables(LOAD, 10) if self.payload is not False else []
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
-        for name, row in zip(kept, self.matrix(kept), strict=True):
+        for name, row in zip(choice.kept, self.matrix(choice), strict=True):
             total: Scalar = 0
             for coefficient, value in zip(row, inputs, strict=True):
                 total = add(total, mul(_structural(float(coefficient)), value))
