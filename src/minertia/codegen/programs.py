@@ -12,10 +12,11 @@ from minertia.algebra.recursive import square_root_update
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen import formulation as nf
+from minertia.codegen.coefficients import Coefficients
 from minertia.codegen.frames import shifted
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
-from minertia.dynamics.compound import Matrix, mass_matrix, total_mass_matrix
+from minertia.dynamics.compound import Matrix
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.forward import solve_symmetric
 from minertia.dynamics.kinematics import State, structural_gravity
@@ -26,6 +27,7 @@ from minertia.robot.robot import Robot
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
 POSITION, RATE, ACCELERATION = "joint positions [rad, m]", "joint velocities [rad/s, m/s]", "accelerations"
 EFFORT = "joint efforts [N m, N]"
+HOLDING = "efforts that hold the links [N m, N]"
 
 
 class Draft:
@@ -56,6 +58,10 @@ class Draft:
         g = structural_gravity(self.robot.gravity) if gravity is None else gravity
         return nf.torques(self.robot, chi, State(self.read(self.q_port), qd, qdd), g, self.formulation)
 
+    def coefficients(self, chi: Any) -> Coefficients:
+        """Compound links, for D and g."""
+        return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
+
     def effects(self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
         """Efforts of rotors and friction."""
         return effect_torques(self.robot, chi, State(self.read(self.q_port), qd, qdd))
@@ -73,7 +79,7 @@ def _inverse_dynamics(d: Draft) -> Built:
 
 def _gravity(d: Draft) -> Built:
     tau = d.torques(d.chi(), d.rest, d.rest)
-    return [d.q_port], [Port("g", (len(tau),), "efforts that hold the links [N m, N]")], tau
+    return [d.q_port], [Port("g", (len(tau),), HOLDING)], tau
 
 
 def _velocity_torque(d: Draft) -> Built:
@@ -81,35 +87,32 @@ def _velocity_torque(d: Draft) -> Built:
     return [d.q_port, d.qd_port], [Port("h", (len(tau),), "centrifugal and Coriolis efforts [N m, N]")], tau
 
 
-def _mass(d: Draft, chi: Any) -> list[Scalar]:
-    of = total_mass_matrix if d.setting.rotors else mass_matrix
-    return _flat(of(d.robot, chi, d.read(d.q_port)))
-
-
 def _mass_matrix(d: Draft) -> Built:
-    n = d.robot.n_velocity
-    return [d.q_port], [_mass_port(n)], _mass(d, d.chi())
+    D = d.coefficients(d.chi()).mass(d.setting.rotors)
+    return [d.q_port], [_mass_port(len(D))], _flat(D)
 
 
 def _coefficients(d: Draft) -> Built:
     """D and g alone: what Izaguirre counts apart from the velocity efforts."""
-    n, chi = d.robot.n_velocity, d.chi()
-    _, (port,), g = _gravity(d)
-    return [d.q_port], [_mass_port(n), port], [*_mass(d, chi), *g]
+    chi = d.chi()
+    bodies = d.coefficients(chi)
+    D = bodies.mass(d.setting.rotors)
+    g = d.torques(chi, d.rest, d.rest) if d.robot.is_floating else bodies.gravity(structural_gravity(d.robot.gravity))
+    return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*_flat(D), *g]
 
 
 def _background(d: Draft) -> Built:
-    n, chi = d.robot.n_velocity, d.chi()
+    chi = d.chi()
+    D = d.coefficients(chi).mass(d.setting.rotors)
     bias = d.torques(chi, d.read(d.qd_port), d.rest)
-    port = Port("b", (n,), "velocity and gravity efforts h + g [N m, N]")
-    return [d.q_port, d.qd_port], [_mass_port(n), port], [*_mass(d, chi), *bias]
+    port = Port("b", (len(D),), "velocity and gravity efforts h + g [N m, N]")
+    return [d.q_port, d.qd_port], [_mass_port(len(D)), port], [*_flat(D), *bias]
 
 
 def _background_parts(d: Draft) -> Built:
-    n, chi = d.robot.n_velocity, d.chi()
-    _, (g_port,), g = _gravity(d)
+    _, ports, outputs = _coefficients(d)
     _, (h_port,), h = _velocity_torque(d)
-    return [d.q_port, d.qd_port], [_mass_port(n), g_port, h_port], [*_mass(d, chi), *g, *h]
+    return [d.q_port, d.qd_port], [*ports, h_port], [*outputs, *h]
 
 
 def _synchronous(d: Draft) -> Built:
@@ -128,9 +131,8 @@ def _forward_dynamics(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     tau_port = Port("tau", (n,), EFFORT)
     bias = _sum(d.torques(chi, qd, d.rest), d.effects(chi, qd, d.rest))
-    D = _mass(d, chi)
-    rows = [D[n * i : n * i + n] for i in range(n)]
-    qdd = solve_symmetric(rows, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)])
+    D = d.coefficients(chi).mass(d.setting.rotors)
+    qdd = solve_symmetric(D, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)])
     return [d.q_port, d.qd_port, tau_port], [Port("qdd", (n,), ACCELERATION)], qdd
 
 

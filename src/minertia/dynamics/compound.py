@@ -28,13 +28,13 @@ def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
     D: Matrix = [[0] * size for _ in range(size)]
     for j, joint in enumerate(robot.joints):
         S_w, S_v = joint.twist
-        f, m = _wrench(compounds[j], S_w, S_v)
+        f, m = wrench(compounds[j], S_w, S_v)
         row, ratio = first + robot.coordinate_of(j), joint.rate(1)
         f, m = scale(f, ratio), scale(m, ratio)
         _carry_down(robot, D, ways, j, row, f, m)
     if robot.is_floating:
         for k, (S_w, S_v) in enumerate([(ZERO, a) for a in (X, Y, Z)] + [(a, ZERO) for a in (X, Y, Z)]):
-            f, m = _wrench(ground, S_w, S_v)
+            f, m = wrench(ground, S_w, S_v)
             for i, entry in enumerate((*f, *m)):
                 D[i][k] = entry
     return D
@@ -114,7 +114,7 @@ def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: i
             D[row][k] = D[k][row]
 
 
-def _wrench(x: Mapping[str, Scalar], S_w: Vec, S_v: Vec) -> tuple[Vec, Vec]:
+def wrench(x: Mapping[str, Scalar], S_w: Vec, S_v: Vec) -> tuple[Vec, Vec]:
     """Force and moment on a body at rest for a unit acceleration along a twist."""
     ms = first_moment(x)
     force = vadd(scale(S_v, x["M"]), cross(S_w, ms))
