@@ -13,8 +13,10 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _FUNCTION = re.compile(r"^(static\s+)?(?:inline\s+)?void\s+(\w+)\s*\(([^;{]*)\)\s*\{", re.MULTILINE)
 _TOKEN = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fFlL]?|\.\d+|[A-Za-z_]\w*|[-+*/]=?|[()\[\]{},;=<>!?:&|.]+")
+_BRACE = re.compile(r"[{}]")
 _TRIGONOMETRIC = frozenset({"sin", "cos", "sinf", "cosf"})
 _CASTS = frozenset({"double", "float", "int"})
+_NOT_VALUES = frozenset({"return", "const"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ def count_c(text: str) -> dict[str, Count]:
 
 def _body(text: str, start: int) -> str:
     depth = 1
-    for k in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[k], 0)
+    for brace in _BRACE.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return text[start:k]
+            return text[start : brace.start()]
     raise ValueError("a function of the generated text does not end")
 
 
@@ -52,7 +54,7 @@ def _count_body(body: str) -> Count:
     multiplications = additions = trigonometric = 0
     before = ";"
     for k, token in enumerate(tokens):
-        is_operand = bool(re.match(r"[\w.]", before)) and before not in {"return", "const"} or before[-1] in ")]"
+        is_operand = before[-1] in ")]" or (before[0].isalnum() or before[0] in "_.") and before not in _NOT_VALUES
         if token in ("*", "/", "*=", "/="):
             multiplications += is_operand and before not in _CASTS
         elif token in ("+", "-", "+=", "-="):

@@ -57,9 +57,9 @@ class _Search:
         self.parallel = parallel_joints(setting.robot.numeric)
 
     def cost(self, choice: Representative) -> int:
-        """Operations of the program with this choice."""
+        """Operations of the program with this choice, before the passes (they change little and take most time)."""
         if choice not in self.seen:
-            self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=False).operations)
+            self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=None).operations)
         return self.seen[choice]
 
     def starts(self) -> list[Representative]:
