@@ -41,9 +41,7 @@ def square_root_update(
     return new, [add(t, mul(g, step)) for t, g in zip(theta, gain, strict=True)]
 
 
-def _update_column(
-    S: Matrix, new: Matrix, gain: list[Scalar], j: int, f: Scalar, alpha: Scalar, ratio: Scalar
-) -> None:
+def _update_column(S: Matrix, new: Matrix, gain: list[Scalar], j: int, f: Scalar, alpha: Scalar, ratio: Scalar) -> None:
     """Column j of the root, and what it adds to the gain."""
     if is_zero(f):
         return

@@ -1,4 +1,7 @@
-"""D and g from compound links, in a chosen formulation, for generated code (Izaguirre, Hashimoto, Paul, Hayward 1992)."""
+"""D and g from compound links, in a chosen formulation, for generated code.
+
+Izaguirre, Hashimoto, Paul, Hayward 1992.
+"""
 
 from __future__ import annotations
 

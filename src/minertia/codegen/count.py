@@ -1,7 +1,7 @@
 """Operation counts read from generated C, so that nothing can hide between the graph and the text.
 
-Convention: sign changes are free, 2 x counts as one, sines and cosines are counted apart, and what a `_prepare` function
-computes once from the parameters is not counted.
+Convention: sign changes are free, 2 x counts as one, sines and cosines are counted apart, and what a `_prepare`
+function computes once from the parameters is not counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _FUNCTION = re.compile(r"^(static\s+)?(?:inline\s+)?void\s+(\w+)\s*\(([^;{]*)\)\s*\{", re.MULTILINE)
-_TOKEN = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fFlL]?|\.\d+|[A-Za-z_]\w*|[-+*/]=?|[()\[\]{},;=<>!?:&|.]+")
+_TOKEN = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fFlL]?|\.\d+|[A-Za-z_]\w*|->|[-+*/]=?|[()\[\]{},;=<>!?:&|.]+")
 _BRACE = re.compile(r"[{}]")
 _TRIGONOMETRIC = frozenset({"sin", "cos", "sinf", "cosf"})
 _CASTS = frozenset({"double", "float", "int"})

@@ -20,7 +20,9 @@ def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[st
     real, prefix = style.precision, style.prefix
     background, synchronous = found["background"], found["synchronous"]
     sizes = {port.name: port.size for port in (*background.inputs, *background.ports, *synchronous.inputs)}
-    prepared = {name: ", &of_parameters" if rendered[name].has_prepare else "" for name in ("background", "synchronous")}
+    prepared = {
+        name: ", &of_parameters" if rendered[name].has_prepare else "" for name in ("background", "synchronous")
+    }
     once = ""
     if prepared["background"]:
         names = ", ".join(background.parameters)
@@ -32,7 +34,7 @@ def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[st
     extra = prepared["synchronous"].replace("of_parameters", "of_friction")
     return (
         f'#include "{prefix}.h"\n\n'
-        f"static {real} D[2][{sizes['D']}], b[2][{sizes['b']}]; /* two copies: one is read while the other is written */\n"
+        f"static {real} D[2][{sizes['D']}], b[2][{sizes['b']}]; /* one is read while the other is written */\n"
         "static volatile int ready = 0;\n"
         f"{once}\n"
         "/* background task, as often as there is time: everything that depends on q and qd */\n"

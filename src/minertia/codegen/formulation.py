@@ -1,8 +1,8 @@
 """Newton-Euler with the free choices of its formulation, for generated code.
 
-The frames in which a vector passes from link to link are free where consecutive axes are parallel: it may be turned once
-by the sum of the angles instead of once by each.  Which choice is cheaper depends on what is zero, so it is an option
-of each joint and counting decides.
+The frames in which a vector passes from link to link are free where consecutive axes are parallel: it may be turned
+once by the sum of the angles instead of once by each.  Which choice is cheaper depends on what is zero, so it is an
+option of each joint and counting decides.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def forward(
     return base, motions
 
 
-def _turned_once(
-    robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]
-) -> tuple[Vec, Vec]:
+def _turned_once(robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]) -> tuple[Vec, Vec]:
     """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None

@@ -20,7 +20,7 @@ NEGLIGIBLE = 1e-14  # [m]
 
 
 def shifted(robot: Robot, shifts: Sequence[float]) -> Robot:
-    """The robot with the frame of joint j moved by shifts[j] [m] along its axis; its links' values are not converted."""
+    """The robot with the frame of joint j moved by shifts[j] [m] along its axis; link values stay as they are."""
     if not any(shifts):
         return robot
     joints = []

@@ -69,6 +69,8 @@ def generate(
     payload: bool | str = False,
     rotors: bool = False,
     friction: bool = False,
+    motors: bool = False,
+    gravity: Sequence[float] | None = None,
     values: Sequence[float] | None = None,
     essential: Sequence[str] | None = None,
     precision: str = "double",
@@ -80,7 +82,8 @@ def generate(
 ) -> GenerationResult:
     """Write code for a robot into a folder (None: only count).
 
-    programs: of `programs.BUILDERS`.  parameters, payload, rotors, friction, values, essential: see `Setting`.
+    programs: of `programs.BUILDERS`.  parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
+    gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "numpy" or "matlab".
     """
@@ -90,13 +93,14 @@ def generate(
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
     setting = Setting(
-        robot,
+        robot if gravity is None else robot.with_gravity(gravity),
         parameters,
         rotors,
         friction,
         payload,
         None if values is None else tuple(float(v) for v in values),
         None if essential is None else tuple(essential),
+        motors,
     )
     style = c.Style(identifier(robot.name), precision, sincos)
     unit = _Unit(setting, style, tuple(dict.fromkeys(programs)), effort, seed, dict(representatives or {}))
@@ -172,7 +176,7 @@ class _Unit:
         robot = s.robot.numeric
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
-        chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential]
+        chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

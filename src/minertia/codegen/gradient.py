@@ -26,7 +26,9 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
     for name in asked:
         if name not in ports:
             raise UnknownName("input", name, ports)
-    weights = tuple(Port(f"w_{port.name}", port.shape, f"weight of each entry of {port.name}") for port in program.ports)
+    weights = tuple(
+        Port(f"w_{port.name}", port.shape, f"weight of each entry of {port.name}") for port in program.ports
+    )
     graph = program.graph
     seeds = [w for port in weights for w in graph.variables(port.name, port.size)]
     adjoints = reverse(graph, program.outputs, seeds)

@@ -201,8 +201,9 @@ def readme(style: Style, title: str, counts: Mapping[str, Count], example: str) 
     )
     return (
         f"# {comment(title)}\n\n"
-        f"`{style.prefix}.h`, `{style.prefix}.c`: C99 (also C++), {style.precision} precision, no allocation, no globals, "
-        f"no state. {sines}\n`make test` compares every function with reference values. Keep `-ffast-math` off;\n"
+        f"`{style.prefix}.h`, `{style.prefix}.c`: C99 (also C++), {style.precision} precision, no allocation, "
+        f"no globals, no state.\n{sines}\n"
+        "`make test` compares every function with reference values.  Keep `-ffast-math` off;\n"
         "`-O2 -ffp-contract=fast -fno-tree-slp-vectorize` is a good choice with GCC.\n\n"
         "| function | multiplications | additions | sines and cosines | lines |\n|---|---|---|---|---|\n"
         f"{rows}\n\n"

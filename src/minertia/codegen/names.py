@@ -6,11 +6,12 @@ import keyword
 import re
 import unicodedata
 
-_C_WORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+_WORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm bool class
-    new delete this template typename namespace using public private protected virtual operator true false main""".split()
-)
+    new delete this template typename namespace using public private protected virtual operator true false main
+"""
+_RESERVED = frozenset(_WORDS.split())
 LONGEST = 40
 
 
@@ -20,7 +21,7 @@ def identifier(text: str, fallback: str = "robot") -> str:
     name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:LONGEST].rstrip("_")
     if not name:
         return fallback
-    if name[0].isdigit() or name in _C_WORDS or keyword.iskeyword(name):
+    if name[0].isdigit() or name in _RESERVED or keyword.iskeyword(name):
         name = f"{fallback}_{name}"
     return name
 

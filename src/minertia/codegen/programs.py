@@ -66,6 +66,13 @@ class Draft:
         """Efforts of rotors and friction."""
         return effect_torques(self.robot, chi, State(self.read(self.q_port), qd, qdd))
 
+    def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
+        """Efforts at the motors where asked; a floating base's six stay in front."""
+        if not self.setting.motors:
+            return tau
+        first = 6 * self.robot.is_floating
+        return tau[:first] + [_combined(tau[first:], row) for row in self.setting.to_motors]
+
 
 def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
     return [add(x, y) for x, y in zip(a, b, strict=True)]
@@ -73,7 +80,7 @@ def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
 
 def _inverse_dynamics(d: Draft) -> Built:
     chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
-    tau = _sum(d.torques(chi, qd, qdd), d.effects(chi, qd, qdd))
+    tau = d.at_motors(_sum(d.torques(chi, qd, qdd), d.effects(chi, qd, qdd)))
     return [d.q_port, d.qd_port, d.qdd_port], [Port("tau", (len(tau),), EFFORT)], tau
 
 
@@ -124,7 +131,7 @@ def _synchronous(d: Draft) -> Built:
     if d.setting.friction:
         inputs.append(d.qd_port)
         tau = _sum(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest))
-    return inputs, [Port("tau", (n,), EFFORT)], tau
+    return inputs, [Port("tau", (n,), EFFORT)], d.at_motors(tau)
 
 
 def _forward_dynamics(d: Draft) -> Built:

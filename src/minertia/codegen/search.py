@@ -22,6 +22,7 @@ from minertia.robot.parameters import split_name
 
 SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
+LARGE = 15  # joints: beyond, only a few choices are counted
 TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
 WITHOUT_CHOICE = frozenset({"synchronous", "base_regressor", "base_regressor_entries", "recursive_update"})
 
@@ -66,10 +67,14 @@ class _Search:
         """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""
         return [
             Representative(kept, shifts=shifts)
-            for shifts in useful_shifts(self.setting.robot.numeric)
+            for shifts in self._shifts()
             for kept in dict.fromkeys((self.setting.base.kept, self._from_tips(shifts)))
             if np.linalg.cond(self._K(shifts)[:, [self.columns.index(name) for name in kept]]) < 1e6
         ]
+
+    def _shifts(self) -> list[tuple[float, ...]]:
+        found = useful_shifts(self.setting.robot.numeric)
+        return found[:2] if self.setting.robot.n_joints > LARGE else found
 
     def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
         order = sorted(range(len(self.columns)), key=self._tips_first)
@@ -88,7 +93,10 @@ class _Search:
     # ------------------------------------------------------------------ formulation
 
     def flipped(self, choice: Representative) -> Representative:
-        """Each switch of the formulation turned while that helps."""
+        """Each switch of the formulation turned while that helps; on large robots all of them at once."""
+        if self.setting.robot.n_joints > LARGE:
+            every = Formulation(frozenset(self.parallel), frozenset(self.parallel))
+            return min((choice, replace(choice, formulation=every)), key=self.cost)
         improved = True
         while improved:
             improved = False
@@ -125,7 +133,7 @@ class _Search:
     def _point(self, choice: Representative) -> _Point:
         kept = [self.columns.index(name) for name in choice.kept]
         K = self._K(choice.shifts)
-        return _Point(kept, np.linalg.solve(K[:, kept], K))
+        return _Point(kept, np.asarray(np.linalg.solve(K[:, kept], K), float))
 
     def _neighbour(self, point: _Point, choice: Representative) -> tuple[_Point, Representative]:
         formulation = choice.formulation
@@ -164,5 +172,3 @@ def _flip(formulation: Formulation, kind: str, j: int) -> Formulation:
     if kind == "moments":
         return replace(formulation, moments=formulation.moments ^ {j})
     return replace(formulation, forces=formulation.forces ^ {j})
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from string import Template
 from typing import Any
 
@@ -53,9 +54,20 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     state = random_states(setting.robot, samples, seed)
     rng = np.random.default_rng(seed + 1)
     inputs: Arrays = dict(zip(("q", "qd", "qdd"), (np.asarray(part) for part in state), strict=True))
+    if samples >= SAMPLES:
+        _special_postures(setting, inputs["q"][:, 7 * setting.robot.is_floating :])
     inputs |= _parameter_inputs(setting, rng)
     chi = setting.standard_parameters(inputs)
     return _FIND[program.name](setting, program, inputs, chi, rng)
+
+
+def _special_postures(setting: Setting, q: Array) -> None:
+    """The first samples: stretched, at right angles (where wrists lose a freedom), at both ends of every joint."""
+    limits = [setting.robot.joints[j].limits for j in setting.robot.independent]
+    q[0] = 0.0
+    q[1] = np.pi / 2
+    q[2] = [-1.0 if each.lower is None else each.lower for each in limits]
+    q[3] = [1.0 if each.upper is None else each.upper for each in limits]
 
 
 def _parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
@@ -77,6 +89,9 @@ def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
     rigid = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=links))
     g = np.asarray(model.inverse_dynamics(robot, q, rest, rest, parameters=links))
     D = np.asarray(model.mass_matrix(robot, q, parameters=chi, rotors=setting.rotors))
+    if setting.motors:
+        first = 6 * robot.is_floating
+        tau = np.hstack([tau[:, :first], tau[:, first:] @ setting.to_motors.T])
     return {"tau": tau, "b": rigid, "g": g, "h": rigid - g, "D": D}
 
 
@@ -88,12 +103,13 @@ def _from_recursion(setting: Setting, program: Program, inputs: Arrays, chi: Any
 def _synchronous(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     found = _recursion(setting, inputs, chi)
     if not setting.friction:  # rotors are in D
-        found["tau"] = np.einsum("kij,kj->ki", found["D"], inputs["qdd"]) + found["b"]
+        tau = np.einsum("kij,kj->ki", found["D"], inputs["qdd"]) + found["b"]
+        found["tau"] = tau @ setting.to_motors.T if setting.motors else tau
     return _named(program, inputs | found), {"tau": found["tau"]}
 
 
 def _forward(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    tau = _recursion(setting, inputs, chi)["tau"]
+    tau = _recursion(replace(setting, motors=False), inputs, chi)["tau"]
     return _named(program, inputs | {"tau": tau}), {"qdd": inputs["qdd"]}
 
 

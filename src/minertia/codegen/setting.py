@@ -71,6 +71,7 @@ class Setting:
     essential: names of the base parameters that are not zero; by default all.
     payload: an arbitrary load's ten parameters, in the frame of the last link (or of the named one), as input `load`.
     rotors, friction: include IA, and FV, FC, OFF, of joints and of coupled motors.
+    motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     """
 
     robot: Robot
@@ -80,8 +81,13 @@ class Setting:
     payload: bool | str = False
     values: tuple[float, ...] | None = None
     essential: tuple[str, ...] | None = None
+    motors: bool = False
 
     def __post_init__(self) -> None:
+        if self.motors and self.robot.coupling is None:
+            raise MinertiaError(
+                f"the drives of '{self.robot.name}' are not coupled, so motor efforts are joint efforts"
+            )
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
 
@@ -184,6 +190,11 @@ class Setting:
             _put(self.robot, chi, name, float(value))
         return chi
 
+    @cached_property
+    def to_motors(self) -> Array:
+        """tau_m = matrix @ tau of the joint coordinates, from tau = G' tau_m."""
+        return cleared_product(np.asarray(np.linalg.inv(np.array(self.robot.coupling, float).T)), np.eye(self.robot.n))
+
     # ------------------------------------------------------------------ into the recursion
 
     def relations(self, shifts: Sequence[float] = ()) -> Array:
@@ -193,8 +204,18 @@ class Setting:
 
     def matrix(self, choice: Representative) -> Array:
         """chi of the kept columns = matrix @ inputs, rounding errors cleared."""
+        key = (choice.kept, choice.shifts)
+        if key not in self._matrices:
+            self._matrices[key] = self._matrix(choice)
+        return self._matrices[key]
+
+    @cached_property
+    def _matrices(self) -> dict[tuple[tuple[str, ...], tuple[float, ...]], Array]:
+        return {}
+
+    def _matrix(self, choice: Representative) -> Array:
         where = [self.base.columns.index(name) for name in choice.kept]
-        inverse = np.linalg.inv(self.relations(choice.shifts)[:, where])
+        inverse: Array = np.asarray(np.linalg.inv(self.relations(choice.shifts)[:, where]), float)
         return cleared_product(inverse, self._inputs_to_base)
 
     def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
@@ -205,8 +226,8 @@ class Setting:
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
         for name, row in zip(choice.kept, self.matrix(choice), strict=True):
             total: Scalar = 0
-            for coefficient, value in zip(row, inputs, strict=True):
-                total = add(total, mul(_structural(float(coefficient)), value))
+            for k in np.flatnonzero(row):
+                total = add(total, mul(_structural(float(row[k])), inputs[k]))
             _put(self.robot, chi, name, total)
         return chi
 
@@ -221,12 +242,17 @@ def cleared_product(A: Array, B: Array) -> Array:
     product = np.where(np.abs(product) <= NEGLIGIBLE * terms, 0.0, product)
     nearest = np.rint(product)
     product = np.where(np.abs(product - nearest) <= NEGLIGIBLE * terms, nearest, product)
-    sizes = np.abs(product).ravel()
+    return _with_equal_sizes(product)
+
+
+def _with_equal_sizes(values: Array) -> Array:
+    """Numbers of one size up to rounding made exactly so: what is equal by symmetry is then one constant."""
+    sizes = np.abs(values).ravel()
     order = np.argsort(sizes, kind="stable")
-    for a, b in zip(order[:-1], order[1:], strict=True):  # so that what is equal by symmetry is one constant
-        if sizes[b] - sizes[a] <= NEGLIGIBLE * sizes[b]:
-            sizes[b] = sizes[a]
-    return np.asarray(np.copysign(sizes.reshape(product.shape), product))
+    ordered = sizes[order]
+    is_new = np.concatenate([[True], np.diff(ordered) > NEGLIGIBLE * ordered[1:]])
+    sizes[order] = ordered[is_new][np.cumsum(is_new) - 1]
+    return np.asarray(np.copysign(sizes.reshape(values.shape), values))
 
 
 def _empty(robot: Robot, zero: Scalar) -> list[dict[str, Scalar]]:
