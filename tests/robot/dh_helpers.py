@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
-from minertia.robot.dh import parse_toml
+from minertia.robot.dh.read import parse_toml
 from minertia.robot.inertia import to_com
 from minertia.robot.read import ReadOptions
 

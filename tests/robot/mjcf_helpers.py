@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.robot.inertia import symmetric
-from minertia.robot.mjcf import parse_mjcf
+from minertia.robot.mjcf.read import parse_mjcf
 from minertia.robot.read import ReadOptions
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "robots"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from minertia import bundled_robots, read_robot
 from minertia.algebra.polynomial import Poly, letter
 from minertia.errors import DescriptionError
-from minertia.robot.dh_placement import khalil_pose
-from minertia.robot.dh_write import khalil_row, toml_text, write_toml
+from minertia.robot.dh.placement import khalil_pose
+from minertia.robot.dh.write import khalil_row, toml_text, write_toml
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Robot
 from minertia.robot.snap import quaternion_to_matrix, snap_rotation

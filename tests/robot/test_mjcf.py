@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 mujoco = pytest.importorskip("mujoco")
 
 from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
-from minertia.robot.mjcf_text import MAX_DEPTH  # noqa: E402
+from minertia.robot.mjcf.text import MAX_DEPTH  # noqa: E402
 from tests.robot.mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
 
 BALL = '<inertial mass="1" pos="0.1 0 0" diaginertia="1 1.1 1.2"/>'

@@ -9,7 +9,7 @@ from minertia import MinertiaError, read_robot
 from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
 from minertia.robot.read import ReadOptions
-from minertia.robot.symoro import parse_par
+from minertia.robot.symoro.read import parse_par
 from tests.robot.dh_helpers import SHARED, link_frames, product, rot, trans
 
 TWO = {

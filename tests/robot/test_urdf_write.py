@@ -16,9 +16,9 @@ from minertia.algebra.vec3 import HERE
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Frame, Robot
-from minertia.robot.urdf_new import exact_rpy
-from minertia.robot.urdf_pose import written_origin
-from minertia.robot.urdf_write import write_urdf
+from minertia.robot.urdf.new import exact_rpy
+from minertia.robot.urdf.pose import written_origin
+from minertia.robot.urdf.write import write_urdf
 from minertia.robot.xml_input import parse_xml
 from tests.robot.urdf_helpers import INERTIAL, URDFS, assert_same_robot, joint, link, numeric, parse, two_joints, urdf
 

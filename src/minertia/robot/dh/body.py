@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from minertia.robot.dh.table import Table
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS
-from minertia.robot.table import Table
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")

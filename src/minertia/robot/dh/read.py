@@ -1,6 +1,6 @@
 """Reader of the TOML format: one [[joint]] per row of a Denavit-Hartenberg table, chain or tree.
 
-The format is described in docs/conventions.md; `dh_write` writes it.
+The format is described in docs/formats.md; `dh.write` writes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
-from minertia.robot.dh_body import (
+from minertia.robot.dh.body import (
     added,
     joint_side,
     read_effects,
@@ -24,14 +24,14 @@ from minertia.robot.dh_body import (
     read_motor,
     read_ratio,
 )
-from minertia.robot.dh_placement import CONVENTIONS, Letters
-from minertia.robot.dh_rows import Placements
+from minertia.robot.dh.placement import CONVENTIONS, Letters
+from minertia.robot.dh.rows import Placements
+from minertia.robot.dh.table import Lines, Table, shown
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
-from minertia.robot.table import Lines, Table, shown
 
 FORMAT = 1
 UNKNOWN = "unknown"  # value of a symbol that has none

@@ -12,8 +12,8 @@ from minertia.robot.assembly import BodySpec
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf import DYNAMICS, OWN_DYNAMICS, parse_urdf, read_bodies, read_effects
-from minertia.robot.urdf_new import INDENT, element, inertial_lines, numeric_pose, written
+from minertia.robot.urdf.new import INDENT, element, inertial_lines, numeric_pose, written
+from minertia.robot.urdf.read import DYNAMICS, OWN_DYNAMICS, parse_urdf, read_bodies, read_effects
 from minertia.robot.xml_input import Element, parse_xml, shown, start_tag_end
 
 UNCHANGED = 1e-13  # relative difference of parameters that counts as none

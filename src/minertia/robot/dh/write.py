@@ -17,8 +17,8 @@ from minertia.algebra.polynomial import Number, Poly, turn
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
-from minertia.robot.dh import FORMAT, UNKNOWN
-from minertia.robot.dh_placement import Entry, khalil_pose
+from minertia.robot.dh.placement import Entry, khalil_pose
+from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.expression import expression_text
 from minertia.robot.file import write_file
 from minertia.robot.inertia import Ten

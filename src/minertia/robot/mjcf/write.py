@@ -9,10 +9,10 @@ from pathlib import Path
 
 from minertia.errors import DescriptionError
 from minertia.robot.joint import Joint
-from minertia.robot.mjcf import OFFSET, ORDER
-from minertia.robot.mjcf_edit import edit_mjcf
-from minertia.robot.mjcf_text import Node, pretty, xml_name
-from minertia.robot.mjcf_values import inertial, is_massless, numbers, pose_attributes, unphysical
+from minertia.robot.mjcf.edit import edit_mjcf
+from minertia.robot.mjcf.read import OFFSET, ORDER
+from minertia.robot.mjcf.text import Node, pretty, xml_name
+from minertia.robot.mjcf.values import inertial, is_massless, numbers, pose_attributes, unphysical
 from minertia.robot.robot import Note, Robot
 
 HEADER = "<!-- minertia mjcf format 1 -->\n"

@@ -10,12 +10,12 @@ import numpy as np
 from minertia.algebra.vec3 import invert
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import Ten, transport_ten
-from minertia.robot.mjcf import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
-from minertia.robot.mjcf_compile import Compiled
-from minertia.robot.mjcf_lean import float_or
-from minertia.robot.mjcf_parts import drive_part
-from minertia.robot.mjcf_text import Node, attribute
-from minertia.robot.mjcf_values import inertial, numbers, unphysical
+from minertia.robot.mjcf.compile import Compiled
+from minertia.robot.mjcf.lean import float_or
+from minertia.robot.mjcf.parts import drive_part
+from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
+from minertia.robot.mjcf.text import Node, attribute
+from minertia.robot.mjcf.values import inertial, numbers, unphysical
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE

@@ -15,7 +15,7 @@ from minertia.errors import MinertiaError
 from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf import DYNAMICS, OWN_DYNAMICS, UNLIMITED
+from minertia.robot.urdf.read import DYNAMICS, OWN_DYNAMICS, UNLIMITED
 
 FORMAT = "<!-- minertia urdf format 1 -->"
 INDENT = "  "

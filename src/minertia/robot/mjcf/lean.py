@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minertia.errors import DescriptionError
-from minertia.robot.mjcf_text import MAX_DEPTH, Node, parse_xml
+from minertia.robot.mjcf.text import MAX_DEPTH, Node, parse_xml
 from minertia.robot.read import read_text
 from minertia.robot.robot import Note
 

@@ -11,12 +11,12 @@ import re
 from minertia.algebra.polynomial import Number, Poly
 from minertia.algebra.vec3 import Pose
 from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
-from minertia.robot.dh_placement import Entry, Letters, khalil_pose
+from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.robot.snap import REPORTED, snap_angle
-from minertia.robot.symoro_file import (
+from minertia.robot.symoro.file import (
     BASE_MOTION,
     DRIVES,
     GEOMETRY,

@@ -13,8 +13,8 @@ from uuid import uuid4
 from minertia.errors import DescriptionError
 from minertia.robot.read import MAX_BYTES
 from minertia.robot.robot import EARTH, Note, Robot
-from minertia.robot.urdf_new import new_urdf
-from minertia.robot.urdf_template import edited_urdf
+from minertia.robot.urdf.new import new_urdf
+from minertia.robot.urdf.template import edited_urdf
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)
@@ -99,7 +99,7 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
     for joint, effects in zip(robot.joints, robot.effects, strict=True):
         own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
         if own:
-            text = f"its {' and '.join(own)} stand in our own element <minertia>, which other programs ignore"
+            text = f"in our own element <minertia>: its {' and '.join(own)}, which other programs ignore"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
         text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"

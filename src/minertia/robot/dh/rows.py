@@ -6,11 +6,11 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import HERE, Mat, Vec
-from minertia.robot.dh_placement import CONVENTIONS, Entry, Letters, Poses, table_poses
+from minertia.robot.dh.placement import CONVENTIONS, Entry, Letters, Poses, table_poses
+from minertia.robot.dh.table import Table, finite, shown
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.robot import Note
 from minertia.robot.snap import REPORTED, rotation_angle, snap_angle, snap_rotation
-from minertia.robot.table import Table, finite, shown
 
 JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minertia.robot.joint import Limits
-from minertia.robot.mjcf_compile import Compiled
+from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.robot import Note
 
 

@@ -14,9 +14,9 @@ from minertia.algebra.vec3 import IDENTITY, ZERO, Pose, compose, invert, shift, 
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
 from minertia.robot.inertia import Ten, from_com
-from minertia.robot.mjcf_compile import Compiled, compile_mjcf
-from minertia.robot.mjcf_lean import lean_document
-from minertia.robot.mjcf_parts import followers, joint_effects, joint_limits, remarks
+from minertia.robot.mjcf.compile import Compiled, compile_mjcf
+from minertia.robot.mjcf.lean import lean_document
+from minertia.robot.mjcf.parts import followers, joint_effects, joint_limits, remarks
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import (

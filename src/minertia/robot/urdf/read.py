@@ -17,7 +17,7 @@ from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf_pose import Placing, written_origin
+from minertia.robot.urdf.pose import Placing, written_origin
 from minertia.robot.xml_input import Element, number, parse_xml, shown
 
 NEWEST = (1, 2)  # version of URDF

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
 from minertia.extras import load
-from minertia.robot.mjcf_lean import Lean, mesh_key, mesh_path
-from minertia.robot.mjcf_text import to_text
+from minertia.robot.mjcf.lean import Lean, mesh_key, mesh_path
+from minertia.robot.mjcf.text import to_text
 from minertia.robot.robot import Note
 
 MAX_MESH_BYTES = 200_000_000
