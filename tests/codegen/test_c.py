@@ -72,7 +72,7 @@ def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
         lib = library(folder, "puma560", "gcc", ("-O2", "-Wno-missing-prototypes"))
         rng = np.random.default_rng(0)
         x = np.concatenate([rng.uniform(-7, 7, 20000), rng.uniform(-reach, reach, 20000), np.arange(-9, 9) * np.pi / 4])
-        x = x.astype(dtype)
+        x = x[: len(x) // 4 * 4].astype(dtype)
         s, c = np.empty_like(x), np.empty_like(x)
         lib.puma560_sincos(len(x), *(ctypes.c_void_p(a.ctypes.data) for a in (x, s, c)))
         exact = x.astype(np.longdouble)

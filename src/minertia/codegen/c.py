@@ -228,8 +228,10 @@ class _Renderer:
                 names[node] = self.style.number(rest[0]) if operation == "const" else rest[0]
             else:
                 lines.append(self._statement(node, names))
-        lines.append(f"  {self.real} angle[{n}], s[{n}], c[{n}];")
+        padded = (n + 3) // 4 * 4
+        lines.append(f"  {self.real} angle[{padded}], s[{padded}], c[{padded}];")
         lines += [f"  angle[{k}] = {names[a]};" for a, k in angles.items()]
+        lines += [f"  angle[{k}] = {self.style.number(0.0)};" for k in range(n, padded)]
         return [*lines, f"  {self.style.prefix}_sincos({n}, angle, s, c);"]
 
 

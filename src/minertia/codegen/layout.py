@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from string import Template
+from typing import Any
 
 from minertia.codegen.c import Rendered, Style
 from minertia.codegen.count import Count
@@ -55,66 +58,67 @@ static $real ${prefix}_sign($real x)
 }
 """)
 
-SINCOS_DOUBLE = Template("""
-/* Sines and cosines of n angles at once, absolute error below 3e-16 for |x| <= 1.6e6 rad.
-   Angles are reduced to a quarter turn with pi/2 in three parts whose products with k are exact; beyond the range the
-   results stay finite but mean nothing.  Not for -ffast-math. */
-static void ${prefix}_sincos(int n, const double *MINERTIA_RESTRICT x, double *MINERTIA_RESTRICT s,
-                             double *MINERTIA_RESTRICT c)
-{
-  for (int i = 0; i < n; ++i) {
-    double turns = x[i] * 0.63661977236758134308;
-    turns = turns < 1048575.0 ? turns : 1048575.0;
-    turns = turns > -1048575.0 ? turns : -1048575.0;
-    const int k = (int)(turns + (turns < 0.0 ? -0.5 : 0.5));
-    const double w = (double)k;
-    double r = x[i] - w * 1.57079632673412561417e+00;
-    r = r - w * 6.07710050630396597660e-11;
-    r = r - w * 2.02226624879595063154e-21;
-    r = r > 1.0 ? 1.0 : r;
-    r = r < -1.0 ? -1.0 : r;
-    const double y = r * r;
-    const double a = r + r * (y * (-1.66666666666666324348e-01 + y * (8.33333333332248946124e-03
-      + y * (-1.98412698298579493134e-04 + y * (2.75573137070700676789e-06 + y * (-2.50507602534068634195e-08
-      + y * 1.58969099521155010221e-10))))));
-    const double b = 1.0 - (y * 0.5 - y * y * (4.16666666666666019037e-02 + y * (-1.38888888888741095749e-03
-      + y * (2.48015872894767294178e-05 + y * (-2.75573143513906633035e-07 + y * (2.08757232129817482790e-09
-      + y * -1.13596475577881948265e-11))))));
-    const double sine = (k & 1) ? b : a;
-    const double cosine = (k & 1) ? a : b;
-    s[i] = (k & 2) ? -sine : sine;
-    c[i] = ((k + 1) & 2) ? -cosine : cosine;
-  }
-}
-""")
+SINCOS = Template("""
+#include <float.h>
+#if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
+#error "the rounding in ${prefix}_sincos needs plain arithmetic: no -ffast-math, no excess precision"
+#endif
 
-SINCOS_FLOAT = Template("""
-/* Sines and cosines of n angles at once, absolute error below 2e-7 for |x| <= 3000 rad; see the README. */
-static void ${prefix}_sincos(int n, const float *MINERTIA_RESTRICT x, float *MINERTIA_RESTRICT s,
-                             float *MINERTIA_RESTRICT c)
+/* Sines and cosines of n angles at once, absolute error below $error for |x| <= $reach rad; beyond, they are those of
+   the angle 0.  Adding and taking away a large number rounds x / (pi/2) to the whole number w; the quarter turns w are
+   taken off with pi/2 in three parts whose products with w are exact.  The loop has no branch and no call, so that
+   compilers turn it into vector instructions; the arrays are as long as n rounded up to a multiple of 4. */
+#if defined(__GNUC__)
+__attribute__((noinline)) /* on its own it is vectorised, inside a caller it is not */
+#endif
+static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MINERTIA_RESTRICT s,
+                             $real *MINERTIA_RESTRICT c)
 {
+  const int padded = (n + 3) / 4 * 4;
+  for (int i = 0; i < padded; ++i) {
+    const $real moved = x[i] * $two_over_pi + $magic;
+    const $real w = moved - $magic;
+    const $real halves = (w * $half - $quarter) + $magic;
+    const $real v = halves - $magic; /* half turns, and p: one more quarter or not */
+    const $real p = w - $two * v;
+    const $real wholes = (v * $half - $quarter) + $magic;
+    const $real sign = $one - $two * (v - $two * (wholes - $magic));
+    const $real r = ((x[i] - w * $pio2_1) - w * $pio2_2) - w * $pio2_3;
+    const $real y = r * r;
+    const $real a = r + r * (y * ($sine));
+    const $real b = $one - (y * $half - y * y * ($cosine));
+    s[i] = sign * (($one - p) * a + p * b);
+    c[i] = sign * (($one - p) * b - p * a);
+  }
   for (int i = 0; i < n; ++i) {
-    float turns = x[i] * 0.636619772f;
-    turns = turns < 32767.0f ? turns : 32767.0f;
-    turns = turns > -32767.0f ? turns : -32767.0f;
-    const int k = (int)(turns + (turns < 0.0f ? -0.5f : 0.5f));
-    const float w = (float)k;
-    float r = x[i] - w * 1.5703125f;
-    r = r - w * 4.837512969970703125e-4f;
-    r = r - w * 7.54978995489188216e-8f;
-    r = r > 1.0f ? 1.0f : r;
-    r = r < -1.0f ? -1.0f : r;
-    const float y = r * r;
-    const float a = r + r * (y * (-1.6666654611e-1f + y * (8.3321608736e-3f + y * -1.9515295891e-4f)));
-    const float b = 1.0f - (y * 0.5f - y * y * (4.166664568298827e-2f + y * (-1.388731625493765e-3f
-      + y * 2.443315711809948e-5f)));
-    const float sine = (k & 1) ? b : a;
-    const float cosine = (k & 1) ? a : b;
-    s[i] = (k & 2) ? -sine : sine;
-    c[i] = ((k + 1) & 2) ? -cosine : cosine;
+    if (x[i] > $reach || x[i] < -$reach) {
+      s[i] = $zero;
+      c[i] = $one;
+    }
   }
 }
 """)
+# coefficients of x^(2k) after the leading terms: fdlibm (double), Cephes (float)
+SINCOS_NUMBERS: dict[str, dict[str, Any]] = {
+    "double": {
+        "error": "3e-16",
+        "reach": 1.6e6,
+        "magic": 6755399441055744.0,
+        "parts": (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
+        "sine": (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+                 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10),
+        "cosine": (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+                   -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11),
+    },
+    "float": {
+        "error": "2e-7",
+        "reach": 3000.0,
+        "magic": 12582912.0,
+        "parts": (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),
+        "sine": (-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4),
+        "cosine": (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5),
+    },
+}  # fmt: skip
 
 MAKEFILE = Template("""# Library and self-test of $name; -ffast-math must stay off.
 CC ?= cc
@@ -170,10 +174,9 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
         "zero": style.number(0.0),
         "one": style.number(1.0),
     }
-    sines = SINCOS_DOUBLE if style.precision == "double" else SINCOS_FLOAT
     helpers = SIGN.substitute(names) if f"{style.prefix}_sign(" in text else ""
-    helpers += sines.substitute(names) if f"{style.prefix}_sincos(" in text else ""
-    library = any(f"{name}{style.suffix}(" in text for name in ("sin", "cos", "sqrt"))
+    helpers += sincos(style) if f"{style.prefix}_sincos(" in text else ""
+    library = re.search(r"\b(?:sin|cos|sqrt)f?\(", text)
     return SOURCE.substitute(
         title=comment(title),
         name=style.prefix,
@@ -181,6 +184,28 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
         helpers=helpers + ("\n" if helpers else ""),
         definitions=text,
     )
+
+
+def sincos(style: Style) -> str:
+    """The function that takes all sines and cosines together."""
+    numbers, text = SINCOS_NUMBERS[style.precision], style.number
+    constants = {"one": 1.0, "two": 2.0, "half": 0.5, "quarter": 0.25, "two_over_pi": 2 / math.pi}
+    constants |= {"zero": 0.0, "magic": numbers["magic"], "reach": numbers["reach"]}
+    constants |= {f"pio2_{k + 1}": part for k, part in enumerate(numbers["parts"])}
+    return SINCOS.substitute(
+        {name: text(value) for name, value in constants.items()},
+        prefix=style.prefix,
+        real=style.precision,
+        error=numbers["error"],
+        sine=_nested([text(v) for v in numbers["sine"]]),
+        cosine=_nested([text(v) for v in numbers["cosine"]]),
+    )
+
+
+def _nested(coefficients: Sequence[str]) -> str:
+    """A polynomial in y, by Horner's rule, over a few lines."""
+    *first, last = coefficients
+    return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)
 
 
 def makefile(style: Style) -> str:
