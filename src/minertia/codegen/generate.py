@@ -85,7 +85,8 @@ def generate(
     programs: of `programs.BUILDERS`.  parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
-    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "numpy" or "matlab".
+    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float,
+    own sines), "numpy" or "matlab".
     """
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
@@ -102,6 +103,8 @@ def generate(
         None if essential is None else tuple(essential),
         motors,
     )
+    if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
+        precision, sincos = "float", "own"
     style = c.Style(identifier(robot.name), precision, sincos)
     unit = _Unit(setting, style, tuple(dict.fromkeys(programs)), effort, seed, dict(representatives or {}))
     files = TARGETS[target](unit) | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {})
@@ -181,7 +184,7 @@ class _Unit:
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _c_files(unit: _Unit) -> dict[str, str]:
+def _c_files(unit: _Unit, target: str = "c") -> dict[str, str]:
     style, title = unit.style, unit.title
     facts = [("parameters", unit.setting.parameters), ("hash of robot and options", unit.hash)]
     facts += [("format", str(layout.FORMAT)), ("precision", style.precision)]
@@ -195,9 +198,13 @@ def _c_files(unit: _Unit) -> dict[str, str]:
         f"{style.prefix}.h": header,
         f"{style.prefix}.c": unit.source,
         "selftest.c": selftest.render_selftest(style, cases),
-        "Makefile": layout.makefile(style),
+        "Makefile": layout.makefile(style, target),
         "README.md": layout.readme(style, title, unit.counts, usage(style, unit.programs, unit.rendered)),
     }
+
+
+def _cortex_m_files(unit: _Unit) -> dict[str, str]:
+    return _c_files(unit, "cortex-m")
 
 
 def _numpy_files(unit: _Unit) -> dict[str, str]:
@@ -213,6 +220,7 @@ def _matlab_files(unit: _Unit) -> dict[str, str]:
 
 TARGETS: dict[str, Callable[[_Unit], dict[str, str]]] = {
     "c": _c_files,
+    "cortex-m": _cortex_m_files,
     "numpy": _numpy_files,
     "matlab": _matlab_files,
 }

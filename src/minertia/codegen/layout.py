@@ -139,6 +139,15 @@ clean:
 .PHONY: test clean
 """)
 
+CORTEX_M = Template("""
+# For a Cortex-M4F; name the FPU, or every operation becomes a call.
+ARM_CC ?= arm-none-eabi-gcc
+ARM_FLAGS ?= -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -std=c99 -O2 -ffreestanding -ffp-contract=fast
+
+$name-cortex-m4.o: $name.c $name.h
+\t$$(ARM_CC) $$(ARM_FLAGS) -c -o $$@ $$<
+""")
+
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
     """Lines of the header's comment."""
@@ -208,9 +217,10 @@ def _nested(coefficients: Sequence[str]) -> str:
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)
 
 
-def makefile(style: Style) -> str:
-    """Builds and runs the self-test."""
-    return MAKEFILE.substitute(name=style.prefix)
+def makefile(style: Style, target: str = "c") -> str:
+    """Builds and runs the self-test; for a controller's target, also its object."""
+    text = MAKEFILE.substitute(name=style.prefix)
+    return text + CORTEX_M.substitute(name=style.prefix) if target == "cortex-m" else text
 
 
 def readme(style: Style, title: str, counts: Mapping[str, Count], example: str) -> str:
