@@ -114,6 +114,16 @@ def test_identifiers_and_comments(text):
     assert not any(bad in written for bad in ("*/", "/*", "//", "\\", "??", "\n", "\r", "\0")) and written.isascii()
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"parameters": "base", "friction": True, "payload": True}], ids=["baked", "run"]
+)
+def test_the_example_of_the_readme_compiles(tmp_path, options):
+    generate(robots.planar2r(), tmp_path, **options)
+    example = (tmp_path / "README.md").read_text().split("```c\n")[1].split("```")[0]
+    (tmp_path / "example.c").write_text(example)
+    run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+
+
 def test_header_is_cpp(tmp_path):
     generate(robots.planar2r(), tmp_path, parameters="base")
     (tmp_path / "use.cpp").write_text('#include "planar_2r.h"\nint main() { return PLANAR_2R_JOINTS == 2 ? 0 : 1; }\n')
