@@ -51,7 +51,7 @@ void servo_interrupt(void)
 
 def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
     tasks = {name: found[name] for name in ("background", "synchronous")}
-    sizes = {f"n_{p.name}": p.size for task in tasks.values() for p in (*task.inputs, *task.ports)}
+    sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
     prepared = [name for name in tasks if rendered[name].has_prepare]
     extra = {name: f", &for_{name}" if name in prepared else "" for name in tasks}
     if "qd" in {port.name for port in tasks["synchronous"].inputs}:
