@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -58,14 +57,6 @@ def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thor
         if cost == start:
             break
     return best
-
-
-@dataclass(slots=True)
-class _Sum:
-    """A sum taken apart: its terms (nodes of the old graph)."""
-
-    node: int
-    terms: list[Term]
 
 
 class _Pass:
@@ -165,7 +156,7 @@ class _Pass:
         return result
 
     def term(self, term: Term) -> Expr:
-        """A term of the old graph in the new one; a product on its way to this sum is made here."""
+        """A term of the old graph in the new one."""
         node, negative = term
         made = self.made[node]
         return -made if negative else made
