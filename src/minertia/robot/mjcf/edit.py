@@ -30,9 +30,7 @@ _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[Note, ...]]:
-    """The template with the robot's parameters, and what could not be kept."""
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    text = text.removeprefix("\ufeff")
+    """The template (without a byte-order mark) with the robot's parameters, and what could not be kept."""
     options, template, old = _matching(robot, text, source)
     edit = _Edit(robot.numeric, template, old, text)
     changed = edit.links()
@@ -40,7 +38,7 @@ def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[N
     edit.offsets()
     new = edit.applied()
     notes = [Note("info", where, "its inertia now holds that of the bodies fixed to it") for where in changed]
-    return mark + new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
+    return new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
 
 
 def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions, Compiled, Robot]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from minertia.errors import DescriptionError
+from minertia.files import write_bytes_atomic
 from minertia.robot.joint import Joint
 from minertia.robot.mjcf.edit import edit_mjcf
 from minertia.robot.mjcf.read import OFFSET, ORDER
 from minertia.robot.mjcf.text import Node, pretty, xml_name
 from minertia.robot.mjcf.values import inertial, is_massless, numbers, pose_attributes, unphysical
+from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
 
 HEADER = "<!-- minertia mjcf format 1 -->\n"
@@ -27,12 +26,12 @@ def write_mjcf(robot: Robot, path: str | Path, template: str | Path | None = Non
     replaced; None for a new file.  The file is replaced in one step, so that no half of it is ever seen.
     """
     if template is None:
-        text, notes = to_mjcf(robot), _notes(robot)
+        data, notes = to_mjcf(robot).encode("utf-8"), _notes(robot)
     else:
-        original, source = _template(template, robot)
-        text, notes = edit_mjcf(robot, original, source)
-        notes = (*notes, *_unexpressed(robot))
-    _replace_file(Path(path), text.encode("utf-8"))
+        original = load_original(template, robot.source)
+        text, notes = edit_mjcf(robot, original.text, original.source)
+        data, notes = original.encoded(text), (*notes, *_unexpressed(robot))
+    write_bytes_atomic(path, data)
     return notes
 
 
@@ -211,31 +210,3 @@ def _unexpressed(robot: Robot) -> list[Note]:
             text = "limits of velocity and acceleration have no place in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))
     return notes
-
-
-# ------------------------------------------------------------------ files
-
-
-def _template(template: str | Path, robot: Robot) -> tuple[str, str | None]:
-    """Text and path of a template given as a path or as text; newlines as they are."""
-    if isinstance(template, str) and "<" in template:
-        return template, robot.source
-    path = Path(template)
-    try:
-        return path.read_bytes().decode("utf-8"), str(path)
-    except OSError:
-        raise DescriptionError("the template cannot be read", file=template) from None
-    except UnicodeDecodeError:
-        raise DescriptionError("the template is not text", file=template) from None
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
