@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Gravity, Numbers, RobotName, Snap, complete_method, read_options
+from minertia.cli.options import AsJson, Floating, Gravity, Numbers, RobotName, Snap, complete_method, read_given
 from minertia.cli.terminal import diagnose, say, say_json
 
 if TYPE_CHECKING:
@@ -61,10 +61,9 @@ def base(
 ) -> None:
     """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
     from minertia.base.derive import base_parameters
-    from minertia.robot.read import read_robot
 
     found = base_parameters(
-        read_robot(robot, **read_options(floating, numbers, snap)),  # type: ignore[arg-type]
+        read_given(robot, floating, snap, numbers=numbers),
         method,
         rotors=rotors,
         friction=friction,
