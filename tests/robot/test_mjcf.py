@@ -264,6 +264,10 @@ def test_include(tmp_path):
     path.write_text('<mujoco model="scene"><include file="leg.xml"/><worldbody><geom size="1"/></worldbody></mujoco>')
     robot = read_file(path)
     assert robot.n == 1 and robot.name == "scene"
+    (tmp_path / "leg.xml").write_text('<mujoco>\n<worldbody>\n<body pos="0 nan 0"/></worldbody></mujoco>')
+    with pytest.raises(DescriptionError, match="'pos' of <body>") as caught:
+        read_file(path)
+    assert (caught.value.file, caught.value.line) == ("leg.xml", 3)
     (tmp_path / "leg.xml").write_text('<mujoco><include file="leg.xml"/></mujoco>')
     with pytest.raises(DescriptionError, match="included twice"):
         read_file(path)

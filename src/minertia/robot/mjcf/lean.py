@@ -123,29 +123,18 @@ def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
 
 
 def _name_all(lean: Lean) -> None:
-    for world in (section for section in lean.full.children if section.tag == "worldbody"):
-        for node in world.walk():
-            table = lean.bodies if node.tag == "body" else lean.joints if node.tag in ("joint", "freejoint") else None
-            if table is not None and node.attributes.get("name"):
-                table[node.attributes["name"]] = node
+    """Fill `bodies` and `joints`, and name those that have no name."""
+    inside = [node for world in lean.full.all("worldbody") for node in world.walk()]
     for tags, table in ((("body",), lean.bodies), (("joint", "freejoint"), lean.joints)):
-        _name_rest(lean.full, tags, table)
-
-
-def _name_rest(full: Element, tags: tuple[str, ...], table: dict[str, Element]) -> None:
-    number = 0
-    for world in (section for section in full.children if section.tag == "worldbody"):
-        for node in world.walk():
-            if node.tag not in tags:
-                continue
-            number += 1
-            if node.attributes.get("name"):
-                continue
-            name = f"{tags[0]}{number}"
-            while name in table:
-                name += "_"
-            node.attributes["name"] = name
-            table[name] = node
+        nodes = [node for node in inside if node.tag in tags]
+        table |= {node.attributes["name"]: node for node in nodes if node.attributes.get("name")}
+        for k, node in enumerate(nodes, 1):
+            if not node.attributes.get("name"):
+                name = f"{tags[0]}{k}"
+                while name in table:
+                    name += "_"
+                node.attributes["name"] = name
+                table[name] = node
 
 
 def _look_around(lean: Lean) -> None:

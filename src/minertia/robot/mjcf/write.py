@@ -156,9 +156,8 @@ class _Names:
 
 
 def _root_name(robot: Robot) -> str:
-    """Name of the root body: the first frame of the file that belongs to the base, `base` where that is the world."""
-    name = next((name for name, frame in robot.frames.items() if frame.joint is None), "base")
-    return "base" if name == "world" else name
+    """Name of the root body, which cannot be the world."""
+    return "base" if robot.base_name == "world" else robot.base_name
 
 
 def _ground_has_mass(robot: Robot) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from minertia.algebra.polynomial import evaluate
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.errors import MinertiaError
 from minertia.robot.inertia import Ten, from_com, to_com
-from minertia.robot.joint import Joint
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.read import EFFECTS, UNLIMITED
 from minertia.robot.xml_input import Element
@@ -164,9 +163,3 @@ def exact_rpy(R: Mat) -> tuple[float, float, float]:
     Z, Y = (np.array(t((math.cos(a), math.sin(a)))[0], float) for t, a in ((turn_z, yaw), (turn_y, pitch)))
     B = (Z @ Y).T @ A
     return math.atan2(B[2, 1] - B[1, 2], B[1, 1] + B[2, 2]), pitch, yaw
-
-
-def numeric_pose(pose: Pose, values: Mapping[str, float]) -> Pose:
-    """A pose with every letter replaced by its value."""
-    R, p = pose
-    return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]

@@ -10,9 +10,10 @@ from minertia.algebra.vec3 import HERE, invert
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import BodySpec
 from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.joint import numeric_pose
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf.new import inertial, numeric_pose
+from minertia.robot.urdf.new import inertial
 from minertia.robot.urdf.read import EFFECTS, parse_urdf, read_bodies, read_effects
 from minertia.robot.xml_input import Element, parse_xml, shown, start_tag_end
 from minertia.robot.xml_output import INDENT, edited, element_lines, new_element, start_tag, written
