@@ -26,12 +26,16 @@ SEED = 20_26  # values drawn for letters that have none
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader noticed or changed; `level` is "info", "warning" or "error"."""
+    """Something a reader noticed or changed; `level` is "info", "warning" or "error".
+
+    is_geometry: whether the placement of a joint was changed, so that results depend on it.
+    """
 
     level: str
     where: str
     text: str
     line: int | None = None
+    is_geometry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

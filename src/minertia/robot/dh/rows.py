@@ -71,7 +71,7 @@ class Placements:
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
             text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
-            self.notes.append(Note("info", row.where, text, row.line(key)))
+            self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
     def _rotation(self, row: Table) -> Mat:
@@ -95,7 +95,7 @@ class Placements:
         change = rotation_angle(R, snapped)
         if change > REPORTED:
             text = f"the rotation is turned by {change:.2g} rad on the right angle it stands for"
-            self.notes.append(Note("info", row.where, text, row.line("rotation")))
+            self.notes.append(Note("info", row.where, text, row.line("rotation"), is_geometry=True))
         return snapped
 
     def _position(self, number: int, row: Table) -> Vec:

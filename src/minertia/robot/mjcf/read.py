@@ -233,7 +233,8 @@ class _Reading:
 
     def _report(self, where: str, what: str, off: float) -> None:
         if off > REPORTED:
-            self.notes.append(Note("info", where, f"{what} taken as the exact angle meant (off by {off:.2g} rad)"))
+            text = f"{what} taken as the exact angle meant (off by {off:.2g} rad)"
+            self.notes.append(Note("info", where, text, is_geometry=True))
 
     def _joint_spec(self, j: int, parent: str, child: str) -> JointSpec:
         m, name = self.m, self.joint_names[j]

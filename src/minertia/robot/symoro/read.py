@@ -160,7 +160,7 @@ class _Reader:
         angle = snap_angle(float(value), self.options.snap)
         if abs(angle - value) > REPORTED:
             text = f"{key} = {value} is taken as {angle:.10g} rad"
-            self.notes.append(Note("info", f"joint {j + 1}", text, self._line(key)))
+            self.notes.append(Note("info", f"joint {j + 1}", text, self._line(key), is_geometry=True))
         return angle
 
     def _links(self) -> list[Ten | None]:
