@@ -1,0 +1,1 @@
+"""Measured logs to dynamic models: recordings, filters, campaigns, estimators."""
