@@ -37,7 +37,8 @@ def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         largest, limit = float(np.nanmax(np.abs(x))) if len(x) else 0.0, _limit(robot, j)
         beyond = largest > 1.5 * limit if limit is not None else float(np.ptp(x)) > FULL_TURNS
         if beyond and largest / DEGREES <= (limit or 2 * math.pi) * 1.05 and largest > 10:
-            text = f"positions reach {largest:.4g} rad, which would be {largest / (2 * math.pi):.1f} turns: are they degrees?"
+            turns = largest / (2 * math.pi)
+            text = f"positions reach {largest:.4g} rad, which would be {turns:.1f} turns: are they degrees?"
             yield Finding("error", "degrees", text, recording.column(f"q{j + 1}"))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-COARSE = 5e-5  # step of a quantised channel over its range, above which it is told
+COARSE = 2e-4  # step of a quantised channel over its range, above which it is told
 SPIKE = 0.2  # of the range between the 1st and 99th percentile
 STUCK_S = 0.1  # s without any change while the joint moves before and after
 SATURATED = 5  # samples in a row at the largest or smallest value
@@ -72,7 +72,7 @@ def held(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         yield Finding(
             "info",
             "held rows",
-            f"{int(same.sum())} of {len(recording)} rows repeat the values of the row before: samples were held, not taken",
+            f"{int(same.sum())} of {len(recording)} rows repeat the row before: samples were held, not taken",
             row=recording.first_row + int(np.argmax(same)) + 1,
         )
 
