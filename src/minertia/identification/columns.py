@@ -281,3 +281,16 @@ class _Choice:
 
     def _fail(self, message: str, column: str | None = None) -> None:
         raise RecordingError(message, file=self.source, column=column)
+
+
+def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
+    """The template that stands for these names, None where there is none."""
+    for patterns in PATTERNS.values():
+        for pattern in patterns:
+            template = pattern.template
+            expanded = tuple(
+                template.format(j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names)
+            )
+            if expanded == names:
+                return template
+    return None

@@ -12,7 +12,7 @@ class Finding:
     """One sentence about a recording.
 
     level: "info", "warning" (the result may suffer) or "error" (the recording cannot be used as it is).
-    check: short name of what was looked at.  channel: name of the column, "" for the whole log.  row: in the log, from 1.
+    check: short name of what was looked at.  channel: name of the column, "" for the whole log.  row: from 1.
     """
 
     level: str

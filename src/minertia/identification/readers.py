@@ -116,7 +116,10 @@ class _Reading:
         self.log, self.map, self.robot, self.chosen = log, columns, robot, chosen
         scale = position_scale(columns, robot, chosen.position_side)
         sides = (chosen.position_side, chosen.effort_side)
-        self.convert: Conversion = conversion(columns.drive, sides, chosen.effort_unit, scale, str(log.path))
+        drive = columns.drive
+        if drive.ratios is None and drive.coupling is None and robot.coupling is not None:
+            drive = replace(drive, coupling=robot.coupling)
+        self.convert: Conversion = conversion(drive, sides, chosen.effort_unit, scale, str(log.path))
         self.channels = {
             f"{'tau' if signal == 'effort' else signal}{j + 1}": name
             for signal in SIGNALS

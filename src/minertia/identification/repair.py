@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 LONGEST_GAP = 0.25  # s that may be interpolated over
 STILL_WINDOW = 0.1  # s over which motion is measured
 STILL = 0.002  # part of a joint's travel; less in a window is standstill
-STILL_AT_LEAST = 0.2  # s of standstill at an end worth cutting
+STILL_AT_LEAST = 0.2  # s of standstill worth cutting
+APPROACH = 0.1  # length of a first or last move over the longest, below which it is not part of the motion
 
 
 def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True, standstill: bool = True) -> Recording:
@@ -113,13 +114,30 @@ def without_standstill(recording: Recording) -> Recording:
 
 
 def moving_range(recording: Recording) -> tuple[int, int]:
-    """First and last sample between which some joint moves; the whole recording where none does."""
+    """First and last sample of the motion proper; the whole recording where no joint moves.
+
+    A short move apart from the rest, such as the approach to the first point of a trajectory, is not part of it.
+    """
+    parts = moving_parts(recording)
+    if not parts:
+        return 0, len(recording) - 1
+    longest = max(b - a for a, b in parts)
+    proper = [part for part in parts if part[1] - part[0] >= APPROACH * longest]
+    return proper[0][0], proper[-1][1]
+
+
+def moving_parts(recording: Recording) -> list[tuple[int, int]]:
+    """First and last sample of each stretch of motion, apart from the next by standstill worth cutting."""
     step = usual_step(recording.t)
     window = max(1, round(STILL_WINDOW / step)) if step > 0 else 1
     q = recording.q
     if len(q) <= window:
-        return 0, len(q) - 1
+        return []
     travel = np.ptp(q, axis=0)
     moved = np.abs(q[window:] - q[:-window]) > STILL * np.maximum(travel, 1e-9)
     moving = np.flatnonzero((moved & (travel > 0)).any(axis=1))
-    return (int(moving[0]), int(moving[-1]) + window) if len(moving) else (0, len(q) - 1)
+    if not len(moving):
+        return []
+    pauses = np.flatnonzero(np.diff(moving) * step > STILL_AT_LEAST)
+    starts, ends = np.concatenate([[0], pauses + 1]), np.concatenate([pauses, [len(moving) - 1]])
+    return [(int(moving[a]), int(moving[b]) + window) for a, b in zip(starts, ends, strict=True)]
