@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from minertia.identification.audit import audit
+    from minertia.identification.auditing import audit
     from minertia.identification.campaign import Campaign, LogEntry, read_campaign
     from minertia.identification.campaign_new import new_campaign
     from minertia.identification.columns import ColumnMap
@@ -33,7 +33,7 @@ _HOMES = {
     "LogEntry": "campaign",
     "Motion": "filtering",
     "Recording": "recording",
-    "audit": "audit",
+    "audit": "auditing",
     "decimated": "filtering",
     "iter_blocks": "readers",
     "judged": "evaluation",
