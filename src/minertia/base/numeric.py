@@ -18,6 +18,7 @@ RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length
 SMALL = 1e-9  # coefficients below this part of the largest are rounding errors
 CLEAR_GAP = 1e3
 STATES = 100
+FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:
-    """Random states that make the stacked regressor tall enough with a margin."""
-    return max(STATES, int(np.ceil(4 * n_columns / robot.n_velocity)))
+    """Random states that make the stacked regressor several times taller than wide, whatever part of it one takes."""
+    tall = int(np.ceil(4 * n_columns / robot.n_velocity))
+    return max(tall, STATES if n_columns <= 200 else FEWEST_STATES)
 
 
 def triangle(W: Array) -> Array:

@@ -95,7 +95,7 @@ class _Assembly:
     def robot(self) -> Robot:
         d = self.d
         self._check_symbols()
-        if not self.moving:
+        if not self.moving and d.base != "floating":
             self._fail("no joint of this robot can move", None)
         joints: list[Joint] = []
         symbols = dict(d.symbols)
