@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+AGREE, MOST = 0.3, 0.6  # part of the delay within which this part of the joints must agree
+EXPLAINED = 1e-9  # part of the power that counts as nothing left
 DEGREES = 180 / math.pi
 FULL_TURNS = 4 * math.pi  # rad: travel of a revolute joint that asks for a second look
 DIFFERS = 0.1  # relative difference of a logged derivative that is told
 LAGS_S = 0.1  # s: longest delay looked for
-SAMPLES = 1500  # on which the delay is estimated
-GAIN = 0.02  # part of the residual that a delay must take away to be believed
+SAMPLES = 1000  # on which the delay is estimated
+GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
 
 
 def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Revolute positions that only make sense in degrees."""
     for j in _revolute(recording, robot):
         x = recording.q[:, j]
-        largest, limit = float(np.nanmax(np.abs(x))) if len(x) else 0.0, _limit(robot, j)
+        largest, limit = float(np.abs(x).max(initial=0.0)), _limit(robot, j)
         beyond = largest > 1.5 * limit if limit is not None else float(np.ptp(x)) > FULL_TURNS
         if beyond and largest / DEGREES <= (limit or 2 * math.pi) * 1.05 and largest > 10:
             turns = largest / (2 * math.pi)
@@ -75,7 +77,8 @@ def _compared(recording: Recording, name: str, of: str) -> Iterator[Finding]:
     if even is None:
         return
     rate = even.rate_hz
-    cutoff = min(chosen_cutoff(even.q, rate), 0.2 * rate)
+    wider = 3.0 if name == "qdd" else 1.0  # what is wrong with accelerations often shows above the motion's band
+    cutoff = min(wider * chosen_cutoff(even.q, rate), 0.35 * rate)
     source = {"positions": even.q, "velocities": even.qd}[of]
     assert source is not None
     derived = low_pass(np.gradient(source, 1 / rate, axis=0), cutoff, rate)
@@ -130,7 +133,8 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
     """Seconds by which efforts lag positions, from an evenly sampled recording; None where nothing stands out.
 
     For every shift the efforts are fitted with the columns of each joint's row of the regressor; the shift with the
-    smallest residual, all joints scaled alike and refined by a parabola, is the delay.
+    smallest residual (the logarithms of the joints' residual powers added, so that the joints explained best count
+    most), refined by a parabola, is the delay, if most joints agree with it.
     """
     rate = recording.rate_hz
     cutoff = min(chosen_cutoff(recording.q, rate), 0.2 * rate)
@@ -146,7 +150,7 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
     if len(rows) < 20 * recording.n:
         return None
     Y = torque_regressor(robot, q[rows], qd[rows], qdd[rows], columns=robot.columns(True, True))
-    cost = np.zeros(len(shifts))
+    costs: list[Array] = []
     for j in range(recording.n):
         basis = _basis(Y[:, j, :])
         shifted = np.column_stack([tau[rows + s, j] for s in shifts])
@@ -154,8 +158,14 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
         size = (shifted**2).sum(axis=0)
         if basis.shape[1] == 0 or not np.all(size > 0):
             continue
-        cost += 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
-    return _minimum(shifts / rate, cost)
+        unexplained = 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
+        costs.append(np.log(np.maximum(unexplained, EXPLAINED)))
+    if not costs:
+        return None
+    found = _minimum(shifts / rate, np.mean(costs, axis=0))
+    best = np.array([shifts[np.argmin(cost)] for cost in costs]) / rate
+    near = max(AGREE * abs(found or 0.0), 1.5 * unit / rate)
+    return found if found is not None and np.mean(np.abs(best - found) <= near) >= MOST else None
 
 
 def _basis(Y: Array) -> Array:
@@ -172,7 +182,7 @@ def _basis(Y: Array) -> Array:
 def _minimum(x: Array, cost: Array) -> float | None:
     k = int(np.argmin(cost))
     zero = int(np.argmin(np.abs(x)))
-    if k in (0, len(x) - 1) or cost[zero] <= 0 or (cost[zero] - cost[k]) < GAIN * cost[zero]:
+    if k in (0, len(x) - 1) or cost[zero] - cost[k] < GAIN:
         return None
     a, b, c = cost[k - 1 : k + 2]
     bend = a - 2 * b + c
