@@ -80,3 +80,7 @@ class CampaignError(MinertiaError):
         parts = [str(file)] if file is not None else []
         parts += [f"'{field}'"] if field is not None else []
         super().__init__(f"{', '.join(parts)}: {message}" if parts else message)
+
+
+class InputError(MinertiaError):
+    """A number or choice that a function cannot work with."""
