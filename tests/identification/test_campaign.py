@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification import LogEntry, new_campaign, read_campaign
-from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -126,23 +125,6 @@ def test_joints_the_log_does_not_have_are_held(tmp_path: Path):
     text = PLANAR.replace("joints = [2]", f"hold = {{ {name} = 0.5 }}").replace("gains = [2, 3]", "gains = [2]")
     campaign = read_campaign(written(tmp_path, text.replace("q{j}", "q1").replace('"i{j}"', '["i1"]')))
     assert campaign.robot.n == 1 and campaign.recording(campaign.train[0]).n == 1
-
-
-def test_locked_robot_has_the_same_torques():
-    from minertia.dynamics.model import inverse_dynamics
-    from tests.random_robots import random_robot
-
-    rng = np.random.default_rng(0)
-    for seed in range(20):
-        robot = random_robot(seed, tree=True, n=5)
-        hold = {"j2": 0.3, "j4": -0.2}
-        small = locked(robot, hold)
-        q, qd, qdd = rng.normal(size=(3, 6, 5))
-        q[:, 1], q[:, 3] = 0.3, -0.2
-        qd[:, [1, 3]] = qdd[:, [1, 3]] = 0
-        keep = [0, 2, 4]
-        whole = inverse_dynamics(robot, q, qd, qdd)[:, keep]
-        np.testing.assert_allclose(inverse_dynamics(small, q[:, keep], qd[:, keep], qdd[:, keep]), whole, atol=1e-9)
 
 
 def test_new_campaign_asks_for_what_it_cannot_know(tmp_path: Path):

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError, ShapeError
 from minertia.identification.columns import ColumnMap
 from minertia.identification.columns_file import columns_beside
 from minertia.identification.drive import Drive
+from minertia.identification.joint_state import layout_of
 from minertia.identification.readers import column_names, iter_blocks, read_recording
 from minertia.identification.recording import Recording, joined
 from tests.identification.logs import chain, motion, table, write_csv
@@ -149,13 +152,27 @@ def test_ros_bag_with_two_topics(tmp_path: Path):
     same(read_recording(path, robot, ColumnMap(effort_unit="Nm", topic="/b/joints")), m)
 
 
+def test_two_robots_on_one_topic(tmp_path: Path):
+    """Messages of another robot between ours are left out."""
+    m = motion(seconds=1.0)
+    path = write_bag(tmp_path / "bag", m, "mcap", order=("elbow", "shoulder"), others=("left_wheel", "right_wheel"))
+    recording = read_recording(path, named(chain("RR"), "shoulder", "elbow"), ColumnMap(effort_unit="Nm"))
+    same(recording, m)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_joint_state(raw: bytes):
+    layout = layout_of(raw)
+    assert layout is None or layout.fits(raw)
+
+
 def named(robot, *names):
     from dataclasses import replace
 
     return replace(robot, joints=tuple(replace(j, name=name) for j, name in zip(robot.joints, names, strict=True)))
 
 
-def write_bag(path: Path, m, storage: str, order, topics=("/joint_states",)) -> Path:
+def write_bag(path: Path, m, storage: str, order, topics=("/joint_states",), others=()) -> Path:
     bags = pytest.importorskip("rosbags.rosbag2")
     types = pytest.importorskip("rosbags.typesys")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
@@ -173,8 +190,11 @@ def write_bag(path: Path, m, storage: str, order, topics=("/joint_states",)) -> 
                 header=Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id=""),
                 name=list(order), position=pick("q"), velocity=pick("qd"), effort=pick("tau"),
             )  # fmt: skip
+            zeros = np.zeros(len(others))
+            other = State(header=message.header, name=list(others), position=zeros, velocity=zeros, effort=zeros)
             for connection in connections:
-                writer.write(connection, stamp, store.serialize_cdr(message, State.__msgtype__))
+                for each in (message, other) if others else (message,):
+                    writer.write(connection, stamp, store.serialize_cdr(each, State.__msgtype__))
     return path
 
 
