@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.vec3 import Vec, vadd
+from minertia.codegen.gradient import reverse
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.kinematics import State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 from minertia.excitation.rows import RowKernel
-from minertia.excitation.slopes import SmoothGraph, pull_back
+from minertia.excitation.smooth import SmoothGraph
 from minertia.robot.robot import Frame, Robot
 
 Array = NDArray[np.float64]
@@ -120,10 +121,8 @@ def _kernels(
 ) -> tuple[RowKernel, RowKernel]:
     """Outputs (N, count), and the derivatives (N, inputs * n) of their sum with weights (N, count), over samples."""
     inputs = tuple(Port(x, (n,)) for x in names)
-    varying = [(k, e) for k, e in enumerate(outputs) if isinstance(e, Expr)]
-    seeds = [graph.variable(f"w[{k}]") for k, _ in varying]
-    wrt = [x for port in names for x in graph.variables(port, n)]
-    slopes = pull_back([e for _, e in varying], seeds, wrt)
+    adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
+    slopes = [adjoints.get(x.id, 0.0) for port in names for x in graph.variables(port, n)]
     forward = Program(name, graph, inputs, (Port("y", (len(outputs),)),), tuple(outputs))
     weights, result = Port("w", (len(outputs),)), Port("d", (len(names) * n,))
     backward = Program(f"{name}_slopes", graph, (*inputs, weights), (result,), tuple(slopes))

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.errors import MinertiaError, UnknownName
 from minertia.excitation.model import find_frame
 from minertia.extras import load
+from minertia.robot.mjcf.compile import to_text
 from minertia.robot.mjcf.lean import lean_document
-from minertia.robot.mjcf.text import to_text
 from minertia.robot.read import read_text
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.pose import written_origin
