@@ -12,6 +12,7 @@ from minertia import read_robot
 from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownName
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
+from minertia.excitation.result import stacked_regressor
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.robot.joint import Limits
@@ -140,6 +141,20 @@ def test_report_is_plain_data():
     assert data["format"] == 1 and data["condition"] == pytest.approx(result.condition)
     assert set(data["parameters"]) == set(result.base.names)
     assert "condition number" in str(result)
+
+
+def test_predicted_deviations_are_observed():
+    """Least squares on 50 simulated repeats scatters as predicted, for every parameter."""
+    robot = read_robot("puma560_physical")
+    result = quick(robot, harmonics=5)
+    W = (
+        stacked_regressor(result.base, result.motion, result.n_samples)
+        / np.tile(result.noise, result.n_samples)[:, None]
+    )
+    noise = np.random.default_rng(0).normal(size=(len(W), 50))
+    errors = np.linalg.lstsq(W, noise, rcond=None)[0]  # of the parameters, whatever their values
+    ratio = np.sqrt(np.mean(errors**2, axis=1)) / result.deviations
+    assert ratio.min() > 1 / 1.5 and ratio.max() < 1.5
 
 
 def test_robot_without_masses_has_deviations_but_no_sizes():

@@ -16,6 +16,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
+ASSUMED_MOST = 20.0  # rad/s2 or m/s2
 
 
 class Clearance(Protocol):
@@ -120,7 +121,7 @@ def motion_limits(
     notes: list[str] = []
     lower, upper = _positions(robot, position)
     v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)
-    a = _rates(robot, "acceleration", acceleration, v / ASSUMED_RAMP, notes)
+    a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), notes)
     return MotionLimits(
         names=robot.coordinate_names,
         lower=lower,
@@ -161,7 +162,8 @@ def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, not
     missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
     if missing:
         named = ", ".join(f"'{name}'" for name in missing[:4]) + (" ..." if len(missing) > 4 else "")
-        notes.append(f"no limit of {what} is known for {named}; {float(assumed.min()):g} per second was assumed")
+        unit = "rad/s or m/s" if what == "velocity" else "rad/s2 or m/s2"
+        notes.append(f"no limit of {what} is known for {named}; at most {float(assumed.max()):g} {unit} was assumed")
     return np.array([assumed[c] if value is None else value for c, value in enumerate(values)], float)
 
 
