@@ -1,0 +1,1 @@
+"""From measured motion to a dynamic model one can trust."""
