@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -21,6 +20,7 @@ from minertia.dynamics.kinematics import joint_positions, joint_rates
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.effects import DEFAULT_EFFECTS, EffectChoice, JointState, Term, chosen_effects
+from minertia.identification.threads import one_thread
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
@@ -133,7 +133,7 @@ def linear_model(
     """
     choice = chosen_effects(robot, effects)
     symbols = {symbol_of(name).removesuffix("M") for name in choice.own}
-    with threadpool_limits(1):
+    with one_thread():
         base = base_parameters(robot, method, rotors="IA" in symbols, friction=bool(symbols & {"FV", "FC", "OFF"}))
         return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
 

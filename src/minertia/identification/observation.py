@@ -13,11 +13,11 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.linear import LinearModel
 from minertia.identification.triangles import Accumulator, merged, triangle
+from minertia.identification.threads import one_thread
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # samples whose columns are in memory at a time
@@ -42,6 +42,7 @@ class MotionLike(Protocol):
 
 
 Source: TypeAlias = MotionLike | Iterable[MotionLike]  # one recording: whole, or in sections that can be read again
+Change: TypeAlias = Callable[[MotionLike], MotionLike]
 
 
 class RowFilter(Protocol):
@@ -64,6 +65,12 @@ class Chunk:
     record: int
     Y: Array
     tau: Array
+
+
+class Stream(Protocol):
+    """A pass over all rows; `change` replaces the motion of each section (same samples) before its columns are made."""
+
+    def __call__(self, change: Change | None = None) -> Iterator[Chunk]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Observation:
     model: LinearModel
     names: tuple[str, ...]
     records: tuple[Record, ...]
-    stream: Callable[[], Iterator[Chunk]]
+    stream: Stream
     keep: tuple[int, ...]
     shift: Array
 
@@ -165,8 +172,8 @@ class Observation:
         shift[list(self.keep)] += values
         stream, has_shift = self.stream, bool(np.any(values))
 
-        def mapped() -> Iterator[Chunk]:
-            for c in stream():
+        def mapped(change: Change | None = None) -> Iterator[Chunk]:
+            for c in stream(change):
                 yield Chunk(c.record, c.Y[:, :, list(keep)], c.tau - c.Y @ values if has_shift else c.tau)
 
         kept = tuple(self.keep[k] for k in keep)
@@ -188,8 +195,8 @@ class Observation:
         """The problem of some of the recordings."""
         stream, where = self.stream, {r: k for k, r in enumerate(records)}
 
-        def chosen() -> Iterator[Chunk]:
-            return (replace(c, record=where[c.record]) for c in stream() if c.record in where)
+        def chosen(change: Change | None = None) -> Iterator[Chunk]:
+            return (replace(c, record=where[c.record]) for c in stream(change) if c.record in where)
 
         return replace(self, records=tuple(self.records[r] for r in records), stream=chosen)
 
@@ -199,9 +206,9 @@ class Observation:
             raise ShapeError("the two sets of recordings have different unknowns")
         first, second, offset = self.stream, other.stream, len(self.records)
 
-        def both() -> Iterator[Chunk]:
-            yield from first()
-            yield from (replace(c, record=c.record + offset) for c in second())
+        def both(change: Change | None = None) -> Iterator[Chunk]:
+            yield from first(change)
+            yield from (replace(c, record=c.record + offset) for c in second(change))
 
         return replace(self, records=self.records + other.records, stream=both)
 
@@ -227,13 +234,14 @@ def observe(
         raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
     titles = tuple(names) if names is not None else tuple(f"recording {k + 1}" for k in range(len(sources)))
 
-    def stream() -> Iterator[Chunk]:
+    def stream(change: Change | None = None) -> Iterator[Chunk]:
         for k, source in enumerate(sources):
-            for section in sections(source):
+            for part in sections(source):
+                section = part if change is None else change(part)
                 for Y, tau in _section_rows(model, section, rows, load, titles[k]):
                     yield Chunk(k, Y, tau)
 
-    with threadpool_limits(1):
+    with one_thread():
         records = [
             _record(model, source, title, rows, load, method, blocks)
             for source, title in zip(sources, titles, strict=True)

@@ -1,0 +1,141 @@
+"""The physically consistent fit: a semidefinite program on the triangle of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import SolverFailed, UnknownName
+from minertia.identification.cones import Program, pseudo_units
+from minertia.identification.physical import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
+from minertia.identification.threads import one_thread
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PhysicalFit:
+    """Standard parameters of a physical robot, the cost that physics added to the fit, and where it binds."""
+
+    x: Array
+    beta: Array
+    excess: float  # residual sum of squares over that of the free fit, less 1
+    at_boundary: tuple[str, ...]
+    margins: dict[str, float]
+
+    def verdict(self, *, free_is_physical: bool, slack: float | None) -> dict[str, object]:
+        """The verdict as plain data."""
+        status = "feasible" if free_is_physical else "at the boundary" if self.at_boundary else "feasible"
+        sentence = (
+            "the free fit is physical"
+            if free_is_physical
+            else f"the free fit is not physical; the nearest physical robot raises the sum of squares by {100 * self.excess:.2g} %"
+        )
+        if self.at_boundary:
+            sentence += "; at the boundary: " + ", ".join(self.at_boundary)
+        return {
+            "status": status,
+            "sentence": sentence,
+            "excess": self.excess,
+            "slack": slack,
+            "at_boundary": list(self.at_boundary),
+            "smallest_margin": min(self.margins.values(), default=1.0),
+        }
+
+
+def physical_fit(
+    space: PhysicalSpace, R: Array, rows: int, *, weight: float, kind: str = "euclidean", margin: float = MARGIN
+) -> PhysicalFit:
+    """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots.
+
+    R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.
+    """
+    if kind not in PRIORS:
+        raise UnknownName("kind of prior", kind, PRIORS)
+    with one_thread():
+        for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
+            x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
+            found = space.margins(x)
+            if min(found.values(), default=1.0) >= -1e-9 and all(v > 0 for k, v in found.items() if k.startswith("link")):
+                break
+        else:
+            raise SolverFailed("the physical fit", "touches the boundary")
+    x = x.copy()
+    x[space.nonnegative] = np.maximum(x[space.nonnegative], 0.0)
+    for name, value in space.fixed.items():
+        if name in space.model.standard:
+            x[space.model.standard.index(name)] = value
+    beta = space.model.K @ x
+    free = float(np.sum(R[-1, -1] ** 2))
+    cost = float(np.sum((R @ np.append(-beta, 1.0)) ** 2))
+    usual = space.margins(space.x0)
+    close = tuple(name for name, v in found.items() if v < BOUNDARY * (usual[name] if name.startswith("link") else 1.0))
+    return PhysicalFit(x, beta, cost / free - 1 if free > 0 else 0.0, close, found)
+
+
+def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
+    """Solve in units of the prior and from a free fit: well scaled, and the optimum is the excess alone."""
+    n = len(space.model.standard)
+    prior = space.x0 / space.scales
+    A = R[:, :-1] @ space.K / np.sqrt(rows)
+    b = R[:, -1] / np.sqrt(rows)
+    origin = prior + np.linalg.lstsq(A, b - A @ prior, rcond=1e-10)[0]
+    width = n + (14 * len(space.links) if kind == "entropic" else 0)
+    program = Program(width)
+    space.constrain(program, margin, origin)
+    P, q = np.zeros((width, width)), np.zeros(width)
+    P[:n, :n] = A.T @ A
+    q[:n] = A.T @ (A @ origin - b)
+    near = np.full(n, weight)
+    if kind == "entropic":
+        for number, (link, ten) in enumerate(space.links.items()):
+            near[ten] = 0.0
+            _add_divergence(space, program, q, link, n + 14 * number, weight, origin)
+    P[range(n), range(n)] += near
+    q[:n] += near * (origin - prior)
+    solution = program.solve(P, q, "the physical fit")
+    return (origin + np.asarray(solution.x)[:n]) * space.scales
+
+
+def _add_divergence(
+    space: PhysicalSpace, program: Program, q: Array, link: int, first: int, weight: float, origin: Array
+) -> None:
+    """weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
+    inv = np.linalg.inv(space.roots[link])
+    width, ten = program.variables, space.links[link]
+    body = np.zeros((16, width))  # entries of root^-1 P root^-T, whose log det differs by a constant
+    body[:, ten] = (inv @ pseudo_units() @ inv.T).reshape(10, 16).T * space.scales[ten]
+    q += weight * body[[0, 5, 10, 15]].sum(axis=0)
+    lower = [(i, j) for i in range(4) for j in range(i + 1)]
+    big = np.zeros((8, 8, width))
+    big[:4, :4] = body.reshape(4, 4, width)
+    for k, (i, j) in enumerate(lower):
+        big[i, 4 + j, first + k] = big[4 + j, i, first + k] = 1.0
+        if i == j:
+            big[4 + i, 4 + i, first + k] = 1.0
+    pairs = [(i, j) for j in range(8) for i in range(j + 1)]
+    rows = np.array([(1.0 if i == j else np.sqrt(2.0)) * big[i, j] for i, j in pairs])
+    program.semidefinite(rows, rows[:, : len(origin)] @ origin)
+    for i in range(4):
+        cone = np.zeros((3, width))
+        cone[0, first + 10 + i] = 1.0
+        cone[2, first + lower.index((i, i))] = 1.0
+        program.exponential(cone, np.array([0.0, 1.0, 0.0]))
+    q[first + 10 : first + 14] -= weight
+
+
+def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN) -> Array:
+    """The physical robot nearest to the prior that has these base parameters exactly."""
+    n = len(space.model.standard)
+    program = Program(n)
+    unit = np.maximum(np.linalg.norm(space.K, axis=1), 1e-12)
+    program.equal(space.K / unit[:, None], beta / unit)
+    for link in space.links:
+        program.semidefinite(space.body_rows(link, n, margin))
+    program.nonnegative(np.eye(n)[space.nonnegative], np.zeros(len(space.nonnegative)))
+    with one_thread():
+        z = np.asarray(program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physical robot").x)
+    z += np.linalg.lstsq(space.K, beta - space.K @ z, rcond=None)[0]  # what the solver's tolerance left
+    return np.asarray(z * space.scales)
