@@ -54,7 +54,7 @@ class Program:
         """(x, y, z) = A x + b with y exp(x / y) <= z."""
         self._add(-A, b, clarabel.ExponentialConeT(), None)
 
-    def solve(self, P: Array, q: Array, what: str, tolerance: float = 1e-9) -> Any:
+    def solve(self, P: Array, q: Array, what: str, tolerance: float = 1e-8) -> Any:
         """Clarabel's solution."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
