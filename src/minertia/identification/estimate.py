@@ -70,9 +70,7 @@ class Estimate:
     @property
     def identified(self) -> tuple[int, ...]:
         """Unknowns that have a value of their own from the data."""
-        return tuple(
-            k for k, name in enumerate(self.names) if name not in self.not_excited and name not in self.fixed
-        )
+        return tuple(k for k, name in enumerate(self.names) if name not in self.not_excited and name not in self.fixed)
 
     def value(self, name: str) -> float:
         """Value of an unknown by name."""

@@ -19,7 +19,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.dynamics.kinematics import joint_positions, joint_rates
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.effects import DEFAULT_EFFECTS, EffectChoice, JointState, Term, chosen_effects
+from minertia.identification.terms import DEFAULT_EFFECTS, EffectChoice, JointState, Term, Wanted, chosen_effects
 from minertia.identification.threads import one_thread
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
@@ -95,7 +95,9 @@ class LinearModel:
 
     def is_friction(self, unknown: int) -> bool:
         """Whether an unknown consists of friction and offsets alone."""
-        return all(symbol_of(self.standard[c]) not in (*LINK_SYMBOLS, "IA", "IAM") for c in np.flatnonzero(self.K[unknown]))
+        return all(
+            symbol_of(self.standard[c]) not in (*LINK_SYMBOLS, "IA", "IAM") for c in np.flatnonzero(self.K[unknown])
+        )
 
     def index(self, name: str) -> int:
         """Position of an unknown."""
@@ -121,7 +123,7 @@ def link_number(name: str) -> int:
 
 def linear_model(
     robot: Robot,
-    effects: Sequence[str | Mapping[str, object]] = DEFAULT_EFFECTS,
+    effects: Sequence[Wanted] = DEFAULT_EFFECTS,
     *,
     joints: Sequence[str | int] | None = None,
     method: str = "closed-form",
@@ -159,7 +161,9 @@ def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, 
     return tuple(sorted(rows))
 
 
-def _complete(robot: Robot, base: BaseParameters, choice: EffectChoice, rows: tuple[int, ...], seed: int) -> LinearModel:
+def _complete(
+    robot: Robot, base: BaseParameters, choice: EffectChoice, rows: tuple[int, ...], seed: int
+) -> LinearModel:
     """Restrict the base set to the chosen effects and rows, add the extra columns, and let the rank decide."""
     chosen = [c for c, name in enumerate(base.columns) if _is_chosen(name, choice)]
     standard = (*(base.columns[c] for c in chosen), *(t.name for t in choice.terms))
@@ -219,7 +223,9 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     return _replace(model, names=names, K=merged @ model.K, kept=kept, reference=reference[chosen])
 
 
-def _replace(model: LinearModel, *, names: tuple[str, ...], K: Array, kept: tuple[int, ...], reference: Array) -> LinearModel:
+def _replace(
+    model: LinearModel, *, names: tuple[str, ...], K: Array, kept: tuple[int, ...], reference: Array
+) -> LinearModel:
     return LinearModel(model.robot, model.base, names, model.standard, K, kept, model.rows, model.choice, reference)
 
 
@@ -247,7 +253,9 @@ def standard_columns(
     return Y
 
 
-def _add_term(model: LinearModel, column: Array, term: Term, state: tuple[Array, Array, Array], load: Array | None) -> None:
+def _add_term(
+    model: LinearModel, column: Array, term: Term, state: tuple[Array, Array, Array], load: Array | None
+) -> None:
     """The effort of one extra effect, on the row of the coordinate that drives its joint."""
     robot, j = model.robot, term.joint
     row = robot.coordinate_of(j) + 6 * robot.is_floating

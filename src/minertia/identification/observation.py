@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from minertia.identification.threads import one_thread
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # samples whose columns are in memory at a time
-BLOCKS = 128  # kept per recording, at most
+BLOCKS = 64  # kept per recording, at most
 SHORTEST_BLOCK = 16  # samples
 STILL = 1e-3  # rad or m: a joint that moves less within a section stands still
 
@@ -46,16 +46,16 @@ Change: TypeAlias = Callable[[MotionLike], MotionLike]
 
 
 class RowFilter(Protocol):
-    """A linear filter along time for both sides of the equation, then one row in `step` is kept.
+    """A linear filter along time for both sides of the equation, after which some samples of a section are kept.
 
-    halo: samples on either side that a result depends on; they are dropped at the ends.
+    The section says which, in `keep` (start, stop, step).
     """
 
-    halo: int
-    step: int
+    def halo(self, section: Any) -> int:
+        """Samples on either side that a result depends on."""
 
-    def __call__(self, columns: Array) -> Array:
-        """Columns [N, k] filtered along the first axis, same shape."""
+    def __call__(self, section: Any, columns: Array) -> Array:
+        """Columns [N, k] of a section, filtered along the first axis, at the samples it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +271,9 @@ def _record(
     largest = np.zeros((len(model.rows), model.count + 1))
     still = set(range(model.robot.n))
     for section in sections(source):
-        step = 1 if rows is None else rows.step
         if store is None:
-            store = Accumulator(max(SHORTEST_BLOCK, -(-len(section.t) // (step * blocks))), blocks, method)
+            expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
+            store = Accumulator(max(SHORTEST_BLOCK, -(-expected // blocks)), blocks, method)
         still &= set(_still(model, np.asarray(section.q, float)))
         for Y, tau in _section_rows(model, section, rows, load, title):
             both = np.concatenate([Y, tau[:, :, None]], axis=2)
@@ -298,19 +298,33 @@ def _section_rows(
         first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
         qd[:, first] = qdd[:, first] = 0.0
         q[:, offset] = q[:, offset].mean()
-    halo, step = (0, 1) if rows is None else (rows.halo, rows.step)
-    size = max(CHUNK // step, 1) * step
-    for start in range(halo, len(q) - halo, size):
-        end = min(start + size, len(q) - halo)
-        part = slice(start - halo, end + halo)
-        asked = None if load is None else load(q[part], qd[part], qdd[part])
-        Y = block_columns(model, q[part], qd[part], qdd[part], asked)
-        effort = tau[part][:, list(model.rows)]
+    state = (q, qd, qdd, tau)
+    for part, arrays in _parts(section, state, rows):
+        asked = None if load is None else load(*arrays[:3])
+        Y = block_columns(model, *arrays[:3], asked)
+        effort = arrays[3][:, list(model.rows)]
         if rows is not None:
-            flat = rows(np.concatenate([Y.reshape(len(Y), -1), effort], axis=1))
-            flat = flat[halo : len(flat) - halo : step] if halo else flat[::step]
+            flat = rows(part, np.concatenate([Y.reshape(len(Y), -1), effort], axis=1))
             Y, effort = flat[:, : -effort.shape[1]].reshape(-1, *Y.shape[1:]), flat[:, -effort.shape[1] :]
         yield Y, effort
+
+
+def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:
+    """Pieces of a section whose columns fit in memory, each with the samples its filter needs around it."""
+    n = len(state[0])
+    if rows is None:
+        for start in range(0, n, CHUNK):
+            yield section, tuple(a[start : start + CHUNK] for a in state)
+        return
+    first, stop, step = section.keep
+    halo = rows.halo(section)
+    size = max(max(CHUNK, 8 * halo) // step, 1) * step
+    for start in range(first, stop, size):
+        end = min(start + size, stop)
+        a, b = max(start - halo, 0), min(end + halo, n)
+        arrays = tuple(x[a:b] for x in state)
+        named = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
+        yield replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step)), arrays
 
 
 def block_columns(model: LinearModel, q: Array, qd: Array, qdd: Array, load: Array | None) -> Array:
@@ -326,7 +340,12 @@ def _still(model: LinearModel, q: Array) -> list[int]:
 def _checked(model: LinearModel, section: MotionLike, title: str) -> tuple[Array, Array, Array, Array]:
     robot, samples = model.robot, len(section.t)
     result = []
-    for name, width in (("q", robot.n_position), ("qd", robot.n_velocity), ("qdd", robot.n_velocity), ("tau", robot.n_velocity)):
+    for name, width in (
+        ("q", robot.n_position),
+        ("qd", robot.n_velocity),
+        ("qdd", robot.n_velocity),
+        ("tau", robot.n_velocity),
+    ):
         array = np.array(getattr(section, name), dtype=float)
         if array.shape != (samples, width):
             raise ShapeError(

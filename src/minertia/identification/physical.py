@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
 from minertia.identification.cones import Program, dual_matrix, link_svec, svec
-from minertia.identification.effects import EXTRA_EFFECTS
+from minertia.identification.terms import EXTRA_EFFECTS
 from minertia.identification.linear import LinearModel, link_number, symbol_of
 from minertia.identification.threads import one_thread
 from minertia.robot.inertia import from_com, pseudo_inertia

@@ -58,7 +58,9 @@ def physical_fit(
         for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
             x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
             found = space.margins(x)
-            if min(found.values(), default=1.0) >= -1e-9 and all(v > 0 for k, v in found.items() if k.startswith("link")):
+            if min(found.values(), default=1.0) >= -1e-9 and all(
+                v > 0 for k, v in found.items() if k.startswith("link")
+            ):
                 break
         else:
             raise SolverFailed("the physical fit", "touches the boundary")

@@ -1,7 +1,7 @@
 """Triangles: what least squares needs to know of any number of rows.
 
 R of the QR factorisation of [W tau] has W'W, W'tau and tau'tau in a few kilobytes.  Triangles of blocks are merged
-pairwise in a fixed tree, so the result does not depend on how a log was cut for reading.
+in a fixed tree, so the result does not depend on how a log was cut for reading.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 Array = NDArray[np.float64]
+FAN = 8  # triangles merged at a time
 
 
 def triangle(rows: Array) -> Array:
@@ -25,15 +26,14 @@ def triangle(rows: Array) -> Array:
 
 
 def merged(triangles: Array) -> Array:
-    """One triangle of a stack [B, ..., k, k], pairwise in a fixed order."""
+    """One triangle of a stack [B, ..., k, k], eight at a time in a fixed order."""
     level = np.asarray(triangles)
     if len(level) == 0:
         raise ValueError("nothing to merge")
     while len(level) > 1:
-        even = len(level) // 2 * 2
-        pairs = triangle(np.concatenate([level[0:even:2], level[1:even:2]], axis=-2))
-        level = np.concatenate([pairs, level[even:]]) if even < len(level) else pairs
-    return level[0]
+        groups = [level[k : k + FAN] for k in range(0, len(level), FAN)]
+        level = np.stack([triangle(np.concatenate(list(group), axis=-2)) for group in groups])
+    return np.asarray(level[0])
 
 
 def gram_triangle(rows: Array, S: Array | None) -> Array:

@@ -259,7 +259,7 @@ class Robot:
         ten: Ten = from_com(mass, com, symmetric(inertia))
         if about == "frame":
             ten = (*(float(v) for v in inertia), *ten[6:])
-        frame = self._payload_frame(at)
+        frame = self.payload_frame(at)
         load = transport_ten(ten, _numbers(frame.pose, self.symbol_values))
         if frame.joint is None:
             return replace(self, base_link=add_ten(self.base_link or (0.0,) * 10, load))
@@ -267,7 +267,8 @@ class Robot:
         links[frame.joint] = add_ten(links[frame.joint] or (0.0,) * 10, load)
         return replace(self, links=tuple(links))
 
-    def _payload_frame(self, at: str | None) -> Frame:
+    def payload_frame(self, at: str | None) -> Frame:
+        """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
         if at is None:
             last = self.n_joints - 1
             return Frame(last, self.joints[last].file_frame)
@@ -277,6 +278,10 @@ class Robot:
             j = self.joint_index(at)
             return Frame(j, self.joints[j].file_frame)
         raise UnknownName("frame", at, [*self.frames, *(joint.link for joint in self.joints)])
+
+    def numeric_pose(self, pose: Pose) -> Pose:
+        """A pose with letters replaced by their values."""
+        return _numbers(pose, self.symbol_values)
 
     @staticmethod
     def _link_values(link: Ten | None) -> dict[str, float]:

@@ -56,14 +56,14 @@ def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> A
     R: the triangle of the fit, made with these sigma.
     """
     inv = inverse(R[:-1, :-1])
-    used = np.array(
-        [np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)]
-    )
+    used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
     freedom = np.maximum(problem.samples - used, 1.0)
     return np.maximum(problem.residuals(beta) / np.sqrt(freedom), noise_floor(problem))
 
 
-def weighted_solution(problem: Observation, iterations: int = 30, tolerance: float = 1e-9) -> tuple[Array, Array, Array]:
+def weighted_solution(
+    problem: Observation, iterations: int = 30, tolerance: float = 1e-9
+) -> tuple[Array, Array, Array]:
     """beta, R and sigma of the fit in which each effort counts by its own noise level (iterated)."""
     sigma = np.maximum(problem.effort_rms, noise_floor(problem))
     for _ in range(iterations):

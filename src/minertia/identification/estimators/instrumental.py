@@ -110,10 +110,7 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
 def _acceleration(model: LinearModel, beta: Array, bandwidth: float) -> Callable[..., Array]:
     robot = model.robot
     values = model.standard_values(beta)
-    chi = [
-        {s: values.get(full_name(s, link + 1), 0.0) for s in x}
-        for link, x in enumerate(_blank(model))
-    ]
+    chi = [{s: values.get(full_name(s, link + 1), 0.0) for s in x} for link, x in enumerate(_blank(model))]
 
     def acceleration(x: Array, v: Array, measured: tuple[Array, ...]) -> Array:
         q, qd, tau = measured

@@ -56,7 +56,9 @@ class Physical(Estimator):
                 return kept
         full = _unshifted(problem, R)
         answer = physical_fit(space, full, rows, weight=weight, kind=self.kind, margin=self.margin)
-        sigma = np.maximum(problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem))
+        sigma = np.maximum(
+            problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
+        )
         notes = (f"the prior counts {weight:.1e} of the data",) if weight > GAPS_ONLY else ()
         verdict = answer.verdict(free_is_physical=slack is not None and slack > 0, slack=slack)
         return self._result(problem, space, answer, sigma, verdict, weight, notes)
