@@ -1,6 +1,6 @@
 """Reader of the TOML format: one [[joint]] per row of a Denavit-Hartenberg table, chain or tree.
 
-The format is described in docs/conventions.md; `dh_write` writes it.
+The format is described in docs/formats.md; `dh.write` writes it.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
     for joint, effects in zip(robot.joints, robot.effects, strict=True):
         own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
         if own:
-            text = f"its {' and '.join(own)} stand in our own element <minertia>, which other programs ignore"
+            text = f"in our own element <minertia>: its {' and '.join(own)}, which other programs ignore"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
         text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
