@@ -89,7 +89,7 @@ def _upper(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 @cache
 def pseudo_units() -> Array:
     """Pseudo-inertia of each of the ten unit parameters, (10, 4, 4)."""
-    return np.stack([pseudo_inertia(unit) for unit in np.eye(10)])
+    return np.stack([pseudo_inertia(unit) for unit in np.eye(10).tolist()])
 
 
 def link_svec(root: Array, margin: float = 0.0) -> Array:

@@ -65,7 +65,7 @@ class Estimate:
     def relative_deviation(self) -> Array:
         """Deviation over size; infinite for a value of zero."""
         size = np.abs(self.beta)
-        return np.divide(self.deviation, size, out=np.full(size.shape, np.inf), where=size > 0)
+        return np.asarray(np.divide(self.deviation, size, out=np.full(size.shape, np.inf), where=size > 0))
 
     @property
     def identified(self) -> tuple[int, ...]:

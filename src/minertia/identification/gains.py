@@ -1,7 +1,7 @@
 """Drive gains from a load that is known, when the logged efforts are currents.
 
-Row j of a recording in amperes: current_j = k_j (Y_j beta + load_j), with k_j = 1 / gain_j.  The noise is in the current
-alone, so fitting the currents (and not the torques gain_j current_j) is free of the bias towards small gains.
+Row j of a recording in amperes: current_j = k_j (Y_j beta + load_j), with k_j = 1 / gain_j.  The noise is in the
+current alone, so fitting the currents (and not the torques gain_j current_j) is free of the bias towards small gains.
 """
 
 from __future__ import annotations

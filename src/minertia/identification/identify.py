@@ -14,7 +14,8 @@ from minertia.errors import MinertiaError, UnknownName
 from minertia.identification import evidence
 from minertia.identification.diagnosis import Excitation, excitation
 from minertia.identification.estimate import Estimate
-from minertia.identification.estimators import ESTIMATORS, Estimator, estimator
+from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.estimators.estimator import Estimator, weighted_solution
 from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
 from minertia.identification.intervals import Spread, spread
 from minertia.identification.linear import LinearModel, linear_model
@@ -155,8 +156,8 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike) -> Array:
     load = load_efforts(model, beta) if model.choice.needs_load else None
     parts = []
     for start in range(0, len(q), 4096):
-        state = tuple(a[start : start + 4096] for a in (q, qd, qdd))
-        parts.append(model.columns(*state, None if load is None else load(*state)) @ beta)
+        x, v, a = (part[start : start + 4096] for part in (q, qd, qdd))
+        parts.append(model.columns(x, v, a, None if load is None else load(x, v, a)) @ beta)
     return np.concatenate(parts)
 
 
@@ -206,8 +207,6 @@ def _observed(
     zero = lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity))  # noqa: E731
     first = observe(model, motions, names=names, rows=rows, method=method, load=zero)
     part = first.reduced(excitation(first).independent)
-    from minertia.identification.estimators.estimator import weighted_solution
-
     beta = part.expand(weighted_solution(part)[0])
     return observe(model, motions, names=names, rows=rows, method=method, load=load_efforts(model, beta))
 
@@ -330,4 +329,5 @@ def _refuse_training_as_validation(
 def _same(a: Source, b: Source) -> bool:
     if not (hasattr(a, "tau") and hasattr(b, "tau")):
         return False
-    return a.tau.shape == b.tau.shape and bool(np.array_equal(a.q, b.q) and np.array_equal(a.tau, b.tau))
+    x, y = next(sections(a)), next(sections(b))
+    return x.tau.shape == y.tau.shape and bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))

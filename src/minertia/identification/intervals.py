@@ -1,7 +1,7 @@
 """Deviations and intervals that hold when residuals are correlated in time.
 
-Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  Blocks of
-the recordings longer than that memory are independent, so the spread of their contributions is what counts
+Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  Blocks
+of the recordings longer than that memory are independent, so the spread of their contributions is what counts
 (cluster-robust covariance with the CR2 correction and the degrees of freedom of Bell & McCaffrey 2002).
 """
 

@@ -218,7 +218,7 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     order = [*(c for c in range(model.count) if c not in pinned), *pinned]
     chosen = sorted(numeric.independent_columns(R, order))
     merged = numeric.express(R, chosen)
-    names = tuple(_merged_name(model.names[c], np.count_nonzero(merged[k]) > 1) for k, c in enumerate(chosen))
+    names = tuple(_merged_name(model.names[c], int(np.count_nonzero(merged[k])) > 1) for k, c in enumerate(chosen))
     kept = tuple(model.kept[c] for c in chosen)
     return _replace(model, names=names, K=merged @ model.K, kept=kept, reference=reference[chosen])
 

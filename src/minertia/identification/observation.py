@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.linear import LinearModel
-from minertia.identification.triangles import Accumulator, merged, triangle
 from minertia.identification.threads import one_thread
+from minertia.identification.triangles import Accumulator, merged, triangle
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # samples whose columns are in memory at a time
@@ -201,7 +201,7 @@ class Observation:
         return replace(self, records=tuple(self.records[r] for r in records), stream=chosen)
 
     def appended(self, other: Observation) -> Observation:
-        """This problem with more recordings of the same robot and unknowns."""
+        """The problem with more recordings of the same robot and unknowns."""
         if other.names != self.names or not np.array_equal(other.shift, self.shift):
             raise ShapeError("the two sets of recordings have different unknowns")
         first, second, offset = self.stream, other.stream, len(self.records)
@@ -252,9 +252,9 @@ def observe(
 def sections(source: Source) -> Iterator[MotionLike]:
     """The sections of a recording."""
     if hasattr(source, "tau"):
-        yield source
+        yield cast(MotionLike, source)
     else:
-        yield from source  # type: ignore[misc]
+        yield from source
 
 
 def _record(
@@ -299,10 +299,10 @@ def _section_rows(
         qd[:, first] = qdd[:, first] = 0.0
         q[:, offset] = q[:, offset].mean()
     state = (q, qd, qdd, tau)
-    for part, arrays in _parts(section, state, rows):
-        asked = None if load is None else load(*arrays[:3])
-        Y = block_columns(model, *arrays[:3], asked)
-        effort = arrays[3][:, list(model.rows)]
+    for part, (q, qd, qdd, tau) in _parts(section, state, rows):
+        asked = None if load is None else load(q, qd, qdd)
+        Y = block_columns(model, q, qd, qdd, asked)
+        effort = tau[:, list(model.rows)]
         if rows is not None:
             flat = rows(part, np.concatenate([Y.reshape(len(Y), -1), effort], axis=1))
             Y, effort = flat[:, : -effort.shape[1]].reshape(-1, *Y.shape[1:]), flat[:, -effort.shape[1] :]

@@ -241,11 +241,13 @@ def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
     size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
     scale = np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
     W = np.linalg.inv(covariance / np.outer(scale, scale) + 1e-12 * np.eye(10))
-    root = np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3))))
+    root = np.asarray(
+        np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3)))), float
+    )
     program = Program(10)
     program.semidefinite(link_svec(root, margin) * scale)
     x = program.solve(W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest load that can exist").x
-    return np.asarray(x) * scale
+    return np.asarray(np.asarray(x) * scale)
 
 
 def _principal(J: Array) -> tuple[Array, Array]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
 from minertia.identification.cones import Program, dual_matrix, link_svec, svec
-from minertia.identification.terms import EXTRA_EFFECTS
 from minertia.identification.linear import LinearModel, link_number, symbol_of
+from minertia.identification.terms import EXTRA_EFFECTS
 from minertia.identification.threads import one_thread
 from minertia.robot.inertia import from_com, pseudo_inertia
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
@@ -61,7 +61,7 @@ class PhysicalSpace:
         """Natural size of each parameter, from the prior."""
         scale = np.ones(len(self.model.standard))
         for ten in self.links.values():
-            P = pseudo_inertia(self.x0[ten])
+            P = pseudo_inertia(self.x0[ten].tolist())
             m = P[3, 3]
             size = np.trace(P[:3, :3])
             scale[ten] = [size] * 6 + [np.sqrt(m * size)] * 3 + [m]
@@ -73,7 +73,7 @@ class PhysicalSpace:
     @cached_property
     def roots(self) -> dict[int, Array]:
         """Cholesky factor of each link's prior pseudo-inertia."""
-        return {link: np.linalg.cholesky(pseudo_inertia(self.x0[ten])) for link, ten in self.links.items()}
+        return {link: _root(self.x0[ten]) for link, ten in self.links.items()}
 
     @cached_property
     def K(self) -> Array:
@@ -108,12 +108,16 @@ class PhysicalSpace:
         program.equal(A, b - A @ start)
 
     def margins(self, x: Array) -> dict[str, float]:
-        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each effect that cannot be negative."""
+        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each effect that is not negative."""
         found = {}
         for link, ten in self.links.items():
-            eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten]))
+            eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))
             found[f"link {link}"] = float(eigenvalues[0] / max(eigenvalues.sum(), 1e-300))
         return found | {self.model.standard[k]: float(x[k] / self.scales[k]) for k in self.nonnegative}
+
+
+def _root(ten: Array) -> Array:
+    return np.asarray(np.linalg.cholesky(pseudo_inertia(ten.tolist())), float)
 
 
 def _is_nonnegative(symbol: str) -> bool:
@@ -150,7 +154,7 @@ def _made_physical(ten: list[float]) -> tuple[float, ...]:
         return from_com(1.0, (0, 0, 0), 0.01 * np.eye(3))
     if np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 1e3 * MARGIN * ten[9]:
         return tuple(ten)
-    mass, com = ten[9], np.array(ten[6:9]) / ten[9]
+    mass, com = ten[9], [v / ten[9] for v in ten[6:9]]
     size = max(abs(np.array(ten[:6])).max() / mass, 0.05**2)
     return from_com(mass, com, 0.4 * mass * size * np.eye(3))
 

@@ -31,7 +31,8 @@ class PhysicalFit:
         sentence = (
             "the free fit is physical"
             if free_is_physical
-            else f"the free fit is not physical; the nearest physical robot raises the sum of squares by {100 * self.excess:.2g} %"
+            else "the free fit is not physical; the best physical robot raises the sum of squares by "
+            f"{100 * self.excess:.2g} %"
         )
         if self.at_boundary:
             sentence += "; at the boundary: " + ", ".join(self.at_boundary)
@@ -98,7 +99,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
     P[range(n), range(n)] += near
     q[:n] += near * (origin - prior)
     solution = program.solve(P, q, "the physical fit")
-    return (origin + np.asarray(solution.x)[:n]) * space.scales
+    return np.asarray((origin + np.asarray(solution.x)[:n]) * space.scales)
 
 
 def _add_divergence(

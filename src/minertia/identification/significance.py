@@ -120,7 +120,7 @@ def eliminate(
             rest = float(triangle(R[:, [*smaller, problem.count]])[-1, -1] ** 2)
             removed = problem.count - len(smaller)
             F = (rest - full) / removed / max(full / freedom, 1e-300)
-            if stays is None and F > fisher.ppf(1 - level, removed, freedom):
+            if stays is None and fisher.ppf(1 - level, removed, freedom) < F:
                 stays = list(keep)
             path.add(smaller, problem.names[keep[worst]])
             keep = smaller

@@ -1,7 +1,7 @@
 """Effects beyond rotor inertia, viscous and Coulomb friction and offsets: the rows of one table.
 
-The four of `robot.parameters.EFFECTS` (and their motor-side twins) belong to the robot and its base parameters; the rows
-here are more columns of the linear problem, one per joint, each an effort for a unit parameter.
+The four of `robot.parameters.EFFECTS` (and their motor-side twins) belong to the robot and its base parameters; the
+rows here are more columns of the linear problem, one per joint, each an effort for a unit parameter.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class ExtraEffect:
 def _gas_spring(s: JointState, c: Settings) -> Array:
     """Lever arm times force of a gas cylinder between a pin on the parent and a pin on the link.
 
-    The pins stand at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area * stroke.
+    The pins stand at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area *
+    stroke.
     """
     angle = s.q + c["angle"]
     length = np.sqrt(c["outer"] ** 2 + c["inner"] ** 2 - 2 * c["outer"] * c["inner"] * np.cos(angle))
@@ -191,9 +192,9 @@ def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> 
     own: list[str] = []
     terms: list[Term] = []
     for item in wanted:
-        for symbol, joints, settings, is_known in _parsed(robot, item):
+        for symbol, joints, settings, is_known, tag in _parsed(robot, item):
             if symbol in EXTRA_EFFECTS:
-                terms += [t for j in joints for t in _terms(symbol, j, settings, is_known)]
+                terms += [t for j in joints for t in _terms(symbol, j, settings, is_known, tag)]
                 continue
             for j in joints:
                 twin = f"{symbol}M" if symbol in EFFECT_SYMBOLS and j in robot.coupled_motors else None
@@ -202,7 +203,7 @@ def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> 
     return EffectChoice(tuple(own), tuple(terms))
 
 
-_Part: TypeAlias = tuple[str, list[int], dict[str, float], bool]
+_Part: TypeAlias = tuple[str, list[int], dict[str, float], bool, str]  # symbol, joints, constants, known, tag
 
 
 def _parsed(robot: Robot, item: Wanted) -> list[_Part]:
@@ -212,20 +213,20 @@ def _parsed(robot: Robot, item: Wanted) -> list[_Part]:
         return _from_table(robot, dict(item))
     joints = [robot.independent[c] for c in item.joints]
     given = {k: float(v) for k, v in item.options.items() if (item.kind, k, v) != ("stribeck", "velocity", 0.0)}
-    return [(s, joints, given if s in EXTRA_EFFECTS else {}, item.known) for s in WORDS[item.kind]]
+    return [(s, joints, given if s in EXTRA_EFFECTS else {}, item.known, "") for s in WORDS[item.kind]]
 
 
 def _from_text(robot: Robot, item: str) -> list[_Part]:
     every = list(range(robot.n_joints))
     if item in WORDS:
-        return [(symbol, every, {}, False) for symbol in WORDS[item]]
+        return [(symbol, every, {}, False, "") for symbol in WORDS[item]]
     known = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS, *EXTRA_EFFECTS)
     if item in known:
-        return [(item, sorted(robot.coupled_motors) if item in MOTOR_SYMBOLS else every, {}, False)]
+        return [(item, sorted(robot.coupled_motors) if item in MOTOR_SYMBOLS else every, {}, False, "")]
     match = re.fullmatch(rf"({'|'.join(sorted(known, key=len, reverse=True))})(\d+)", item)
     if match is None:
         raise UnknownName("effect", item, (*known, *WORDS))
-    return [(match[1], [_joint(robot, int(match[2]), item)], {}, False)]
+    return [(match[1], [_joint(robot, int(match[2]), item)], {}, False, "")]
 
 
 def _from_table(robot: Robot, table: dict[str, object]) -> list[_Part]:
@@ -236,9 +237,9 @@ def _from_table(robot: Robot, table: dict[str, object]) -> list[_Part]:
     numbers = table.pop("joints", None)
     listed = numbers if isinstance(numbers, Sequence) else [numbers]
     joints = list(range(robot.n_joints)) if numbers is None else [_joint(robot, int(str(n)), kind) for n in listed]
-    is_known = bool(table.pop("known", False))
+    is_known, tag = bool(table.pop("known", False)), str(table.pop("tag", ""))
     given = {k: float(str(v)) for k, v in table.items()}
-    return [(s, joints, given, is_known) for s in symbols]
+    return [(s, joints, given, is_known, tag) for s in symbols]
 
 
 def _joint(robot: Robot, number: int, item: str) -> int:
@@ -249,7 +250,7 @@ def _joint(robot: Robot, number: int, item: str) -> int:
     return number - 1
 
 
-def _terms(symbol: str, joint: int, given: Settings, is_known: bool) -> list[Term]:
+def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -> list[Term]:
     effect = EXTRA_EFFECTS[symbol]
     for name in given:
         if name not in effect.settings:
@@ -260,7 +261,7 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool) -> list[Ter
         return [Term(symbol, joint, {missing[0]: v}, f"@{v:g}") for v in STRIBECK_SPEEDS]
     if missing:
         raise MinertiaError(f"the effect {symbol} on joint {joint + 1} needs {', '.join(missing)}")
-    return [Term(symbol, joint, {k: v for k, v in values.items() if v is not None}, is_known=is_known)]
+    return [Term(symbol, joint, {k: v for k, v in values.items() if v is not None}, tag, is_known)]
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

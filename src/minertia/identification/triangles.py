@@ -19,7 +19,7 @@ def triangle(rows: Array) -> Array:
     k = rows.shape[-1]
     if rows.shape[-2] == 0:
         return np.zeros((*rows.shape[:-2], k, k))
-    R = np.linalg.qr(rows, mode="r")
+    R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
     if R.shape[-2] < k:
         R = np.concatenate([R, np.zeros((*R.shape[:-2], k - R.shape[-2], k))], axis=-2)
     return np.asarray(R)

@@ -296,6 +296,10 @@ class Robot:
             raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
         return replace(self, gravity=(g[0], g[1], g[2]))
 
+    def with_notes(self, notes: Sequence[Note]) -> Robot:
+        """The robot with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)
         return (

@@ -47,7 +47,7 @@ def inverse(R: Array) -> Array:
 def noise_floor(problem: Observation) -> Array:
     """Levels below which a residual is rounding."""
     largest = float(problem.effort_rms.max(initial=0.0))
-    return np.maximum(NOISE_FLOOR * np.maximum(problem.effort_rms, 1e-3 * largest), 1e-300)
+    return np.asarray(np.maximum(NOISE_FLOOR * np.maximum(problem.effort_rms, 1e-3 * largest), 1e-300))
 
 
 def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> Array:
@@ -58,7 +58,7 @@ def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> A
     inv = inverse(R[:-1, :-1])
     used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
     freedom = np.maximum(problem.samples - used, 1.0)
-    return np.maximum(problem.residuals(beta) / np.sqrt(freedom), noise_floor(problem))
+    return np.asarray(np.maximum(problem.residuals(beta) / np.sqrt(freedom), noise_floor(problem)))
 
 
 def weighted_solution(

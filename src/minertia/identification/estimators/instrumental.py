@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import mass_matrix
+from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, weighted_solution
 from minertia.identification.linear import LinearModel
@@ -49,6 +50,8 @@ class InstrumentalVariable(Estimator):
     tolerance: float = 1e-3  # of a deviation
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        if len(problem.row_names) < problem.model.robot.n_velocity:
+            raise MinertiaError("simulated instruments need the efforts of all joints; identify them all")
         beta, R, sigma = weighted_solution(problem)
         inv = inverse(R[:-1, :-1])
         for _ in range(self.iterations):
@@ -69,7 +72,7 @@ class InstrumentalVariable(Estimator):
             Z = (simulated.Y / sigma[:, None]).reshape(-1, p) @ inv
             rest = ((measured.tau - measured.Y @ beta) / sigma).ravel()
             ZZ, ZW, Zr = ZZ + Z.T @ Z, ZW + Z.T @ W, Zr + Z.T @ rest
-        return np.linalg.solve(ZW, Zr), ZZ, ZW
+        return np.asarray(np.linalg.solve(ZW, Zr)), ZZ, ZW
 
 
 def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int) -> Callable[[MotionLike], MotionLike]:

@@ -12,6 +12,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, noise_levels, solve, weighted_solution
 from minertia.identification.observation import Observation
+from minertia.identification.triangles import triangle
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ class OnlineState:
         """prior, trust: values to start from and their weight (1 / deviation, all unknowns alike)."""
         if not 0 < forgetting <= 1:
             raise MinertiaError(f"the forgetting factor must lie above 0 and at most at 1; it is {forgetting:g}")
-        self.R = np.zeros((count + 1, count + 1))
+        self.R: Array = np.zeros((count + 1, count + 1))
         start = np.zeros(count) if prior is None else np.asarray(prior, float)
         self.R[:-1, :-1] = trust * np.eye(count)
         self.R[:-1, -1] = trust * start
@@ -39,7 +40,7 @@ class OnlineState:
     def update(self, Y: Array, tau: Array) -> None:
         """Take in one sample: Y (efforts, unknowns), tau (efforts,)."""
         rows = np.column_stack([Y, tau]) / self.sigma[:, None]
-        self.R = np.linalg.qr(np.concatenate([np.sqrt(self.forgetting) * self.R, rows]), mode="r")
+        self.R = triangle(np.concatenate([np.sqrt(self.forgetting) * self.R, rows]))
         self.samples += 1
 
     @property

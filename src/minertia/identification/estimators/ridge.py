@@ -66,7 +66,7 @@ def _lengths(problem: Observation, sigma: Array) -> Array:
     """Length of each column; of one the motion does not excite, its usual length."""
     lengths = np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0)
     usual = problem.model.reference[list(problem.keep)] * np.sqrt(problem.samples) / float(np.max(sigma))
-    return np.where(lengths > 1e-7 * usual, lengths, usual)
+    return np.asarray(np.where(lengths > 1e-7 * usual, lengths, usual))
 
 
 def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:

@@ -6,7 +6,6 @@ beyond.  One joint at a time (Khosla 1987): the recordings in which only outer j
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, noise_floor, weighted_solution
 from minertia.identification.observation import Observation
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.triangles import triangle
 
 Array = NDArray[np.float64]
 VISIBLE = 1e-7  # of the largest singular value of a stage, columns scaled to length 1
@@ -81,7 +80,7 @@ class _Found:
         U = np.flatnonzero(~self.known & (np.abs(R[:, :-1]).max(axis=0) > 0))
         rest = R[:, -1] - R[:, :-1][:, self.known] @ self.beta[self.known]
         left = rest - R[:, U] @ np.linalg.lstsq(R[:, U], rest, rcond=None)[0] if U.size else rest
-        return max(float(np.linalg.norm(left)) / np.sqrt(max(rows - U.size, 1)), floor)
+        return max(float(np.linalg.norm(left) / np.sqrt(max(rows - U.size, 1))), floor)
 
     def _solve(self, R: Array, everything: bool = False) -> None:
         K = np.flatnonzero(self.known)
@@ -104,8 +103,3 @@ class _Found:
         self.covariance[np.ix_(K, new)] = cross[alone].T
         self.known[new] = True
         self.waiting = np.zeros((0, R.shape[1])) if alone.all() else R
-
-
-def stack(triangles: Iterable[Array]) -> Array:
-    """One triangle of several."""
-    return merged(np.stack(list(triangles)))
