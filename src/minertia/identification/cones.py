@@ -15,6 +15,7 @@ from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 Array = NDArray[np.float64]
 SOLVED = ("Solved", "AlmostSolved")
+TOLERANCES = (1e-8, 1e-6)
 
 
 class Program:
@@ -54,8 +55,15 @@ class Program:
         """(x, y, z) = A x + b with y exp(x / y) <= z."""
         self._add(-A, b, clarabel.ExponentialConeT(), None)
 
-    def solve(self, P: Array, q: Array, what: str, tolerance: float = 1e-8) -> Any:
-        """Clarabel's solution."""
+    def solve(self, P: Array, q: Array, what: str) -> Any:
+        """Clarabel's solution, with less accuracy where there is none with more."""
+        for tolerance in TOLERANCES:
+            solution = self._solve(P, q, tolerance)
+            if str(solution.status) in SOLVED:
+                return solution
+        raise SolverFailed(what, solution.status)
+
+    def _solve(self, P: Array, q: Array, tolerance: float) -> Any:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
@@ -68,10 +76,7 @@ class Program:
             self.cones,
             settings,
         )
-        solution = solver.solve()
-        if str(solution.status) not in SOLVED:
-            raise SolverFailed(what, solution.status)
-        return solution
+        return solver.solve()
 
 
 def svec(M: Array) -> Array:

@@ -11,6 +11,7 @@ from minertia.errors import SolverFailed, UnknownName
 from minertia.identification.cones import Program, pseudo_units
 from minertia.identification.physical import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
 from minertia.identification.threads import one_thread
+from minertia.robot.inertia import pseudo_inertia
 
 Array = NDArray[np.float64]
 
@@ -58,10 +59,7 @@ def physical_fit(
     with one_thread():
         for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
             x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
-            found = space.margins(x)
-            if min(found.values(), default=1.0) >= -1e-9 and all(
-                v > 0 for k, v in found.items() if k.startswith("link")
-            ):
+            if all(np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))[0] > 0 for ten in space.links.values()):
                 break
         else:
             raise SolverFailed("the physical fit", "touches the boundary")
@@ -70,11 +68,12 @@ def physical_fit(
     for name, value in space.fixed.items():
         if name in space.model.standard:
             x[space.model.standard.index(name)] = value
+    found, usual = space.margins(x), space.margins(space.x0)
     beta = space.model.K @ x
     free = float(np.sum(R[-1, -1] ** 2))
     cost = float(np.sum((R @ np.append(-beta, 1.0)) ** 2))
-    usual = space.margins(space.x0)
-    close = tuple(name for name, v in found.items() if v < BOUNDARY * (usual[name] if name.startswith("link") else 1.0))
+    least = {name: max(BOUNDARY * usual[name], 10 * margin) for name in found if name.startswith("link")}
+    close = tuple(name for name, v in found.items() if v < least.get(name, BOUNDARY))
     return PhysicalFit(x, beta, cost / free - 1 if free > 0 else 0.0, close, found)
 
 

@@ -89,9 +89,9 @@ class Accumulator:
         if sum(map(len, self.pending)) < self.block:
             return
         waiting = np.concatenate(self.pending) if len(self.pending) > 1 else self.pending[0]
-        while len(waiting) >= self.block:
-            self._close(waiting[: self.block])
-            waiting = waiting[self.block :]
+        while (size := self.block) <= len(waiting):  # closing a block may double it
+            self._close(waiting[:size])
+            waiting = waiting[size:]
         self.pending = [waiting]
 
     def finish(self) -> tuple[Array, Array]:

@@ -44,7 +44,7 @@ class InstrumentalVariable(Estimator):
     that are simulated side by side, each from its measured start.
     """
 
-    bandwidth: float = 30.0
+    bandwidth: float = 20.0
     segments: int = 32
     iterations: int = 3
     tolerance: float = 1e-3  # of a deviation
@@ -80,49 +80,51 @@ def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int
 
 
 def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: float, segments: int) -> MotionLike:
-    """Integrate the model under the measured efforts plus a critically damped pull to the measured motion.
+    """Integrate the model under the measured efforts, held near the measured positions by an observer.
 
-    Fixed steps of one sample (classical Runge-Kutta), all segments side by side.
+    x' = v + 2 w (q - x), v' = model + w^2 (q - x): measured velocities do not enter.  Fixed steps of one sample
+    (classical Runge-Kutta), all segments side by side, each started early enough to forget its start.
     """
     t, q, qd, tau = (np.asarray(a, float) for a in (section.t, section.q, section.qd, section.tau))
     samples = len(t)
     length = -(-samples // min(segments, max(samples // 8, 1)))
     starts = np.arange(0, samples, length)
-    acceleration = _acceleration(model, beta, bandwidth)
-    x, v = q[starts].copy(), qd[starts].copy()
+    warm = int(np.ceil(6 / (bandwidth * float(np.median(np.diff(t))))))
+    first = np.maximum(starts - warm, 0)
+    rate = _rates(model, beta, bandwidth)
+    x, v = q[first].copy(), qd[first].copy()
     Q, V, A = (np.zeros_like(q) for _ in range(3))
-    for k in range(length):
-        here = np.minimum(starts + k, samples - 1)
+    ends = np.append(starts[1:], samples)
+    for k in range(int((ends - first).max())):
+        here = np.minimum(first + k, samples - 1)
         after = np.minimum(here + 1, samples - 1)
-        now, then = (q[here], qd[here], tau[here]), (q[after], qd[after], tau[after])
-        middle = tuple(0.5 * (a + b) for a, b in zip(now, then, strict=True))
-        a1 = acceleration(x, v, now)
-        inside = starts + k < np.append(starts[1:], samples)
+        now, then = (q[here], tau[here]), (q[after], tau[after])
+        middle = (0.5 * (now[0] + then[0]), 0.5 * (now[1] + then[1]))
+        v1, a1 = rate(x, v, now)
+        inside = (first + k >= starts) & (first + k < ends)
         Q[here[inside]], V[here[inside]], A[here[inside]] = x[inside], v[inside], a1[inside]
         h = (t[after] - t[here])[:, None]
-        v2 = v + h / 2 * a1
-        a2 = acceleration(x + h / 2 * v, v2, middle)
-        v3 = v + h / 2 * a2
-        a3 = acceleration(x + h / 2 * v2, v3, middle)
-        v4 = v + h * a3
-        a4 = acceleration(x + h * v3, v4, then)
-        x, v = x + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+        v2, a2 = rate(x + h / 2 * v1, v + h / 2 * a1, middle)
+        v3, a3 = rate(x + h / 2 * v2, v + h / 2 * a2, middle)
+        v4, a4 = rate(x + h * v3, v + h * a3, then)
+        x, v = x + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
     return SimulatedMotion(t, Q, V, A, tau)
 
 
-def _acceleration(model: LinearModel, beta: Array, bandwidth: float) -> Callable[..., Array]:
+def _rates(model: LinearModel, beta: Array, bandwidth: float) -> Callable[..., tuple[Array, Array]]:
+    """x' and v' of the observer."""
     robot = model.robot
     values = model.standard_values(beta)
     chi = [{s: values.get(full_name(s, link + 1), 0.0) for s in x} for link, x in enumerate(_blank(model))]
 
-    def acceleration(x: Array, v: Array, measured: tuple[Array, ...]) -> Array:
-        q, qd, tau = measured
+    def rates(x: Array, v: Array, measured: tuple[Array, Array]) -> tuple[Array, Array]:
+        q, tau = measured
         bias = model.columns(x, v, np.zeros_like(x)) @ beta
         D = mass_matrix(robot, x, parameters=chi)
         asked = np.linalg.solve(D, (tau - bias)[:, :, None])[:, :, 0]
-        return np.asarray(asked + bandwidth**2 * (q - x) + 2 * bandwidth * (qd - v))
+        return np.asarray(v + 2 * bandwidth * (q - x)), np.asarray(asked + bandwidth**2 * (q - x))
 
-    return acceleration
+    return rates
 
 
 def _blank(model: LinearModel) -> list[dict[str, float]]:

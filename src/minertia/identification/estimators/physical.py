@@ -21,6 +21,7 @@ from minertia.identification.triangles import merged, triangle
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-7, 1))
 FOLDS = 4
+FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the program stays well scaled
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 
 
@@ -46,6 +47,7 @@ class Physical(Estimator):
         found = excitation(problem)
         part = problem if found.is_complete else problem.reduced(found.independent)
         free, _, sigma = weighted_solution(part)
+        sigma = np.maximum(sigma, FINEST * np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0)))
         R = problem.triangle(sigma)
         rows = problem.samples * len(sigma)
         weight = self._best_weight(problem, space, sigma) if self.weight is None else self.weight

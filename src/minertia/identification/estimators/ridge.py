@@ -35,12 +35,12 @@ class Ridge(Estimator):
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         target = self._target(problem)
         sigma = np.maximum(problem.effort_rms, noise_floor(problem))
-        for _ in range(10):
+        for _ in range(30):
             weight = _best_weight(problem, sigma, target) if self.weight is None else self.weight
             R = penalised(problem.triangle(sigma), target, weight, _lengths(problem, sigma))
             beta = solve(R)
             updated = noise_levels(problem, beta, R, sigma)
-            done = bool(np.all(np.abs(updated / sigma - 1) < 1e-3))
+            done = bool(np.all(np.abs(updated / sigma - 1) < 1e-6))
             sigma = updated
             if done:
                 break
