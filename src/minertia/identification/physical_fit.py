@@ -14,6 +14,7 @@ from minertia.identification.threads import one_thread
 from minertia.robot.inertia import pseudo_inertia
 
 Array = NDArray[np.float64]
+SEEN = 1e-7  # of the largest singular value: directions of the base parameters that the data show
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,30 @@ class PhysicalFit:
 
 
 def physical_fit(
-    space: PhysicalSpace, R: Array, rows: int, *, weight: float, kind: str = "euclidean", margin: float = MARGIN
+    space: PhysicalSpace,
+    R: Array,
+    rows: int,
+    *,
+    weight: float,
+    kind: str = "euclidean",
+    margin: float = MARGIN,
+    settle: bool = False,
 ) -> PhysicalFit:
     """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots.
 
-    R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.
+    R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.  settle: what the
+    data leave open goes all the way to the prior, however small its weight.
     """
     if kind not in PRIORS:
         raise UnknownName("kind of prior", kind, PRIORS)
     with one_thread():
         for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
             x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
-            if all(np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))[0] > 0 for ten in space.links.values()):
+            if _is_possible(space, x):
                 break
         else:
             raise SolverFailed("the physical fit", "touches the boundary")
-    x = x.copy()
+        x = _settled(space, R, x, margin) if settle and not space.fixed else x.copy()
     x[space.nonnegative] = np.maximum(x[space.nonnegative], 0.0)
     for name, value in space.fixed.items():
         if name in space.model.standard:
@@ -128,16 +137,38 @@ def _add_divergence(
     q[first + 10 : first + 14] -= weight
 
 
-def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN) -> Array:
-    """The physical robot nearest to the prior that has these base parameters exactly."""
+def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN, seen: Array | None = None) -> Array:
+    """The physical robot nearest to the prior that has these base parameters exactly.
+
+    seen: combinations (rows) of the base parameters that count, where not all do.
+    """
     n = len(space.model.standard)
+    C = space.K if seen is None else seen @ space.K
+    target = beta if seen is None else seen @ beta
     program = Program(n)
-    unit = np.maximum(np.linalg.norm(space.K, axis=1), 1e-12)
-    program.equal(space.K / unit[:, None], beta / unit)
+    unit = np.maximum(np.linalg.norm(C, axis=1), 1e-12)
+    program.equal(C / unit[:, None], target / unit)
     for link in space.links:
         program.semidefinite(space.body_rows(link, n, margin))
     program.nonnegative(np.eye(n)[space.nonnegative], np.zeros(len(space.nonnegative)))
     with one_thread():
         z = np.asarray(program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physical robot").x)
-    z += np.linalg.lstsq(space.K, beta - space.K @ z, rcond=None)[0]  # what the solver's tolerance left
+    z += np.linalg.lstsq(C / unit[:, None], (target - C @ z) / unit, rcond=None)[0]  # what the tolerance left
     return np.asarray(z * space.scales)
+
+
+def _settled(space: PhysicalSpace, R: Array, x: Array, margin: float) -> Array:
+    """The same efforts with what the data leave open at the prior: a prior of little weight only pulls it near."""
+    A = R[:-1, :-1]
+    lengths = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    _, s, Vt = np.linalg.svd(A / lengths)
+    seen = Vt[s > SEEN * s[0]] * lengths
+    try:
+        other = nearest_with_base(space, space.model.K @ x, 0.5 * margin, seen / np.abs(seen).max(axis=1)[:, None])
+    except SolverFailed:
+        return x
+    return other if _is_possible(space, other) and other[space.nonnegative].min(initial=0.0) >= -1e-9 else x
+
+
+def _is_possible(space: PhysicalSpace, x: Array) -> bool:
+    return all(np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))[0] > 0 for ten in space.links.values())

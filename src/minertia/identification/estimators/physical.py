@@ -57,7 +57,9 @@ class Physical(Estimator):
             if kept is not None:
                 return kept
         full = _unshifted(problem, R)
-        answer = physical_fit(space, full, rows, weight=weight, kind=self.kind, margin=self.margin)
+        answer = physical_fit(
+            space, full, rows, weight=weight, kind=self.kind, margin=self.margin, settle=not found.is_complete
+        )
         sigma = np.maximum(
             problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
         )
