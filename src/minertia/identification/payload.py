@@ -21,6 +21,7 @@ from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.threads import one_thread
 from minertia.identification.triangles import triangle
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com, transport_ten
+from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
@@ -127,7 +128,7 @@ def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Ar
         raise MinertiaError("a load on the ground cannot be identified")
     columns = [full_name(s, frame.joint + 1) for s in LINK_SYMBOLS]
     Y = torque_regressor(robot, q, qd, qdd, columns=columns)[:, list(rows)]
-    pose = robot.numeric_pose(frame.pose)
+    pose = numeric_pose(frame.pose, robot.symbol_values)
     moved = np.column_stack([np.array(transport_ten(unit.tolist(), pose), float) for unit in np.eye(10)])
     return np.asarray(Y @ moved)
 
