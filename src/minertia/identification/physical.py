@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace
 BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this is at it
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
+UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
 PRIORS = ("euclidean", "entropic")
 
 
@@ -33,11 +34,13 @@ class PhysicalSpace:
     """The standard parameters of a linear model as a convex set.
 
     prior: a physical robot (by default the nominal one, else bodies of 1 kg and 0.1 m); fixed: known parameters.
+    effort: usual effort of each row, the size of effects about which the prior says nothing.
     """
 
     model: LinearModel
     prior: Mapping[str, float]
     fixed: Mapping[str, float] = field(default_factory=dict)
+    effort: tuple[float, ...] = ()
 
     @cached_property
     def x0(self) -> Array:
@@ -65,10 +68,27 @@ class PhysicalSpace:
             m = P[3, 3]
             size = np.trace(P[:3, :3])
             scale[ten] = [size] * 6 + [np.sqrt(m * size)] * 3 + [m]
-        for k in range(len(scale)):
-            if not any(k in ten for ten in self.links.values()):
-                scale[k] = max(abs(float(self.x0[k])), 1e-2)
+        for k in self.effects:
+            joint = link_number(self.model.standard[k]) - 1
+            row = self.model.robot.coordinate_of(joint) + 6 * self.model.robot.is_floating
+            usual = self.effort[self.model.rows.index(row)] if self.effort and row in self.model.rows else 0.1
+            part = 0.01 if symbol_of(self.model.standard[k]).startswith("OFF") else 0.1  # offsets are small
+            scale[k] = max(abs(float(self.x0[k])), part * usual, 1e-6)
         return scale
+
+    @cached_property
+    def effects(self) -> list[int]:
+        """Positions of all that is no inertial parameter of a link."""
+        inside = {k for ten in self.links.values() for k in ten}
+        return [k for k in range(len(self.model.standard)) if k not in inside]
+
+    def pull(self, weight: float) -> Array:
+        """Weight of the prior on each parameter in units of `scales`; hardly any on effects it does not know."""
+        near = np.full(len(self.model.standard), weight)
+        for k in self.effects:
+            if self.x0[k] == 0:
+                near[k] = UNKNOWN_EFFECT
+        return near
 
     @cached_property
     def roots(self) -> dict[int, Array]:
@@ -127,15 +147,18 @@ def _is_nonnegative(symbol: str) -> bool:
 
 
 def physical_space(
-    model: LinearModel, prior: Mapping[str, float] | None = None, fixed: Mapping[str, float] | None = None
+    model: LinearModel,
+    prior: Mapping[str, float] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    effort: Array | None = None,
 ) -> PhysicalSpace:
     """The set of physical robots, around a prior that is made physical link by link where it is not."""
-    values: dict[str, float] = {}
+    values = {t.name: 1.0 for t in model.choice.terms if t.symbol == "GAS"}  # stated, so near what was stated
     if prior is not None:
-        values = dict(prior)
+        values |= dict(prior)
     elif model.robot.has_parameters:
         names = model.robot.columns(True, True)
-        values = dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
+        values |= dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
     known = {**model.choice.pinned, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:
@@ -145,7 +168,8 @@ def physical_space(
         names = tuple(full_name(s, link) for s in LINK_SYMBOLS)
         ten = [values.get(name, 0.0) for name in names]
         values |= dict(zip(names, _made_physical(ten), strict=True))
-    return PhysicalSpace(model, values | known, known)
+    usual = () if effort is None else tuple(float(e) for e in effort)
+    return PhysicalSpace(model, values | known, known, usual)
 
 
 def _made_physical(ten: list[float]) -> tuple[float, ...]:
@@ -223,7 +247,6 @@ def _is_witness(space: PhysicalSpace, w: Array) -> bool:
         root = space.roots[link]
         if np.linalg.eigvalsh(root.T @ dual_matrix(g[ten]) @ root)[0] < -tolerance:
             return False
-    inside = [k for ten in space.links.values() for k in ten]
-    free = [k for k in range(len(g)) if k not in inside and k not in space.nonnegative]
+    free = [k for k in space.effects if k not in space.nonnegative]
     good = (g * space.scales)[space.nonnegative] >= -tolerance
     return bool(good.all() and np.all(np.abs((g * space.scales)[free]) <= tolerance))

@@ -72,7 +72,7 @@ def physical_fit(
                 break
         else:
             raise SolverFailed("the physical fit", "touches the boundary")
-        x = _settled(space, R, x, margin) if settle and not space.fixed else x.copy()
+        x = _settled(space, R, x, margin) if settle else x.copy()
     x[space.nonnegative] = np.maximum(x[space.nonnegative], 0.0)
     for name, value in space.fixed.items():
         if name in space.model.standard:
@@ -99,7 +99,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
     P, q = np.zeros((width, width)), np.zeros(width)
     P[:n, :n] = A.T @ A
     q[:n] = A.T @ (A @ origin - b)
-    near = np.full(n, weight)
+    near = space.pull(weight)
     if kind == "entropic":
         for number, (link, ten) in enumerate(space.links.items()):
             near[ten] = 0.0
@@ -148,9 +148,7 @@ def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN,
     program = Program(n)
     unit = np.maximum(np.linalg.norm(C, axis=1), 1e-12)
     program.equal(C / unit[:, None], target / unit)
-    for link in space.links:
-        program.semidefinite(space.body_rows(link, n, margin))
-    program.nonnegative(np.eye(n)[space.nonnegative], np.zeros(len(space.nonnegative)))
+    space.constrain(program, margin, np.zeros(n))
     with one_thread():
         z = np.asarray(program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physical robot").x)
     z += np.linalg.lstsq(C / unit[:, None], (target - C @ z) / unit, rcond=None)[0]  # what the tolerance left

@@ -85,3 +85,14 @@ def streamed_triangle(problem: Observation, weight: Callable[[Chunk], Array]) ->
         rows = np.concatenate([chunk.Y, chunk.tau[:, :, None]], axis=2) * weight(chunk)[:, :, None]
         R = triangle(np.concatenate([R, rows.reshape(-1, rows.shape[2])]))
     return R
+
+
+def strongest(errors: Array) -> int:
+    """Index of the strongest prior that predicts what was left out as well as the best one.
+
+    errors (weights, folds): within one standard error of the smallest mean (Hastie, Tibshirani, Friedman 2009, 7.10).
+    """
+    mean = errors.mean(axis=1)
+    best = int(np.argmin(mean))
+    limit = mean[best] + errors[best].std(ddof=1) / np.sqrt(errors.shape[1])
+    return int(np.flatnonzero(mean <= limit)[-1])

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from minertia.errors import SolverFailed
 from minertia.identification.diagnosis import excitation
 from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, noise_floor, weighted_solution
+from minertia.identification.estimators.estimator import Estimator, noise_floor, strongest, weighted_solution
 from minertia.identification.observation import Observation
 from minertia.identification.physical import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical_fit import PhysicalFit, nearest_with_base, physical_fit
 from minertia.identification.triangles import merged, triangle
 
 Array = NDArray[np.float64]
-WEIGHTS = tuple(10.0**k for k in range(-7, 1))
+WEIGHTS = tuple(10.0**k for k in range(-6, 3))
 FOLDS = 4
 FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the program stays well scaled
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
@@ -43,7 +43,7 @@ class Physical(Estimator):
     fills_gaps: ClassVar[bool] = True
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
-        space = physical_space(problem.model, self.prior, self.fixed)
+        space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
         found = excitation(problem)
         part = problem if found.is_complete else problem.reduced(found.independent)
         free, _, sigma = weighted_solution(part)
@@ -101,8 +101,8 @@ class Physical(Estimator):
         scales = space.scales
         K = problem.model.K[list(problem.keep)] * scales
         A = problem.triangle(sigma)[:-1, :-1] @ K
-        root = np.sqrt(weight * problem.samples * len(sigma))
-        T = triangle(np.concatenate([A, root * np.eye(len(scales))]))
+        root = np.sqrt(space.pull(weight) * problem.samples * len(sigma))
+        T = triangle(np.concatenate([A, np.diag(root)]))
         half = np.linalg.solve(T.T, K.T)
         return np.asarray(half.T @ half)
 
@@ -115,15 +115,13 @@ class Physical(Estimator):
         k = blocks.shape[-1]
         parts = [_unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
         rows = problem.samples * len(sigma) * (len(folds) - 1) // len(folds)
-        errors = []
-        for weight in WEIGHTS:
-            total = 0.0
+        errors = np.zeros((len(WEIGHTS), len(parts)))
+        for k, weight in enumerate(WEIGHTS):
             for out, part in enumerate(parts):
                 rest = triangle(np.concatenate([p for m, p in enumerate(parts) if m != out]))
                 answer = physical_fit(space, rest, rows, weight=weight, kind=self.kind, margin=self.margin)
-                total += float(np.sum((part @ np.append(-answer.beta, 1.0)) ** 2))
-            errors.append(total)
-        return WEIGHTS[int(np.argmin(errors))]
+                errors[k, out] = float(np.sum((part @ np.append(-answer.beta, 1.0)) ** 2))
+        return WEIGHTS[strongest(errors)]
 
 
 def _unshifted(problem: Observation, R: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import ShapeError
 from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, noise_floor, noise_levels, solve
+from minertia.identification.estimators.estimator import Estimator, inverse, noise_floor, noise_levels, solve, strongest
 from minertia.identification.observation import Observation
 from minertia.identification.triangles import merged, triangle
 
@@ -78,12 +78,10 @@ def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:
     k = blocks.shape[-1]
     parts = [triangle(merged(blocks[fold]).reshape(-1, k)) for fold in folds]
     lengths = _lengths(problem, sigma)
-    errors = []
-    for weight in WEIGHTS:
-        total = 0.0
+    errors = np.zeros((len(WEIGHTS), len(parts)))
+    for k, weight in enumerate(WEIGHTS):
         for out, part in enumerate(parts):
             rest = triangle(np.concatenate([p for m, p in enumerate(parts) if m != out]))
             beta = solve(penalised(rest, target, weight, lengths))
-            total += float(np.sum((part @ np.append(-beta, 1.0)) ** 2))
-        errors.append(total)
-    return WEIGHTS[int(np.argmin(errors))]
+            errors[k, out] = float(np.sum((part @ np.append(-beta, 1.0)) ** 2))
+    return WEIGHTS[strongest(errors)]
