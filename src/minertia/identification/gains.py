@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.identification.linear import linear_model
-from minertia.identification.observation import RowFilter, Source, observe
+from minertia.identification.observation import observe
 from minertia.identification.payload import loaded_model
+from minertia.identification.rows import RowFilter, Source
 from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.threads import one_thread
 from minertia.identification.triangles import triangle

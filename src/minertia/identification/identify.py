@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,14 +19,15 @@ from minertia.identification.estimators.estimator import Estimator, weighted_sol
 from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
 from minertia.identification.intervals import Spread, spread
 from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.observation import MotionLike, Observation, RowFilter, Source, observe, sections
+from minertia.identification.observation import Observation, observe
+from minertia.identification.prediction import Judge, load_efforts, pinned, predict
+from minertia.identification.rows import MotionLike, RowFilter, Source, sections
 from minertia.identification.scan import best_terms
 from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.threads import one_thread
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-Judge = Callable[[MotionLike, Array], tuple[Array, Array]]  # motion, prediction -> measured and predicted, as judged
 ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
 
 
@@ -148,54 +149,6 @@ def identify(
             part, fit.sigma, motions if judged_motions is None else judged_motions, validation,
             validation_names, rows, judge,
         )  # fmt: skip
-
-
-def predict(model: LinearModel, beta: Array, motion: MotionLike) -> Array:
-    """Efforts (N, joints used) of a motion."""
-    q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
-    load = load_efforts(model, beta) if model.choice.needs_load else None
-    parts = []
-    for start in range(0, len(q), 4096):
-        x, v, a = (part[start : start + 4096] for part in (q, qd, qdd))
-        parts.append(model.columns(x, v, a, None if load is None else load(x, v, a)) @ beta)
-    return np.concatenate(parts)
-
-
-def load_efforts(model: LinearModel, beta: Array) -> Callable[[Array, Array, Array], Array]:
-    """The efforts that the links alone ask of every joint, for load-dependent friction."""
-    links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
-    extra = {t.name for t in model.choice.terms}
-    inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
-    own = np.where([name in extra for name in model.names], 0.0, links)
-
-    def load(q: Array, qd: Array, qdd: Array) -> Array:
-        blank = np.zeros((len(q), model.robot.n_velocity))
-        return np.asarray(inner.columns(q, qd, qdd, blank) @ own)
-
-    return load
-
-
-def pinned(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
-    """The problem with known parameters taken to the side of the efforts, and the unknowns that are fixed by that."""
-    model = observation.model
-    known = np.zeros(model.count)
-    K = model.K.copy()
-    fixed: dict[int, float] = {}
-    for name, value in values.items():
-        if name in model.names and not (name in model.standard and model.classes[model.index(name)] == "combination"):
-            fixed[model.index(name)] = float(value)
-        elif name in model.standard:
-            c = model.standard.index(name)
-            known += model.K[:, c] * float(value)
-            K[:, c] = 0.0
-        else:
-            raise UnknownName("parameter", name, (*model.names, *model.standard))
-    gone = [k for k in range(model.count) if not np.any(K[k]) and np.any(model.K[k])]
-    for k, value in fixed.items():
-        known[k] = value
-    done = sorted({*gone, *fixed})
-    keep = [k for k in range(model.count) if k not in done]
-    return observation.reduced(keep, known), tuple(model.names[k] for k in done)
 
 
 def _observed(

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
-from minertia.identification.identify import Identification, Judge, predict
+from minertia.identification.identify import Identification
 from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.observation import MotionLike, Source, sections
 from minertia.identification.physical import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical_fit import nearest_with_base, physical_fit
+from minertia.identification.prediction import Judge, predict
+from minertia.identification.rows import MotionLike, Source, sections
 from minertia.identification.terms import Term
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text

@@ -16,7 +16,8 @@ from minertia.identification.diagnosis import excitation
 from minertia.identification.estimators.estimator import inverse, noise_levels, solve, weighted_solution
 from minertia.identification.intervals import spread
 from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.observation import Observation, RowFilter, Source, observe
+from minertia.identification.observation import Observation, observe
+from minertia.identification.rows import RowFilter, Source
 from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.threads import one_thread
 from minertia.identification.triangles import triangle

@@ -18,7 +18,8 @@ from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, weighted_solution
 from minertia.identification.linear import LinearModel
-from minertia.identification.observation import MotionLike, Observation
+from minertia.identification.observation import Observation
+from minertia.identification.rows import MotionLike
 from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
