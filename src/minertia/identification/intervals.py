@@ -62,8 +62,7 @@ def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
 def correlation_length(problem: Observation, beta: Array) -> int:
     """Samples after which the residual of every effort has forgotten itself, at least 1."""
     sums: Array | None = None
-    for chunk in problem.stream():
-        rest = chunk.tau - chunk.Y @ beta
+    for _, rest in problem.rest(problem.expand(beta)):
         lags = min(LONGEST, len(rest))
         size = 2 ** int(np.ceil(np.log2(2 * len(rest))))
         power = np.abs(np.fft.rfft(rest - rest.mean(axis=0), size, axis=0)) ** 2

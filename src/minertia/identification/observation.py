@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.linear import LinearModel
-from minertia.identification.rows import Change, RowFilter, Source, section_rows, sections, still_joints
+from minertia.identification.rows import (
+    Change,
+    Load,
+    RowFilter,
+    Source,
+    section_residuals,
+    section_rows,
+    sections,
+    still_joints,
+)
 from minertia.identification.threads import one_thread
 from minertia.identification.triangles import Accumulator, merged, triangle
 
@@ -73,6 +82,7 @@ class Observation:
     names: tuple[str, ...]
     records: tuple[Record, ...]
     stream: Stream
+    rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, recording by recording
     keep: tuple[int, ...]
     shift: Array
 
@@ -144,7 +154,7 @@ class Observation:
                 yield Chunk(c.record, c.Y[:, :, list(keep)], c.tau - c.Y @ values if has_shift else c.tau)
 
         kept = tuple(self.keep[k] for k in keep)
-        return Observation(self.model, tuple(self.names[k] for k in keep), records, mapped, kept, shift)
+        return Observation(self.model, tuple(self.names[k] for k in keep), records, mapped, self.rest, kept, shift)
 
     def expand(self, beta: Array) -> Array:
         """Values of all the model's unknowns."""
@@ -160,12 +170,15 @@ class Observation:
 
     def only(self, records: Sequence[int]) -> Observation:
         """The problem of some of the recordings."""
-        stream, where = self.stream, {r: k for k, r in enumerate(records)}
+        stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(records)}
 
         def chosen(change: Change | None = None) -> Iterator[Chunk]:
             return (replace(c, record=where[c.record]) for c in stream(change) if c.record in where)
 
-        return replace(self, records=tuple(self.records[r] for r in records), stream=chosen)
+        def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+            return ((where[r], e) for r, e in every(beta) if r in where)
+
+        return replace(self, records=tuple(self.records[r] for r in records), stream=chosen, rest=rest)
 
     def appended(self, other: Observation) -> Observation:
         """The problem with more recordings of the same robot and unknowns."""
@@ -177,7 +190,11 @@ class Observation:
             yield from first(change)
             yield from (replace(c, record=c.record + offset) for c in second(change))
 
-        return replace(self, records=self.records + other.records, stream=both)
+        def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+            yield from self.rest(beta)
+            yield from ((r + offset, e) for r, e in other.rest(beta))
+
+        return replace(self, records=self.records + other.records, stream=both, rest=rest)
 
 
 def observe(
@@ -187,7 +204,7 @@ def observe(
     names: Sequence[str] | None = None,
     rows: RowFilter | None = None,
     method: str = "qr",
-    load: Callable[[Array, Array, Array], Array] | None = None,
+    load: Load | None = None,
     blocks: int = BLOCKS,
 ) -> Observation:
     """Stream recordings into triangles.
@@ -201,6 +218,21 @@ def observe(
         raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
     titles = tuple(names) if names is not None else tuple(f"recording {k + 1}" for k in range(len(sources)))
 
+    stream, rest = _passes(model, sources, titles, rows, load)
+    with one_thread():
+        records = [
+            _record(model, source, title, rows, load, method, blocks)
+            for source, title in zip(sources, titles, strict=True)
+        ]
+    keep, shift = tuple(range(model.count)), np.zeros(model.count)
+    return Observation(model, model.names, tuple(records), stream, rest, keep, shift)
+
+
+def _passes(
+    model: LinearModel, sources: Sequence[Source], titles: Sequence[str], rows: RowFilter | None, load: Load | None
+) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
+    """Functions that read all recordings again: for their rows, and for the residuals of given values."""
+
     def stream(change: Change | None = None) -> Iterator[Chunk]:
         for k, source in enumerate(sources):
             for part in sections(source):
@@ -208,12 +240,13 @@ def observe(
                 for Y, tau in section_rows(model, section, rows, load, titles[k]):
                     yield Chunk(k, Y, tau)
 
-    with one_thread():
-        records = [
-            _record(model, source, title, rows, load, method, blocks)
-            for source, title in zip(sources, titles, strict=True)
-        ]
-    return Observation(model, model.names, tuple(records), stream, tuple(range(model.count)), np.zeros(model.count))
+    def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+        for k, source in enumerate(sources):
+            for section in sections(source):
+                for e in section_residuals(model, section, rows, load, titles[k], beta):
+                    yield k, e
+
+    return stream, rest
 
 
 def _record(
@@ -221,7 +254,7 @@ def _record(
     source: Source,
     title: str,
     rows: RowFilter | None,
-    load: Callable[[Array, Array, Array], Array] | None,
+    load: Load | None,
     method: str,
     blocks: int,
 ) -> Record:

@@ -34,6 +34,7 @@ class MotionLike(Protocol):
 
 Source: TypeAlias = MotionLike | Iterable[MotionLike]  # one recording: whole, or in sections that can be read again
 Change: TypeAlias = Callable[[MotionLike], MotionLike]
+Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> efforts the links ask for
 
 
 class RowFilter(Protocol):
@@ -58,27 +59,42 @@ def sections(source: Source) -> Iterator[MotionLike]:
 
 
 def section_rows(
-    model: LinearModel,
-    section: MotionLike,
-    rows: RowFilter | None,
-    load: Callable[[Array, Array, Array], Array] | None,
-    title: str,
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
 ) -> Iterator[tuple[Array, Array]]:
     """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike."""
+    for part, Y, tau in _chunks(model, section, rows, load, title):
+        if rows is None:
+            yield Y, tau
+            continue
+        flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
+        shown = np.flatnonzero(np.abs(flat).max(axis=0) > 0)  # half of the columns are zero by structure
+        filtered = rows(part, np.ascontiguousarray(flat[:, shown]))
+        kept = np.zeros((len(filtered), flat.shape[1]))
+        kept[:, shown] = filtered
+        yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
+
+
+def section_residuals(
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str, beta: Array
+) -> Iterator[Array]:
+    """tau - Y beta of a section, filtered and decimated: as above, at a fraction of the work."""
+    for part, Y, tau in _chunks(model, section, rows, load, title):
+        rest = tau - Y @ beta
+        yield rest if rows is None else rows(part, rest)
+
+
+def _chunks(
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
+) -> Iterator[tuple[Any, Array, Array]]:
+    """Parts of a section with their columns and efforts."""
     q, qd, qdd, tau = _checked(model, section, title)
     for j in still_joints(model, q):  # what a still joint seems to move is noise
         first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
         qd[:, first] = qdd[:, first] = 0.0
         q[:, offset] = q[:, offset].mean()
-    state = (q, qd, qdd, tau)
-    for part, (q, qd, qdd, tau) in _parts(section, state, rows):
-        asked = None if load is None else load(q, qd, qdd)
-        Y = block_columns(model, q, qd, qdd, asked)
-        effort = tau[:, list(model.rows)]
-        if rows is not None:
-            flat = rows(part, np.concatenate([Y.reshape(len(Y), -1), effort], axis=1))
-            Y, effort = flat[:, : -effort.shape[1]].reshape(-1, *Y.shape[1:]), flat[:, -effort.shape[1] :]
-        yield Y, effort
+    for part, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
+        asked = None if load is None else load(x, v, a)
+        yield part, block_columns(model, x, v, a, asked), effort[:, list(model.rows)]
 
 
 def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -69,4 +70,11 @@ def _without(observation: Observation, keep: list[int]) -> Observation:
         choice=replace(model.choice, terms=terms),
         reference=model.reference[keep],
     )
-    return replace(part, model=smaller, keep=tuple(range(len(keep))), shift=np.zeros(len(keep)))
+    every = observation.rest
+
+    def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+        full = np.zeros(model.count)
+        full[keep] = beta
+        return every(full)
+
+    return replace(part, model=smaller, rest=rest, keep=tuple(range(len(keep))), shift=np.zeros(len(keep)))

@@ -71,5 +71,5 @@ class Robust(Estimator):
 def _scale(problem: Observation, beta: Array) -> Array:
     """Median absolute residual of each effort over that of a unit normal."""
     step = -(-problem.samples // SAMPLE)
-    taken = [np.abs(c.tau[::step] - c.Y[::step] @ beta) for c in problem.stream()]
+    taken = [np.abs(rest[::step]) for _, rest in problem.rest(problem.expand(beta))]
     return np.asarray(np.median(np.concatenate(taken), axis=0) / MAD)
