@@ -41,7 +41,7 @@ def test_residuals_reach_the_reference(name):
 
 
 def test_a_prior_saves_what_plain_least_squares_overfits():
-    """KR300, first half: the physical fit with CAD prior and counterbalance beats CAD with fitted friction on the rest."""
+    """KR300, first half: the physical fit with CAD prior and counterbalance beats CAD with fitted friction after it."""
     plain = identify_campaign(campaign("kr300_weigand"), estimator="wls")
     result = identify_campaign(campaign("kr300_weigand"))
     rival = result.rivals["nominal with fitted friction"][0].relative
