@@ -100,5 +100,8 @@ def test_drive_gains_from_a_known_load(runs):
     found = drive_gains(robot, [currents[0]], [currents[1]], MASS, COM, INERTIA)
     assert np.all(np.abs(found.gains - gains) < 4 * found.deviations)
     assert np.all(found.deviations < 0.01 * gains)
+    by_mass = drive_gains(robot, [currents[0]], [currents[1]], MASS)
+    assert np.all(np.abs(by_mass.gains - gains) < 4 * by_mass.deviations)
+    assert np.all(by_mass.deviations < 0.02 * gains)
     with pytest.raises(MinertiaError, match="does not show"):
         drive_gains(robot, [currents[1]], [currents[0]], MASS, COM, INERTIA)

@@ -46,49 +46,67 @@ def drive_gains(
     unloaded: Sequence[Source],
     loaded: Sequence[Source],
     mass: float,
-    com: Sequence[float] = (0, 0, 0),
-    inertia: Sequence[float] = (0, 0, 0, 0, 0, 0),
+    com: Sequence[float] | None = None,
+    inertia: Sequence[float] | None = None,
     *,
     at: str | None = None,
     effects: Sequence[Wanted] = DEFAULT_EFFECTS,
     rows: RowFilter | None = None,
 ) -> DriveGains:
-    """Gains of all joints from recordings in amperes without and with a known load (about its centre of mass)."""
+    """Gains of all joints from recordings in amperes without and with a known load.
+
+    com [m] and inertia [kg m2] about it, in the frame `at`; without com only the mass is known, and where it sits is
+    found with the gains.
+    """
     model = linear_model(robot, effects)
-    ten = np.array(from_com(mass, com, symmetric(inertia)))
     with one_thread():
         with_load = observe(loaded_model(model, at, True), loaded, rows=rows)
         without = observe(loaded_model(model, at, False), unloaded, rows=rows)
         both = without.appended(with_load)
-        p = model.count
-        T = np.zeros((p + 11, p + 2))
-        T[range(p), range(p)] = 1.0
-        T[p : p + 10, p] = ten
-        T[-1, -1] = 1.0
-        parts = triangle(both.totals @ T)  # per effort, of [Y, effort of the load, current]
-        start = [_alone(R) for R in parts]
-        if not all(k > 0 for k in start):
-            bad = [name for name, k in zip(both.row_names, start, strict=True) if k <= 0]
+        if com is None:
+            parts = _known_mass(both.totals, model.count, mass)
+        else:
+            parts = _known_load(both.totals, model.count, np.array(from_com(mass, com, _matrix(inertia))))
+        beta, gains = _start(parts)
+        if not np.all(gains > 0):
+            bad = [name for name, own in zip(both.row_names, gains, strict=True) if own <= 0]
             raise MinertiaError(f"the load does not show in the currents of {', '.join(bad)}")
-        base = _base_start(model.count, parts, np.array(start))
-        return _refined(both.row_names, parts, base, np.array(start), both.samples)
+        return _refined(both.row_names, parts, beta, 1 / gains, both.samples)
 
 
-def _alone(R: Array) -> float:
-    """1 / gain of one joint by itself: the coefficient of the load in its current."""
-    X = R[:, :-1]
-    lengths = np.linalg.norm(X, axis=0)
-    unit = X / np.where(lengths > 0, lengths, 1.0)
-    solution = np.linalg.lstsq(unit, R[:, -1], rcond=1e-9)[0]
-    return float(solution[-1] / lengths[-1]) if lengths[-1] > 0 else 0.0
+def _matrix(inertia: Sequence[float] | None) -> Array:
+    return np.zeros((3, 3)) if inertia is None else symmetric(inertia)
 
 
-def _base_start(p: int, parts: Array, k: Array) -> Array:
-    """beta with the gains known: rows k_j Y_j beta = current_j - k_j load_j."""
-    stacked = np.concatenate(
-        [np.column_stack([kj * R[:, :p], R[:, -1] - kj * R[:, p]]) for kj, R in zip(k, parts, strict=True)]
-    )
-    return np.asarray(np.linalg.lstsq(stacked[:, :p], stacked[:, -1], rcond=1e-9)[0])
+def _known_load(totals: Array, p: int, ten: Array) -> Array:
+    """Per effort the triangle of [Y, effort of the load, current]."""
+    T = np.zeros((p + 11, p + 2))
+    T[range(p), range(p)] = 1.0
+    T[p : p + 10, p] = ten
+    T[-1, -1] = 1.0
+    return triangle(totals @ T)
+
+
+def _known_mass(totals: Array, p: int, mass: float) -> Array:
+    """The same with the nine other parameters of the load among the unknowns."""
+    T = np.eye(p + 11)
+    T[p + 9, p + 9] = mass
+    return triangle(totals @ T)
+
+
+def _start(parts: Array) -> tuple[Array, Array]:
+    """beta and gains of the equations Y beta + load = gain current, linear in both; noise makes these gains small."""
+    n, k = len(parts), parts.shape[-1]
+    p = k - 2
+    rows, right = np.zeros((0, p + n)), np.zeros(0)
+    for j, R in enumerate(parts):
+        size = max(float(np.linalg.norm(R[:, -1])), 1e-300)
+        own = np.zeros((k, p + n))
+        own[:, :p], own[:, p + j] = R[:, :p] / size, -R[:, -1] / size
+        rows, right = np.concatenate([rows, own]), np.concatenate([right, -R[:, p] / size])
+    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    found = np.linalg.lstsq(rows / lengths, right, rcond=1e-10)[0] / lengths
+    return np.asarray(found[:p]), np.asarray(found[p:])
 
 
 def _refined(names: tuple[str, ...], parts: Array, beta: Array, k: Array, samples: int) -> DriveGains:
