@@ -10,8 +10,8 @@ import pytest
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.estimators import ESTIMATORS, estimator
 from minertia.identification.estimators.recursive import OnlineState
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 

@@ -9,11 +9,11 @@ import pytest
 from scipy import signal
 
 from minertia.errors import MinertiaError, ShapeError, UnknownName
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimators import estimator
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
-from minertia.identification.prediction import pinned
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.prediction import pinned
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
@@ -91,7 +91,7 @@ def test_both_sides_are_filtered_and_decimated_alike(monkeypatch):
     assert problem.samples == 288
     truth = model.nominal()
     assert np.abs(estimator("wls").fit(problem).beta - truth).max() < 1e-8
-    monkeypatch.setattr("minertia.identification.rows.CHUNK", 500)
+    monkeypatch.setattr("minertia.identification.problem.rows.CHUNK", 500)
     pieces = observe(model, [motion], rows=LowPass(60, 0.05))
     assert np.allclose(pieces.triangle(), problem.triangle(), rtol=0, atol=1e-9 * np.abs(problem.triangle()).max())
 

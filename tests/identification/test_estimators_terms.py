@@ -10,9 +10,9 @@ import pytest
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.estimators import estimator
 from minertia.identification.identify import identify
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
-from minertia.identification.terms import EXTRA_EFFECTS, Term, chosen_effects
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.terms import EXTRA_EFFECTS, Term, chosen_effects
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 

@@ -12,8 +12,8 @@ from minertia.identification.estimators import estimator
 from minertia.identification.evidence import pooled, recording_residuals, residuals_of_arrays, training_residuals
 from minertia.identification.identify import identify
 from minertia.identification.intervals import spread
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 

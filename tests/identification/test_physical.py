@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from minertia.errors import UnknownName
-from minertia.identification.cones import dual_matrix
 from minertia.identification.estimators import estimator
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
-from minertia.identification.physical import feasibility, physical_space
-from minertia.identification.physical_fit import nearest_with_base, physical_fit
+from minertia.identification.physical.cones import dual_matrix
+from minertia.identification.physical.consistency import feasibility, physical_space
+from minertia.identification.physical.fit import nearest_with_base, physical_fit
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
 from minertia.robot.inertia import impossible, pseudo_inertia
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from tests.identification.motions import fourier_motion, noisy

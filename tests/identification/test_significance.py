@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
 from minertia.identification.significance import contributions, eliminate, one_percent
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimate import Estimate
 from minertia.identification.estimators.estimator import solve, weighted_solution
 from minertia.identification.intervals import Spread
-from minertia.identification.observation import Observation
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import merged, triangle
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 FOLDS = 5

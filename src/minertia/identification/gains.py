@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.identification.linear import linear_model
-from minertia.identification.observation import observe
 from minertia.identification.payload import loaded_model
-from minertia.identification.rows import RowFilter, Source
-from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.rows import RowFilter, Source
+from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.problem.triangles import triangle
 from minertia.robot.inertia import from_com, symmetric
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 ITERATIONS = 50

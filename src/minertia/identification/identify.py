@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification import evidence
-from minertia.identification.diagnosis import Excitation, excitation
 from minertia.identification.estimate import Estimate
 from minertia.identification.estimators import ESTIMATORS, estimator
 from minertia.identification.estimators.estimator import Estimator, weighted_solution
 from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
 from minertia.identification.intervals import Spread, spread
-from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.observation import Observation, observe
-from minertia.identification.prediction import Judge, load_efforts, pinned, predict
-from minertia.identification.rows import MotionLike, RowFilter, Source, sections
-from minertia.identification.scan import best_terms
-from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.threads import one_thread
+from minertia.identification.problem.diagnosis import Excitation, excitation
+from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.prediction import Judge, load_efforts, pinned, predict
+from minertia.identification.problem.rows import MotionLike, RowFilter, Source, sections
+from minertia.identification.problem.scan import best_terms
+from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from minertia.identification.estimators.estimator import inverse
-from minertia.identification.observation import Observation
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import merged, triangle
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 FADED = 0.1  # autocorrelation below which samples count as independent

@@ -16,12 +16,12 @@ from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.identify import Identification
-from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.physical import GAPS_ONLY, feasibility, physical_space
-from minertia.identification.physical_fit import nearest_with_base, physical_fit
-from minertia.identification.prediction import Judge, predict
-from minertia.identification.rows import MotionLike, Source, sections
-from minertia.identification.terms import Term
+from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
+from minertia.identification.physical.fit import nearest_with_base, physical_fit
+from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.prediction import Judge, predict
+from minertia.identification.problem.rows import MotionLike, Source, sections
+from minertia.identification.problem.terms import Term
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
 from minertia.robot.inertia import impossible

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.cones import Program, link_svec
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimators.estimator import inverse, noise_levels, solve, weighted_solution
 from minertia.identification.intervals import spread
-from minertia.identification.linear import LinearModel, linear_model
-from minertia.identification.observation import Observation, observe
-from minertia.identification.rows import RowFilter, Source
-from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import triangle
+from minertia.identification.physical.cones import Program, link_svec
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.rows import RowFilter, Source
+from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.problem.triangles import triangle
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")

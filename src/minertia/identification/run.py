@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import CampaignError
-from minertia.identification.campaign import Campaign, LogEntry
-from minertia.identification.evaluation import Evaluation, evaluated
-from minertia.identification.filtering import Motion, decimated, half_length, prepared
+from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.identify import Identification, identify
+from minertia.identification.logs.recording import Recording
 from minertia.identification.model import read_model
-from minertia.identification.recording import Recording
+from minertia.identification.signals.evaluation import Evaluation, evaluated
+from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 

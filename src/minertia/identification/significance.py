@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from minertia.errors import MinertiaError
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
-from minertia.identification.observation import Observation
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import merged, triangle
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 SHARE = 0.01  # of a joint's largest effort

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from minertia.identification.estimate import Fit
-from minertia.identification.observation import Chunk, Observation
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.observation import Chunk, Observation
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise

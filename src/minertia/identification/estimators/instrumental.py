@@ -17,9 +17,9 @@ from minertia.dynamics.model import mass_matrix
 from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, weighted_solution
-from minertia.identification.linear import LinearModel
-from minertia.identification.observation import Observation
-from minertia.identification.rows import MotionLike
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.rows import MotionLike
 from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]

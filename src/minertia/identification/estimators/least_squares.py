@@ -15,7 +15,7 @@ from minertia.identification.estimators.estimator import (
     solve,
     weighted_solution,
 )
-from minertia.identification.observation import Observation
+from minertia.identification.problem.observation import Observation
 
 
 @final

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, noise_floor, strongest, weighted_solution
-from minertia.identification.observation import Observation
-from minertia.identification.physical import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
-from minertia.identification.physical_fit import PhysicalFit, nearest_with_base, physical_fit
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
+from minertia.identification.physical.fit import PhysicalFit, nearest_with_base, physical_fit
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import merged, triangle
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))

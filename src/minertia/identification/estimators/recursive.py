@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, noise_levels, solve, weighted_solution
-from minertia.identification.observation import Observation
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 

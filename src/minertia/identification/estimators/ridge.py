@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from minertia.errors import ShapeError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, noise_floor, noise_levels, solve, strongest
-from minertia.identification.observation import Observation
-from minertia.identification.triangles import merged, triangle
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import merged, triangle
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-8, 2))

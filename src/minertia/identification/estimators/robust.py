@@ -17,7 +17,7 @@ from minertia.identification.estimators.estimator import (
     streamed_triangle,
     weighted_solution,
 )
-from minertia.identification.observation import Chunk, Observation
+from minertia.identification.problem.observation import Chunk, Observation
 
 Array = NDArray[np.float64]
 SAMPLE = 50_000  # residuals per effort from which the scale is taken

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, noise_floor, weighted_solution
-from minertia.identification.observation import Observation
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 VISIBLE = 1e-7  # of the largest singular value of a stage, columns scaled to length 1

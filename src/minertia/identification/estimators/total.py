@@ -10,9 +10,9 @@ import numpy as np
 from minertia.errors import MinertiaError
 from minertia.identification.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, inverse, solve, weighted_solution
-from minertia.identification.linear import symbol_of
-from minertia.identification.observation import Observation
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import triangle
 
 EXACT = ("OFF", "OFFM", "FC", "FCM", "FCP", "FCN")  # constants and signs carry no measurement noise
 

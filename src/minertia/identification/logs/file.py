@@ -15,7 +15,7 @@ from minertia.errors import RecordingError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from minertia.identification.columns import ColumnMap
+    from minertia.identification.logs.columns import ColumnMap
 
     Array = NDArray[np.float64]
 

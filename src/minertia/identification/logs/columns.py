@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minertia.errors import RecordingError, UnknownName
-from minertia.identification.drive import Drive
+from minertia.identification.logs.drive import Drive
 from minertia.robot.robot import Robot
 
 Names = str | tuple[str, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.columns import ColumnMap
-from minertia.identification.drive import Drive
-from minertia.identification.options import Options, load_toml
+from minertia.identification.campaigns.options import Options, load_toml
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import Drive
 
 FORMAT = 1
 COLUMN_KEYS = (

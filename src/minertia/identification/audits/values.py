@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.ndimage import median_filter
 
-from minertia.identification.findings import Finding
-from minertia.identification.recording import MATRICES, Recording
-from minertia.identification.repair import usual_step
+from minertia.identification.audits.findings import Finding
+from minertia.identification.logs.recording import MATRICES, Recording
+from minertia.identification.logs.repair import usual_step
 from minertia.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ import numpy as np
 
 from minertia.errors import MinertiaError
 from minertia.extras import load
-from minertia.identification.joint_state import Layout, layout_of, stamp_of
-from minertia.identification.log_file import Block, LogFile
+from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from minertia.identification.columns import ColumnMap
+    from minertia.identification.logs.columns import ColumnMap
 
     Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed, UnknownName
-from minertia.identification.cones import Program, pseudo_units
-from minertia.identification.physical import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
-from minertia.identification.threads import one_thread
+from minertia.identification.physical.cones import Program, pseudo_units
+from minertia.identification.physical.consistency import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
 from minertia.robot.inertia import pseudo_inertia
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 SEEN = 1e-7  # of the largest singular value: directions of the base parameters that the data show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minertia.extras import load
-from minertia.identification.log_file import ArrayLog, Block, LogFile
+from minertia.identification.logs.file import ArrayLog, Block, LogFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

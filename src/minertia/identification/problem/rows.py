@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
-from minertia.identification.linear import LinearModel
+from minertia.identification.problem.linear import LinearModel
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # samples whose columns are in memory at a time

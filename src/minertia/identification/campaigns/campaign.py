@@ -9,15 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.columns import ColumnMap
-from minertia.identification.columns_file import parse_columns
-from minertia.identification.effects import EffectSpec, joint_list, parse_effects
-from minertia.identification.evaluation import Evaluation
-from minertia.identification.filtering import Filter
-from minertia.identification.options import Options, load_toml, shown
-from minertia.identification.readers import read_recording
-from minertia.identification.recording import Recording
-from minertia.identification.repair import repaired
+from minertia.identification.campaigns.effects import EffectSpec, joint_list, parse_effects
+from minertia.identification.campaigns.options import Options, load_toml, shown
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.readers import read_recording
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import repaired
+from minertia.identification.signals.evaluation import Evaluation
+from minertia.identification.signals.filtering import Filter
 from minertia.robot.lock import locked
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot

@@ -10,11 +10,11 @@ import numpy as np
 
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError
-from minertia.identification.filtering import low_pass
-from minertia.identification.findings import Finding
-from minertia.identification.recording import Recording
-from minertia.identification.repair import STILL_AT_LEAST, moving_range, repaired
-from minertia.identification.spectrum import chosen_cutoff
+from minertia.identification.audits.findings import Finding
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import STILL_AT_LEAST, moving_range, repaired
+from minertia.identification.signals.filtering import low_pass
+from minertia.identification.signals.spectrum import chosen_cutoff
 from minertia.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
-from minertia.identification.cones import Program, dual_matrix, link_svec, svec
-from minertia.identification.linear import LinearModel, link_number, symbol_of
-from minertia.identification.terms import EXTRA_EFFECTS
-from minertia.identification.threads import one_thread
+from minertia.identification.physical.cones import Program, dual_matrix, link_svec, svec
+from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.identification.problem.terms import EXTRA_EFFECTS
 from minertia.robot.inertia import from_com, pseudo_inertia
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace

@@ -19,10 +19,17 @@ from minertia.base.grouping import BaseParameters
 from minertia.dynamics.kinematics import joint_positions, joint_rates
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.terms import DEFAULT_EFFECTS, EffectChoice, JointState, Term, Wanted, chosen_effects
-from minertia.identification.threads import one_thread
+from minertia.identification.problem.terms import (
+    DEFAULT_EFFECTS,
+    EffectChoice,
+    JointState,
+    Term,
+    Wanted,
+    chosen_effects,
+)
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import signal
 
 from minertia.errors import FilterError, RecordingError, UnknownName
-from minertia.identification.recording import MATRICES, Recording, frozen_array
-from minertia.identification.spectrum import chosen_cutoff
+from minertia.identification.logs.recording import MATRICES, Recording, frozen_array
+from minertia.identification.signals.spectrum import chosen_cutoff
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

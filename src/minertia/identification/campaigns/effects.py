@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import UnknownName
-from minertia.identification.options import Options
+from minertia.identification.campaigns.options import Options
 from minertia.robot.robot import Robot
 
 

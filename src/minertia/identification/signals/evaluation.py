@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import FilterError, ShapeError
-from minertia.identification.filtering import low_pass
+from minertia.identification.signals.filtering import low_pass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

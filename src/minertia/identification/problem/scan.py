@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.diagnosis import excitation
 from minertia.identification.estimators.estimator import weighted_solution
-from minertia.identification.observation import Observation
-from minertia.identification.triangles import triangle
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 ROUNDS = 3

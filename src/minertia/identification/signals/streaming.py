@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minertia.errors import FilterError
-from minertia.identification.filtering import (
+from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.signals.filtering import (
     SETTLED,
     Filter,
     Motion,
@@ -18,7 +19,6 @@ from minertia.identification.filtering import (
     thinned,
     thinning,
 )
-from minertia.identification.recording import Recording, joined
 
 
 def prepared_blocks(blocks: Iterable[Recording], filter: Filter | None = None) -> Iterator[Motion]:

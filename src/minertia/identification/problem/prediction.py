@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
-from minertia.identification.linear import LinearModel
-from minertia.identification.observation import Observation
-from minertia.identification.rows import CHUNK, MotionLike
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.rows import CHUNK, MotionLike
 
 Array = NDArray[np.float64]
 # motion, prediction -> measured and predicted efforts, as they are judged

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from minertia.errors import CampaignError, MinertiaError, RecordingError
-from minertia.identification.columns import Chosen, choose, template_of
-from minertia.identification.columns_file import columns_beside
-from minertia.identification.effects import DEFAULT_EFFECTS
-from minertia.identification.filtering import Filter
-from minertia.identification.readers import iter_blocks, open_log
-from minertia.identification.recording import Recording
-from minertia.identification.repair import repaired
+from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
+from minertia.identification.logs.columns import Chosen, choose, template_of
+from minertia.identification.logs.columns_file import columns_beside
+from minertia.identification.logs.readers import iter_blocks, open_log
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import repaired
+from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
-from minertia.identification.linear import LinearModel
-from minertia.identification.rows import (
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.rows import (
     Change,
     Load,
     RowFilter,
@@ -26,8 +26,8 @@ from minertia.identification.rows import (
     sections,
     still_joints,
 )
-from minertia.identification.threads import one_thread
-from minertia.identification.triangles import Accumulator, merged, triangle
+from minertia.identification.problem.triangles import Accumulator, merged, triangle
+from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 BLOCKS = 64  # kept per recording, at most

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.base import numeric
-from minertia.identification.linear import symbol_of
-from minertia.identification.observation import Observation
+from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.observation import Observation
 
 Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-7  # of the largest singular value, columns scaled to length 1

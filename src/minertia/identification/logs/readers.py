@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.identification.columns import TIMES, Chosen, ColumnMap, choose
-from minertia.identification.columns_file import columns_beside, read_columns
-from minertia.identification.drive import Conversion, conversion
-from minertia.identification.log_file import Block, LogFile
-from minertia.identification.recording import Recording, joined
+from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
+from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.logs.drive import Conversion, conversion
+from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.recording import Recording, joined
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
 # ending of the name -> "module:class"
 FORMATS = {
-    ".csv": "minertia.identification.log_csv:CsvLog",
-    ".csv.gz": "minertia.identification.log_csv:CsvLog",
-    ".txt": "minertia.identification.log_csv:CsvLog",
-    ".tsv": "minertia.identification.log_csv:CsvLog",
-    ".dat": "minertia.identification.log_csv:CsvLog",
-    ".parquet": "minertia.identification.log_arrays:ParquetLog",
-    ".npz": "minertia.identification.log_arrays:NpzLog",
-    ".mat": "minertia.identification.log_arrays:MatLog",
-    ".mcap": "minertia.identification.log_ros:BagLog",
-    ".db3": "minertia.identification.log_ros:BagLog",
+    ".csv": "minertia.identification.logs.csv:CsvLog",
+    ".csv.gz": "minertia.identification.logs.csv:CsvLog",
+    ".txt": "minertia.identification.logs.csv:CsvLog",
+    ".tsv": "minertia.identification.logs.csv:CsvLog",
+    ".dat": "minertia.identification.logs.csv:CsvLog",
+    ".parquet": "minertia.identification.logs.arrays:ParquetLog",
+    ".npz": "minertia.identification.logs.arrays:NpzLog",
+    ".mat": "minertia.identification.logs.arrays:MatLog",
+    ".mcap": "minertia.identification.logs.ros:BagLog",
+    ".db3": "minertia.identification.logs.ros:BagLog",
 }
 SIGNALS = ("q", "qd", "qdd", "effort")
 

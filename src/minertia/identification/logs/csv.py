@@ -20,10 +20,10 @@ import numpy as np
 
 from minertia.errors import RecordingError
 from minertia.extras import load
-from minertia.identification.log_file import Block, LogFile
+from minertia.identification.logs.file import Block, LogFile
 
 if TYPE_CHECKING:
-    from minertia.identification.columns import ColumnMap
+    from minertia.identification.logs.columns import ColumnMap
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
