@@ -24,14 +24,18 @@ if TYPE_CHECKING:
         velocity_torques,
     )
     from minertia.errors import MinertiaError
-    from minertia.identification.auditing import audit
-    from minertia.identification.campaign import read_campaign
-    from minertia.identification.campaign_new import new_campaign
-    from minertia.identification.columns import ColumnMap
-    from minertia.identification.filtering import Filter, prepared
-    from minertia.identification.readers import iter_blocks, read_recording
-    from minertia.identification.recording import Recording
-    from minertia.identification.repair import repaired
+    from minertia.identification.audits.audit import audit
+    from minertia.identification.campaigns.campaign import read_campaign
+    from minertia.identification.campaigns.new import new_campaign
+    from minertia.identification.identify import Identification, identify
+    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.readers import iter_blocks, read_recording
+    from minertia.identification.logs.recording import Recording
+    from minertia.identification.logs.repair import repaired
+    from minertia.identification.model import IdentifiedModel, identified_model, read_model, write_model
+    from minertia.identification.payload import identify_payload
+    from minertia.identification.run import identify_campaign
+    from minertia.identification.signals.filtering import Filter, prepared
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
@@ -39,30 +43,38 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BaseParameters": "minertia.base.grouping",
-    "ColumnMap": "minertia.identification.columns",
-    "Filter": "minertia.identification.filtering",
+    "ColumnMap": "minertia.identification.logs.columns",
+    "Filter": "minertia.identification.signals.filtering",
+    "Identification": "minertia.identification.identify",
+    "IdentifiedModel": "minertia.identification.model",
     "MinertiaError": "minertia.errors",
-    "Recording": "minertia.identification.recording",
+    "Recording": "minertia.identification.logs.recording",
     "Robot": "minertia.robot.robot",
-    "audit": "minertia.identification.auditing",
+    "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
     "forward_dynamics": "minertia.dynamics.model",
     "gravity_torques": "minertia.dynamics.model",
+    "identified_model": "minertia.identification.model",
+    "identify": "minertia.identification.identify",
+    "identify_campaign": "minertia.identification.run",
+    "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
-    "iter_blocks": "minertia.identification.readers",
+    "iter_blocks": "minertia.identification.logs.readers",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
-    "new_campaign": "minertia.identification.campaign_new",
+    "new_campaign": "minertia.identification.campaigns.new",
     "potential_energy": "minertia.dynamics.model",
-    "prepared": "minertia.identification.filtering",
-    "read_campaign": "minertia.identification.campaign",
-    "read_recording": "minertia.identification.readers",
+    "prepared": "minertia.identification.signals.filtering",
+    "read_campaign": "minertia.identification.campaigns.campaign",
+    "read_model": "minertia.identification.model",
+    "read_recording": "minertia.identification.logs.readers",
     "read_robot": "minertia.robot.read",
-    "repaired": "minertia.identification.repair",
+    "repaired": "minertia.identification.logs.repair",
     "torque_regressor": "minertia.dynamics.model",
     "velocity_torques": "minertia.dynamics.model",
+    "write_model": "minertia.identification.model",
     "write_robot": "minertia.robot.write",
 }
 
@@ -70,6 +82,8 @@ __all__ = [
     "BaseParameters",
     "ColumnMap",
     "Filter",
+    "Identification",
+    "IdentifiedModel",
     "MinertiaError",
     "Recording",
     "Robot",
@@ -80,6 +94,10 @@ __all__ = [
     "check_robot",
     "forward_dynamics",
     "gravity_torques",
+    "identified_model",
+    "identify",
+    "identify_campaign",
+    "identify_payload",
     "inverse_dynamics",
     "iter_blocks",
     "kinetic_energy",
@@ -88,11 +106,13 @@ __all__ = [
     "potential_energy",
     "prepared",
     "read_campaign",
+    "read_model",
     "read_recording",
     "read_robot",
     "repaired",
     "torque_regressor",
     "velocity_torques",
+    "write_model",
     "write_robot",
 ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.algebra.vec3 import IDENTITY, ZERO
-from minertia.identification.recording import Recording
+from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Joint, Limits
 from minertia.robot.robot import Robot
 

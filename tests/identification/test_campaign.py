@@ -230,8 +230,8 @@ TRAPS = {
 @needs_shared
 def test_audit_names_the_traps(folder: str):
     from minertia.identification import audit
-    from minertia.identification.columns import ColumnMap
-    from minertia.identification.readers import read_recording
+    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.readers import read_recording
 
     campaign = read_campaign(ROOT / "examples" / "logs" / f"{folder}.toml", SHARED / "data" / folder)
     columns = campaign.columns if folder != "xmate7_nku" else ColumnMap()  # whose campaign leaves the accelerations out

@@ -9,9 +9,9 @@ import pytest
 
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification import Evaluation, Filter, Recording, decimated, judged, prepared, prepared_blocks
-from minertia.identification.evaluation import evaluated, evaluation_times
-from minertia.identification.filtering import DERIVATIVES, low_pass
-from minertia.identification.spectrum import chosen_cutoff
+from minertia.identification.signals.evaluation import evaluated, evaluation_times
+from minertia.identification.signals.filtering import DERIVATIVES, low_pass
+from minertia.identification.signals.spectrum import chosen_cutoff
 from tests.identification.logs import motion
 
 M = motion(2, seconds=40.0, rate=500.0)

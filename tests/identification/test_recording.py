@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError, ShapeError
-from minertia.identification.columns import ColumnMap
-from minertia.identification.columns_file import columns_beside
-from minertia.identification.drive import Drive
-from minertia.identification.joint_state import layout_of
-from minertia.identification.readers import column_names, iter_blocks, read_recording
-from minertia.identification.recording import Recording, joined
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.columns_file import columns_beside
+from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.joint_state import layout_of
+from minertia.identification.logs.readers import column_names, iter_blocks, read_recording
+from minertia.identification.logs.recording import Recording, joined
 from tests.identification.logs import chain, motion, table, write_csv
 
 ROBOT = chain("RR")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError
 from minertia.identification import Filter, audit, prepared, read_recording, repaired
-from minertia.identification.columns import ColumnMap
-from minertia.identification.drive import Drive
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import Drive
 from tests.identification.logs import chain, motion, table, write_csv
 
 ROBOT = chain("RR")

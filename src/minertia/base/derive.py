@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar
@@ -23,6 +22,7 @@ from minertia.base.numeric import Certificate
 from minertia.errors import UnknownName
 from minertia.robot.parameters import regrouped_name, split_name
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
 CONFIRMED = 1e-9  # largest reconstruction error of a set that is right
@@ -63,7 +63,7 @@ def base_parameters(
     for name in keep:
         if name not in columns:
             raise UnknownName("column", name, columns)
-    with threadpool_limits(1):  # small matrices: threads only wait for one another
+    with one_thread():
         return _derive(robot, method, columns, tuple(keep), seed)
 
 

@@ -1,0 +1,1 @@
+"""What a recording is worth before anything is fitted to it."""

@@ -1,0 +1,1 @@
+"""The campaign file: everything an identification needs, in one place."""

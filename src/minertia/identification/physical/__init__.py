@@ -1,0 +1,1 @@
+"""Parameters that a real robot can have, by cone programs."""

@@ -1,0 +1,1 @@
+"""The linear problem: unknowns, rows, triangles, and what a motion can show."""
