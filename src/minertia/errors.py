@@ -7,7 +7,15 @@ from difflib import get_close_matches
 
 
 class MinertiaError(Exception):
-    """Base of all errors raised on purpose; its text is one sentence for the user."""
+    """Base of all errors raised on purpose; its text is one sentence, on one line, for the user."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Text with what could break or fake a line of a terminal (from names in files) made visible."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 class DescriptionError(MinertiaError):

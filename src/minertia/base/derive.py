@@ -7,7 +7,7 @@ allow is merged numerically and marked so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,16 +69,16 @@ def base_parameters(
 
 def _derive(robot: Robot, method: str, columns: tuple[str, ...], keep: tuple[str, ...], seed: int) -> BaseParameters:
     states = numeric.enough_states(robot, len(columns))
-    Y = numeric.sample_regressor(robot, columns, states, seed)
-    R = numeric.triangle(Y)
+    R = numeric.triangle(numeric.sample_regressor(robot, columns, states, seed))
     rank, gap = numeric.rank_and_gap(R)
     found = _numeric_set(R, columns, keep) if method == "numeric" else _completed(robot, columns, keep, R, rank)
-    if numeric.reconstruction_error(Y, found.kept, found.K) > CONFIRMED or len(found.names) != rank:
+    if numeric.reconstruction_error(R, found.kept, found.K) > CONFIRMED or len(found.names) != rank:
         found, method = _numeric_set(R, columns, keep), "numeric"  # the rules do not hold here: trust the rank
     if method == "mlc":
         found = _as_combinations(robot, columns, found)
-    forms = tuple(_sorted(form, columns, c) for form, c in zip(found.forms, found.kept, strict=True))
-    error = numeric.reconstruction_error(Y, found.kept, found.K)
+    where = {name: c for c, name in enumerate(columns)}
+    forms = tuple(_sorted(form, where, columns[c]) for form, c in zip(found.forms, found.kept, strict=True))
+    error = numeric.reconstruction_error(R, found.kept, found.K)
     return BaseParameters(
         robot=robot,
         method=method,
@@ -108,7 +108,7 @@ def _completed(robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], R:
         kept, K = chosen, merged @ K
     found = _Set((), tuple(forms), K, tuple(kept), tuple(is_numeric))
     for name in keep:
-        found = _exchanged(found, columns, where[name])
+        found = _exchanged(found, columns, where[name], keep)
     return _named(found, columns)
 
 
@@ -126,22 +126,33 @@ def _merged(forms: list[Linear], chosen: list[int], merged: Array) -> tuple[list
     return result, flags
 
 
-def _exchanged(found: _Set, columns: Sequence[str], column: int) -> _Set:
-    """The same space with another column as representative, if it is not one already and appears in a relation."""
-    if column in found.kept or not np.any(found.K[:, column]):
+def _exchanged(found: _Set, columns: Sequence[str], column: int, keep: Sequence[str]) -> _Set:
+    """The same space with another column as representative, if it is not one already and appears in a relation.
+
+    Gaussian elimination on the forms themselves, so letters stay where the pivot is a number.
+    """
+    free = [row for row, c in enumerate(found.kept) if columns[c] not in keep and found.K[row, column] != 0]
+    if column in found.kept or not free:
         return found
-    row = int(np.argmax(np.abs(found.K[:, column])))
+    row = max(free, key=lambda k: abs(found.K[k, column]))
     factors = found.K[:, column] / found.K[row, column]
     factors[row] = 0.0
     K = found.K - np.outer(factors, found.K[row])
     K[row] = found.K[row] / found.K[row, column]
-    kept = list(found.kept)
-    kept[row] = column
-    touched = [bool(f) or (k == row and found.K[row, column] != 1) for k, f in enumerate(factors)]
     K = numeric.cleared(K)
-    forms = [_form_of(K[k], columns) if touched[k] else form for k, form in enumerate(found.forms)]
-    flags = [a or b for a, b in zip(found.is_numeric, touched, strict=True)]
-    return replace(found, forms=tuple(forms), K=K, kept=tuple(kept), is_numeric=tuple(flags))
+    forms, flags = list(found.forms), list(found.is_numeric)
+    pivot = found.forms[row].terms[columns[column]]
+    if isinstance(pivot, int) and pivot in (1, -1):
+        lead = found.forms[row] * pivot
+        for k in np.flatnonzero(factors):
+            forms[k] = forms[k] - lead * forms[k].terms[columns[column]]
+            flags[k] |= flags[row]
+        forms[row] = lead
+    else:
+        for k in (*np.flatnonzero(factors), row):
+            forms[k], flags[k] = _form_of(K[k], columns), True
+    kept = tuple(column if k == row else c for k, c in enumerate(found.kept))
+    return replace(found, forms=tuple(forms), K=K, kept=kept, is_numeric=tuple(flags))
 
 
 def _numeric_set(R: Array, columns: tuple[str, ...], keep: tuple[str, ...]) -> _Set:
@@ -190,10 +201,9 @@ def _as_combinations(robot: Robot, columns: tuple[str, ...], found: _Set) -> _Se
     return _Set(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
 
 
-def _sorted(form: Linear, columns: Sequence[str], own: int) -> Linear:
+def _sorted(form: Linear, where: Mapping[str, int], own: str) -> Linear:
     """Terms in the order of the columns, the parameter's own column first."""
-    where = {name: c for c, name in enumerate(columns)}
-    names = sorted(form.terms, key=lambda name: (name != columns[own], where[str(name)]))
+    names = sorted(form.terms, key=lambda name: (name != own, where[str(name)]))
     return Linear({name: form.terms[name] for name in names})
 
 

@@ -18,6 +18,7 @@ RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length
 SMALL = 1e-9  # coefficients below this part of the largest are rounding errors
 CLEAR_GAP = 1e3
 STATES = 100
+FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Certificate:
     """How a set of base parameters was checked on random states.
 
     rank: of the whole regressor.  gap: smallest kept over largest dropped singular value (columns scaled to length 1).
-    error: largest entry of Y - Y_base K over the largest of Y.  states, seed: how to repeat it.
+    error: largest column of Y - Y_base K over the largest of Y.  states, seed: how to repeat it.
     """
 
     rank: int
@@ -61,8 +62,9 @@ def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:
-    """Random states that make the stacked regressor tall enough with a margin."""
-    return max(STATES, int(np.ceil(4 * n_columns / robot.n_velocity)))
+    """Random states that make the stacked regressor several times taller than wide, whatever part of it one takes."""
+    tall = int(np.ceil(4 * n_columns / robot.n_velocity))
+    return max(tall, STATES if n_columns <= 200 else FEWEST_STATES)
 
 
 def triangle(W: Array) -> Array:
@@ -123,7 +125,11 @@ def cleared(K: Array) -> Array:
     return np.where(np.abs(K - nearest) < SMALL, nearest, K)
 
 
-def reconstruction_error(Y: Array, kept: Sequence[int], K: Array) -> float:
-    """Largest entry of Y - Y_base K over the largest entry of Y, where Y_base = Y[:, kept] K[:, kept]^-1."""
-    base = Y[:, kept] @ np.linalg.inv(K[:, kept]) if len(kept) else np.zeros((len(Y), 0))
-    return float(np.abs(Y - base @ K).max(initial=0.0) / max(float(np.abs(Y).max(initial=0.0)), 1e-300))
+def reconstruction_error(R: Array, kept: Sequence[int], K: Array) -> float:
+    """Largest column of Y - Y_base K over the largest of Y (Euclidean lengths, taken from the triangle of Y).
+
+    Y_base = Y[:, kept] K[:, kept]^-1.
+    """
+    base = R[:, kept] @ np.linalg.inv(K[:, kept]) if len(kept) else np.zeros((len(R), 0))
+    lengths = np.linalg.norm(R, axis=0)
+    return float(np.linalg.norm(R - base @ K, axis=0).max(initial=0.0) / max(float(lengths.max(initial=0.0)), 1e-300))

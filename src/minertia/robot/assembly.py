@@ -18,6 +18,7 @@ from minertia.robot.parameters import is_parameter_name
 from minertia.robot.robot import EARTH, Frame, Note, Robot
 
 MAX_JOINTS = 2000
+ROUNDING = 4e-15  # what a product of rotations leaves where the exact result is 0, 1 or -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,15 @@ class _Assembly:
     def robot(self) -> Robot:
         d = self.d
         self._check_symbols()
-        if not self.moving:
+        if not self.moving and d.base != "floating":
             self._fail("no joint of this robot can move", None)
         joints: list[Joint] = []
         symbols = dict(d.symbols)
         for spec in self.order:
             carrier, pose = self.place[spec.parent]
-            placement = compose(pose, spec.placement)
+            placement = _structural(compose(pose, spec.placement))
             if spec.kind == "fixed":
-                self.place[spec.child] = (carrier, compose(placement, spec.child_frame))
+                self.place[spec.child] = (carrier, _structural(compose(placement, spec.child_frame)))
                 continue
             j = len(joints)
             p = self._lettered(placement[1], j + 1, symbols) if d.auto_letters else placement[1]
@@ -227,6 +228,8 @@ class _Assembly:
                 continue
             carrier, pose = self.place[name]
             numbers = {k: v for k, v in self.d.symbols.items() if v is not None}
+            for name in sorted(_letters(pose) - set(numbers)):
+                self._fail(f"link '{body.name}' is placed by the symbol '{name}', which has no value", body.line)
             ten = transport_ten(body.ten, _evaluated(pose, numbers))
             old = tens[carrier]
             tens[carrier] = ten if old is None else add_ten(old, ten)
@@ -260,6 +263,23 @@ class _Assembly:
         raise DescriptionError(message, file=self.d.source, line=line)
 
 
+def _letters(pose: Pose) -> set[str]:
+    entries = [*(s for row in pose[0] for s in row), *pose[1]]
+    return {name for s in entries if isinstance(s, Poly) for name in s.letters}
+
+
 def _evaluated(pose: Pose, values: Mapping[str, float]) -> Pose:
     R, p = pose
     return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]
+
+
+def _structural(pose: Pose) -> Pose:
+    """The pose with what is 0, 1 or -1 up to rounding as ints: two turns of 45 degrees are a right angle."""
+
+    def one(value: object, integers: tuple[int, ...]) -> object:
+        if not isinstance(value, float):
+            return value
+        return next((k for k in integers if abs(value - k) <= ROUNDING), value)
+
+    R, p = pose
+    return tuple(tuple(one(s, (0, 1, -1)) for s in row) for row in R), tuple(one(s, (0,)) for s in p)  # type: ignore[return-value]

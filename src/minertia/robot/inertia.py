@@ -105,7 +105,8 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
     if mass == 0:
         return "it has inertia or first moments but no mass" if np.any(np.asarray(ten[:9]) != 0) else None
     a, b, c = np.linalg.eigvalsh(inertia)
-    slack = tolerance * max(abs(c), 1e-12)
+    far = np.abs(np.asarray(ten[:6])).max()  # moving to the centre of mass leaves rounding of this size
+    slack = max(tolerance * abs(c), 1e-12 * far, 1e-21)
     if a < -slack:
         return f"its inertia about the centre of mass has a negative principal moment ({a:.4g} kg m2)"
     if a + b < c - slack:

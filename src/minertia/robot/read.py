@@ -30,10 +30,10 @@ class ReadOptions:
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
 READERS = {
-    ".toml": "minertia.robot.dh:parse_toml",
-    ".par": "minertia.robot.symoro:parse_par",
-    ".urdf": "minertia.robot.urdf:parse_urdf",
-    ".mjcf": "minertia.robot.mjcf:parse_mjcf",
+    ".toml": "minertia.robot.dh.read:parse_toml",
+    ".par": "minertia.robot.symoro.read:parse_par",
+    ".urdf": "minertia.robot.urdf.read:parse_urdf",
+    ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
 }
 
 

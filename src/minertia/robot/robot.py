@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -79,6 +79,18 @@ class Robot:
         put(self, "motor_effects", tuple(MappingProxyType(dict(e)) for e in self.motor_effects))
         put(self, "symbols", MappingProxyType(dict(self.symbols)))
         put(self, "frames", MappingProxyType(dict(self.frames)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Plain data, so that robots travel between processes (read-only views do not)."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain: dict[str, object] = {name: dict(state[name]) for name in ("symbols", "frames")}
+        plain |= {name: tuple(dict(e) for e in state[name]) for name in ("effects", "motor_effects")}
+        return state | plain
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
 
     # ------------------------------------------------------------------ structure
 
@@ -170,8 +182,8 @@ class Robot:
 
     @property
     def has_parameters(self) -> bool:
-        """Whether at least one link has inertial parameters."""
-        return any(x is not None for x in (*self.links, self.base_link))
+        """Whether at least one link that moves has inertial parameters."""
+        return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
         """Names of the standard parameters, in order."""
@@ -224,7 +236,7 @@ class Robot:
         for name in values:
             if name not in known:
                 raise UnknownName("parameter", name, sorted(known))
-        return _with_values(self, values)
+        return _with_values(self, {name: float(value) for name, value in values.items()})
 
     def with_payload(
         self,

@@ -57,7 +57,7 @@ def snap_rotation(R: Mat | NDArray[np.float64], tolerance: float = ANGLE_TOLERAN
     cube = np.rint(A)
     if _angle_between(A, cube) <= max(tolerance, EXACT):
         return _ints(cube)
-    kept = _kept_axis(A, max(tolerance, 1e-8))
+    kept = _kept_axis(A, max(tolerance, EXACT))
     if kept is not None:
         return _about_kept_axis(A, kept, tolerance)
     if all(type(s) is not int for row in R for s in row):

@@ -1,0 +1,18 @@
+"""Optional packages: one helper that names the extra to install."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from minertia.errors import MissingExtra
+
+
+def load(package: str, extra: str) -> ModuleType:
+    """The package, imported now; `MissingExtra` when it is not installed."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as err:
+        if err.name != package.split(".")[0]:
+            raise  # a real fault inside the package
+        raise MissingExtra(package, extra) from None

@@ -1,0 +1,152 @@
+"""What is wrong or odd in a robot, in words that say what to do: impossible bodies, missing masses, odd limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from minertia.algebra.polynomial import evaluate
+from minertia.robot.inertia import Ten, impossible, to_com
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Note, Robot
+
+HEAVIEST = 1e4  # kg
+FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame
+SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
+IMPOSSIBLE = "no body can have these inertial parameters"
+NO_MASS = (
+    "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
+    "give its inertial parameters (base parameters need only the geometry)"
+)
+
+
+def check_robot(robot: Robot) -> tuple[Note, ...]:
+    """The reader's notes and everything odd in the robot as it is now, each said once."""
+    noted = {note.where for note in robot.notes if note.text.startswith(IMPOSSIBLE)}
+    found = [
+        *(note for note in robot.notes if note.text != NO_MASS),  # masses may have been given since
+        *missing_masses(robot),
+        *(note for note in _impossible_links(robot) if note.where not in noted),
+        *_implausible_links(robot),
+        *_odd_limits(robot),
+        *_negative_effects(robot),
+        *_dependent_joints(robot),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = None) -> Note | None:
+    """A warning when no body can have these ten parameters."""
+    why = None if ten is None else impossible(ten)
+    if why is None:
+        return None
+    text = f"{IMPOSSIBLE}: {why}; simulators may refuse it, so correct the mass, centre or inertia"
+    return Note("warning", _link(name), text, line)
+
+
+def missing_masses(robot: Robot) -> list[Note]:
+    """A warning for each moving link that has no mass, bodies fixed to it counted."""
+    return [Note("warning", _link(name), NO_MASS) for name, ten in _moving_links(robot) if ten is None or not any(ten)]
+
+
+def reach(robot: Robot) -> float:
+    """Longest way from the base to a joint or named frame, along the links, sliding joints out [m]."""
+    ways: list[float] = []
+    for joint in robot.numeric.joints:
+        before = 0.0 if joint.parent is None else ways[joint.parent]
+        ways.append(before + float(np.linalg.norm(np.array(joint.p, float))) + _stroke(joint))
+    values = robot.symbol_values
+    for frame in robot.frames.values():
+        p = [float(evaluate(s, values)) for s in frame.pose[1]]
+        ways.append(float(np.linalg.norm(p)) + (0.0 if frame.joint is None else ways[frame.joint]))
+    return max(ways)
+
+
+def _moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
+    if robot.is_floating:
+        yield _base_name(robot), robot.base_link
+    for joint, ten in zip(robot.joints, robot.links, strict=True):
+        yield joint.link or joint.name, ten
+
+
+def _base_name(robot: Robot) -> str:
+    return next((name for name, frame in robot.frames.items() if frame.joint is None), "base")
+
+
+def _stroke(joint: Joint) -> float:
+    ends = [abs(v) for v in (joint.limits.lower, joint.limits.upper) if v is not None]
+    return min(max(ends, default=0.0), 1e3) if joint.kind == "prismatic" else 0.0
+
+
+def _impossible_links(robot: Robot) -> Iterator[Note]:
+    for name, ten in _moving_links(robot):
+        note = impossible_body(name, ten)
+        if note is not None:
+            yield note
+
+
+def _implausible_links(robot: Robot) -> Iterator[Note]:
+    size = max(reach(robot), SMALLEST_REACH)
+    for name, ten in _moving_links(robot):
+        if ten is None or ten[9] <= 0:
+            continue
+        for text in _implausible(ten, size):
+            yield Note("warning", _link(name), text)
+
+
+def _implausible(ten: Ten, size: float) -> Iterator[str]:
+    mass, com, inertia = to_com(ten)
+    if mass > HEAVIEST:
+        yield f"a mass of {mass:.4g} kg is implausible; check that it is in kg"
+    far = float(np.linalg.norm(com))
+    if far > FAR * size:
+        yield (
+            f"its centre of mass is {far:.4g} m from its joint, and the whole robot reaches about {size:.3g} m; "
+            "check the units and the frame it is given in"
+        )
+    gyration = float(np.sqrt(max(np.abs(np.linalg.eigvalsh(inertia))) / mass))
+    if gyration > size:
+        yield (
+            f"its inertia is that of {mass:.4g} kg spread {gyration:.4g} m wide, and the whole robot reaches about "
+            f"{size:.3g} m; check that it is in kg m2 and about the centre of mass"
+        )
+
+
+def _odd_limits(robot: Robot) -> Iterator[Note]:
+    for joint in robot.joints:
+        limits, where = joint.limits, _joint(joint)
+        if limits.lower is not None and limits.upper is not None and limits.lower >= limits.upper:
+            odd = f"lower limit {limits.lower:g} is not below its upper limit {limits.upper:g}"
+            yield Note("warning", where, f"its {odd}, so no motion can be planned for it; correct both")
+        for what in ("velocity", "acceleration", "effort"):
+            value = getattr(limits, what)
+            if value is not None and value <= 0:
+                text = f"its {what} limit is {value:g}; give a positive one, or none if it is not known"
+                yield Note("warning", where, text)
+
+
+def _negative_effects(robot: Robot) -> Iterator[Note]:
+    meanings = {"IA": "rotor inertia", "FV": "viscous friction", "FC": "Coulomb friction"}
+    for joint, effects in zip(robot.joints, robot.effects, strict=True):
+        for symbol, meaning in meanings.items():
+            if effects.get(symbol, 0.0) < 0:
+                text = f"its {meaning} is negative ({effects[symbol]:g}), which would create energy; correct it"
+                yield Note("warning", _joint(joint), text)
+
+
+def _dependent_joints(robot: Robot) -> Iterator[Note]:
+    for joint in robot.joints:
+        if joint.follows is not None:
+            leader, ratio = robot.joints[joint.follows.joint].name, joint.follows.ratio
+            offset = f" + {joint.follows.offset:g}" if joint.follows.offset else ""
+            text = f"it follows joint '{leader}' (position = {ratio:g} q{offset}) and is no coordinate of its own"
+            yield Note("info", _joint(joint), text)
+
+
+def _link(name: str) -> str:
+    return f"link '{name}'"
+
+
+def _joint(joint: Joint) -> str:
+    return f"joint '{joint.name}'"

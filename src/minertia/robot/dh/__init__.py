@@ -1,0 +1,1 @@
+"""The TOML format: Denavit-Hartenberg tables and plain placements, read and written."""

@@ -1,0 +1,114 @@
+"""What hangs on a joint of a TOML description: its link, its drive, its limits, the joint it follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from minertia.robot.dh.table import Table
+from minertia.robot.inertia import Ten, from_com, symmetric
+from minertia.robot.joint import Limits
+from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS
+
+BODY_KEYS = ("mass", "com", "inertia", "about")
+DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")
+LIMIT_KEYS = ("position", "velocity", "acceleration", "effort")
+
+
+def read_link(table: Table | None) -> Ten | None:
+    """Ten parameters in the file's own frame, None where the table gives none."""
+    if table is None:
+        return None
+    table.only(("name", *BODY_KEYS, *LINK_SYMBOLS))
+    by_name = [key for key in table if key in LINK_SYMBOLS]
+    by_centre = [key for key in table if key in BODY_KEYS]
+    if by_name and by_centre:
+        table.fail(
+            f"'{by_centre[0]}' and '{by_name[0]}' stand side by side; give mass, com and inertia, or the ten "
+            "parameters, not both",
+            by_name[0],
+        )
+    if by_name:
+        return tuple(table.number(s, at_least=0.0 if s == "M" else -math.inf) for s in LINK_SYMBOLS)
+    return _about_centre(table) if by_centre else None
+
+
+def _about_centre(table: Table) -> Ten:
+    if "mass" not in table:
+        table.fail("'mass' is missing")
+    mass = table.number("mass", at_least=0.0)
+    com = table.numbers("com", 3) if "com" in table else (0.0, 0.0, 0.0)
+    inertia = table.numbers("inertia", 6) if "inertia" in table else (0.0,) * 6
+    about = table.choice("about", ("com", "frame"), "com")
+    ten = from_com(mass, com, symmetric(inertia))
+    return ten if about == "com" else (*inertia, *ten[6:])
+
+
+def read_motor(table: Table | None) -> dict[str, float]:
+    """Motor-side {IA, FV, FC, OFF} of a drive.
+
+    A Coulomb friction that differs by direction is its mean, plus half the difference in the offset.
+    """
+    if table is None:
+        return {}
+    table.only(DRIVE_KEYS)
+    minus, plus = _coulomb(table)
+    values = {
+        "IA": table.number("rotor_inertia", at_least=0.0),
+        "FV": table.number("viscous", at_least=0.0),
+        "FC": 0.5 * (plus + minus),
+        "OFF": table.number("offset") + 0.5 * (plus - minus),
+    }
+    return {symbol: value for symbol, value in values.items() if value != 0}
+
+
+def _coulomb(table: Table) -> tuple[float, float]:
+    """Friction torque against motion in the negative and in the positive direction of the motor, as magnitudes."""
+    if not isinstance(table.get("coulomb"), list):
+        both = table.number("coulomb", at_least=0.0)
+        return both, both
+    minus, plus = table.numbers("coulomb", 2)
+    if plus < 0:
+        table.fail("the second number of 'coulomb', for the positive direction, must not be negative", "coulomb")
+    return abs(minus), plus
+
+
+def read_ratio(table: Table | None) -> float:
+    """Motor position per joint position."""
+    ratio = 1.0 if table is None else table.number("ratio", 1.0)
+    if table is not None and ratio == 0:
+        table.fail("'ratio' must not be 0", "ratio")
+    return ratio
+
+
+def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
+    """Effects of a motor seen at the joint it turns with: tau = N tau_m, qd_m = N qd."""
+    factor = {"IA": ratio * ratio, "FV": ratio * ratio, "FC": abs(ratio), "OFF": ratio}
+    return {symbol: factor[symbol] * value for symbol, value in motor.items()}
+
+
+def read_effects(table: Table | None, symbols: Iterable[str]) -> dict[str, float]:
+    """Those of some effects that a table gives by name: joint-side IA FV FC OFF, motor-side IAM FVM FCM OFFM."""
+    if table is None:
+        return {}
+    table.only((*EFFECT_SYMBOLS, *MOTOR_SYMBOLS))
+    return {symbol: table.number(symbol) for symbol in symbols if symbol in table}
+
+
+def added(*effects: Mapping[str, float]) -> dict[str, float]:
+    """Effects of several sources on one joint."""
+    total: dict[str, float] = {}
+    for values in effects:
+        for symbol, value in values.items():
+            total[symbol] = total.get(symbol, 0.0) + value
+    return total
+
+
+def read_limits(table: Table | None) -> Limits:
+    """Limits of the joint's motion."""
+    if table is None:
+        return Limits()
+    table.only(LIMIT_KEYS)
+    lower, upper = table.numbers("position", 2) if "position" in table else (None, None)
+    rates = (table.optional(key) for key in ("velocity", "acceleration", "effort"))
+    return Limits(lower, upper, *rates)

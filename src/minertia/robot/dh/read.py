@@ -1,0 +1,294 @@
+"""Reader of the TOML format: one [[joint]] per row of a Denavit-Hartenberg table, chain or tree.
+
+The format is described in docs/conventions.md; `dh_write` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minertia.errors import DescriptionError
+from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
+from minertia.robot.dh.body import (
+    added,
+    joint_side,
+    read_effects,
+    read_limits,
+    read_link,
+    read_motor,
+    read_ratio,
+)
+from minertia.robot.dh.placement import CONVENTIONS, Letters
+from minertia.robot.dh.rows import Placements
+from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.expression import is_letter_name
+from minertia.robot.joint import Limits
+from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
+from minertia.robot.read import ReadOptions
+from minertia.robot.robot import EARTH, Note, Robot
+
+FORMAT = 1
+UNKNOWN = "unknown"  # value of a symbol that has none
+TOP_KEYS = (
+    "format",
+    "name",
+    "gravity",
+    "base",
+    "convention",
+    "exact",
+    "symbols",
+    "drive_coupling",
+    "base_link",
+    "joint",
+)
+KINDS = ("revolute", "prismatic", "fixed")
+MOTION_KEYS = ("drive", "effects", "limits", "follows")  # what a fixed joint cannot have
+Matrix: TypeAlias = tuple[tuple[float, ...], ...]
+WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
+
+
+def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
+    """A robot from the text of a TOML description."""
+    return _Reader(text, source, options).robot()
+
+
+def _load(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise DescriptionError("the file is nested too deeply to be a robot description", file=source) from None
+    except ValueError as err:
+        match = re.search(r"\(at line (\d+), column \d+\)", str(err))
+        line = None if match is None else int(match[1])
+        reason = str(err).split(" (at ")[0]
+        raise DescriptionError(f"this is not valid TOML: {reason}", file=source, line=line) from None
+
+
+class _Reader:
+    """One run over a file."""
+
+    def __init__(self, text: str, source: str, options: ReadOptions) -> None:
+        lines = Lines(text)
+        self.top = Table(_load(text, source), "", source, lines)
+        self.top.only(TOP_KEYS)
+        self._check_format()
+        exact = self.top.get("exact")
+        if exact is not None and not isinstance(exact, bool):
+            self.top.fail("'exact' must be true or false", "exact")
+        self.options, self.source = options, source
+        self.notes: list[Note] = []
+        self.letters = Letters(self._symbols(), options.letters)
+        convention = self.top.choice("convention", CONVENTIONS, "khalil")
+        self.placements = Placements(self.letters, convention, 0.0 if exact else options.snap)
+        self.rows = self._rows(lines)
+        self.names = self._names()
+        self.children = [self._child_name(row, name) for row, name in zip(self.rows, self.names, strict=True)]
+        self.root = "base"
+        while self.root in self.children:
+            self.root += "_"
+
+    def robot(self) -> Robot:
+        top = self.top
+        gravity = top.numbers("gravity", 3) if "gravity" in top else EARTH
+        base = self.options.base or top.choice("base", ("fixed", "floating"), "fixed")
+        bodies = [BodySpec(self.root, read_link(top.table("base_link")))]
+        joints: list[JointSpec] = []
+        for number, row in enumerate(self.rows, 1):
+            body, joint = self._row(number, row)
+            bodies.append(body)
+            joints.append(joint)
+        joints, coupling, motors = self._drives(joints)
+        description = Description(
+            name=top.text("name", PurePath(self.source).stem or "robot"),
+            bodies=bodies,
+            joints=joints,
+            root=self.root,
+            gravity=(gravity[0], gravity[1], gravity[2]),
+            base=base,
+            symbols=self.letters.symbols,
+            notes=[*self.notes, *self.placements.notes],
+            source=self.source,
+            depth_first=False,
+        )
+        return _with_coupling(assemble(description), joints, coupling, motors)
+
+    # ------------------------------------------------------------------ the top level
+
+    def _check_format(self) -> None:
+        version = self.top.get("format")
+        if version is None:
+            return
+        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            self.top.fail("'format' must be a whole number from 1", "format")
+        if version > FORMAT:
+            self.top.fail(f"the file has format {shown(version)}; this version reads up to format {FORMAT}", "format")
+
+    def _symbols(self) -> dict[str, float | None]:
+        table = self.top.table("symbols")
+        symbols: dict[str, float | None] = {}
+        for name in table or ():
+            assert table is not None
+            if not is_letter_name(name) or is_parameter_name(name):
+                reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
+                table.fail(f"the symbol '{name}' {reason}; choose another name", name)
+            symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
+            if symbols[name] == 0:
+                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
+                self.notes.append(Note("warning", f"symbol '{name}'", text))
+        return symbols
+
+    def _rows(self, lines: Lines) -> list[Table]:
+        rows = self.top.entries.get("joint", [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            self.top.fail("the joints must be tables, each under its own heading [[joint]]")
+        if not rows:
+            self.top.fail("the file has no joints; write one [[joint]] for each")
+        if len(rows) > MAX_JOINTS:
+            self.top.fail(f"the file has {len(rows)} joints; the limit is {MAX_JOINTS}")
+        return [Table(row, f"joint {k}", self.source, lines, k) for k, row in enumerate(rows, 1)]
+
+    def _names(self) -> list[str]:
+        names: list[str] = []
+        for number, row in enumerate(self.rows, 1):
+            name = row.text("name", f"j{number}")
+            if name in names:
+                row.fail(f"joint {names.index(name) + 1} is called '{name}' too", "name")
+            names.append(name)
+        self.rows = [replace(row, where=f"joint '{name}'") for row, name in zip(self.rows, names, strict=True)]
+        return names
+
+    # ------------------------------------------------------------------ one joint
+
+    def _row(self, number: int, row: Table) -> tuple[BodySpec, JointSpec]:
+        kind = row.choice("kind", KINDS)
+        if kind == "fixed":
+            for key in MOTION_KEYS:
+                if key in row:
+                    row.fail(f"a fixed joint has no '{key}'", key)
+        placement, child_frame = self.placements.poses(number, row)
+        child = self.children[number - 1]
+        joint = JointSpec(
+            name=self.names[number - 1],
+            kind=kind,
+            parent=self._parent(number, row),
+            child=child,
+            placement=placement,
+            child_frame=child_frame,
+            limits=self._limits(row),
+            effects=read_effects(row.table("effects"), EFFECT_SYMBOLS),
+            follows=self._follows(row),
+            line=row.line(),
+        )
+        return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
+
+    def _limits(self, row: Table) -> Limits:
+        limits = read_limits(row.table("limits"))
+        if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
+            text = f"the lower position limit {limits.lower:g} is above the upper one {limits.upper:g}"
+            self.notes.append(Note("warning", row.where, text, row.line("position")))
+        return limits
+
+    @staticmethod
+    def _child_name(row: Table, default: str) -> str:
+        link = row.table("link")
+        return default if link is None else link.text("name", default)
+
+    def _parent(self, number: int, row: Table) -> str:
+        parent = self._joint_number(row, "parent", number - 1)
+        return self.root if parent == 0 else self.children[parent - 1]
+
+    def _follows(self, row: Table) -> tuple[str, float, float] | None:
+        table = row.table("follows")
+        if table is None:
+            return None
+        table.only(("joint", "ratio", "offset"))
+        if "joint" not in table:
+            table.fail("'joint' is missing: the name or number of the joint it follows")
+        leader = self._joint_number(table, "joint", 0)
+        if leader == 0:
+            table.fail("a joint cannot follow the ground", "joint")
+        return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset")
+
+    def _joint_number(self, table: Table, key: str, default: int) -> int:
+        """Number of a row from its name or number."""
+        value = table.entries.get(key, default)
+        if isinstance(value, str):
+            if value not in self.names:
+                there = ", ".join(self.names[:30])
+                table.fail(f"'{key}' names the joint '{value}', which does not exist; there are: {there}", key)
+            return self.names.index(value) + 1
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= len(self.names):
+            table.fail(f"'{key}' must be a joint's name or its number, at most {len(self.names)}", key)
+        return value
+
+    # ------------------------------------------------------------------ drives
+
+    def _drives(self, joints: list[JointSpec]) -> tuple[list[JointSpec], Matrix | None, list[dict[str, float]]]:
+        """The joints with the effects of their drives, the coupling matrix, and the motor side of what it couples."""
+        drives = [row.table("drive") for row in self.rows]
+        motors = [read_motor(drive) for drive in drives]
+        direct = [read_effects(row.table("effects"), MOTOR_SYMBOLS) for row in self.rows]
+        independent = [k for k, spec in enumerate(joints) if spec.kind != "fixed" and spec.follows is None]
+        G = self._coupling(len(independent))
+        extra: list[dict[str, float]] = [{} for _ in joints]
+        coupled: list[dict[str, float]] = []
+        if G is None:
+            extra = [joint_side(motor, read_ratio(drive)) for motor, drive in zip(motors, drives, strict=True)]
+        else:
+            self._check_coupled_drives(drives, independent)
+        for entries, k in zip(G or (), independent, strict=G is not None):
+            turned = [column for column, g in enumerate(entries) if g != 0]
+            if len(turned) == 1:
+                joint = independent[turned[0]]
+                extra[joint] = added(extra[joint], joint_side(motors[k], entries[turned[0]]))
+                coupled.append({})
+            else:
+                coupled.append(added({f"{symbol}M": value for symbol, value in motors[k].items()}, direct[k]))
+                direct[k] = {}
+        self._check_used(direct)
+        specs = [replace(s, effects=added(s.effects, more)) for s, more in zip(joints, extra, strict=True)]
+        return specs, G, coupled
+
+    def _check_used(self, motor_side: list[dict[str, float]]) -> None:
+        for row, values in zip(self.rows, motor_side, strict=True):
+            for symbol in values:
+                row.fail(
+                    f"'{symbol}' is for a motor that 'drive_coupling' ties to several joints; this one is not", symbol
+                )
+
+    def _coupling(self, n: int) -> Matrix | None:
+        if "drive_coupling" not in self.top:
+            return None
+        G = self.top.matrix("drive_coupling", n)
+        rows = np.array(G)
+        scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        if np.linalg.cond(scaled) > WORST_CONDITION:
+            self.top.fail("'drive_coupling' is singular: some motion of the joints turns no motor", "drive_coupling")
+        return G
+
+    def _check_coupled_drives(self, drives: list[Table | None], independent: list[int]) -> None:
+        for k, drive in enumerate(drives):
+            if drive is None:
+                continue
+            if "ratio" in drive:
+                drive.fail(
+                    "'ratio' stands beside 'drive_coupling', which holds the ratios; remove one of them", "ratio"
+                )
+            if k not in independent:
+                drive.fail("a joint that follows another has no motor in 'drive_coupling'; use [joint.effects]")
+
+
+def _with_coupling(robot: Robot, joints: list[JointSpec], G: Matrix | None, motors: list[dict[str, float]]) -> Robot:
+    """The coupling in the order of the coordinates, which is not the file's where a parent comes later."""
+    if G is None:
+        return robot
+    rank = {s.name: k for k, s in enumerate(s for s in joints if s.kind != "fixed" and s.follows is None)}
+    order = [rank[name] for name in robot.coordinate_names]
+    coupling = tuple(tuple(G[row][column] for column in order) for row in order)
+    return replace(robot, coupling=coupling, motor_effects=tuple(motors[row] for row in order))

@@ -1,0 +1,196 @@
+"""Writer of the TOML format: any robot, its joint frames as link frames.
+
+A placement is written as a row gamma, b, alpha, d, theta, r where that gives back the same numbers, the same exact
+zeros and the same letters; else as a rotation matrix and a position.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from minertia.algebra.polynomial import Number, Poly, turn
+from minertia.algebra.scalar import div, mul, neg, sub
+from minertia.algebra.vec3 import Mat, Pose, Vec, dot
+from minertia.errors import DescriptionError
+from minertia.robot.dh.placement import Entry, khalil_pose
+from minertia.robot.dh.read import FORMAT, UNKNOWN
+from minertia.robot.expression import expression_text
+from minertia.robot.file import write_file
+from minertia.robot.inertia import Ten
+from minertia.robot.joint import Joint, Limits
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+from minertia.robot.snap import snap_angle
+
+PARALLEL = 1e-9  # sine of the angle between two axes that count as parallel when a row is looked for
+SAME = 1e-15  # largest difference between an entry and what its row gives back
+
+
+def write_toml(robot: Robot, path: str | Path) -> None:
+    """Write a robot; the file appears whole or not at all."""
+    write_file(Path(path), toml_text(robot))
+
+
+def toml_text(robot: Robot) -> str:
+    """The TOML description of a robot."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "name": robot.name or "robot",
+        "exact": True,
+        "base": robot.base,
+        "gravity": [float(g) for g in robot.gravity],
+    }
+    if robot.coupling is not None:
+        document["drive_coupling"] = [[float(g) for g in row] for row in robot.coupling]
+    if robot.symbols:
+        document["symbols"] = {name: UNKNOWN if v is None else float(v) for name, v in robot.symbols.items()}
+    if robot.base_link is not None:
+        document["base_link"] = _link(robot.base_link, "the base")
+    document["joint"] = [_joint(robot, j) for j in range(robot.n_joints)]
+    return tomli_w.dumps(document)
+
+
+def _joint(robot: Robot, j: int) -> dict[str, Any]:
+    joint, ten = robot.joints[j], robot.links[j]
+    parent = 0 if joint.parent is None else robot.joints[joint.parent].name
+    table: dict[str, Any] = {"name": joint.name, "kind": joint.kind, "parent": parent, **_placement(joint)}
+    link = ({"name": joint.link} if joint.link else {}) | ({} if ten is None else _link(ten, f"joint '{joint.name}'"))
+    parts = {
+        "link": link,
+        "effects": _effects(robot, j),
+        "limits": _limits(joint.limits),
+        "follows": _follows(robot, joint),
+    }
+    return table | {key: part for key, part in parts.items() if part}
+
+
+def _link(ten: Ten, where: str) -> dict[str, float]:
+    if ten[9] < 0:
+        raise DescriptionError(f"{where} has the negative mass {ten[9]:g} kg, which a description file cannot hold")
+    return {symbol: float(value) for symbol, value in zip(LINK_SYMBOLS, ten, strict=True)}
+
+
+def _effects(robot: Robot, j: int) -> dict[str, float]:
+    values = dict(robot.effects[j])
+    if j in robot.coupled_motors and robot.motor_effects:
+        values |= robot.motor_effects[robot.coupled_motors[j]]
+    return {symbol: float(value) for symbol, value in values.items()}
+
+
+def _limits(limits: Limits) -> dict[str, Any]:
+    rates = {"velocity": limits.velocity, "acceleration": limits.acceleration, "effort": limits.effort}
+    table: dict[str, Any] = {key: float(v) for key, v in rates.items() if v is not None and math.isfinite(v)}
+    if limits.lower is not None and limits.upper is not None and math.isfinite(limits.upper - limits.lower):
+        table["position"] = [float(limits.lower), float(limits.upper)]
+    return table
+
+
+def _follows(robot: Robot, joint: Joint) -> dict[str, Any]:
+    follows = joint.follows
+    if follows is None:
+        return {}
+    leader = robot.joints[follows.joint].name
+    return {"joint": leader, "ratio": float(follows.ratio), "offset": float(follows.offset)}
+
+
+# ---------------------------------------------------------------------- placements
+
+
+def _placement(joint: Joint) -> dict[str, Any]:
+    row = khalil_row((joint.R, joint.p))
+    if row is not None:
+        return {key: _plain(value) for key, value in row.items() if type(value) is not int}
+    return {
+        "convention": "placement",
+        "rotation": [[_plain(s) for s in r] for r in joint.R],
+        "position": [_plain(s) for s in joint.p],
+    }
+
+
+def _plain(value: Entry) -> Number | str:
+    if isinstance(value, Poly):
+        return expression_text(value)
+    return value if type(value) is int else float(value)
+
+
+def khalil_row(pose: Pose) -> dict[str, Entry] | None:
+    """gamma, b, alpha, d, theta, r of a placement (zeros as the int 0), None where they do not give it back exactly."""
+    R, p = pose
+    if any(isinstance(s, Poly) for r in R for s in r):
+        return None
+    A = np.array(R, float)
+    row = _lengths(p, *_angles(A, p))
+    if row is None or not all(_is_simple(value) for value in row.values()):
+        return None
+    found_R, found_p = khalil_pose(row)
+    entries = zip((*_flat(R), *p), (*_flat(found_R), *found_p), strict=True)
+    return row if all(_same(a, b) for a, b in entries) else None
+
+
+def _angles(A: np.ndarray[Any, Any], p: Vec) -> tuple[Number, Number, Number]:
+    """gamma, alpha, theta of Rot(z, gamma) Rot(x, alpha) Rot(z, theta), gamma as small as can be."""
+    x, y, z = (float(s) for s in A[:, 2])
+    if math.hypot(x, y) < PARALLEL:  # only gamma + theta or gamma - theta counts: let x point along p
+        gamma, alpha = _direction(p), 0.0 if z > 0 else math.pi
+    elif abs(x) < SAME:
+        gamma, alpha = 0.0, math.atan2(-y, z)
+    else:
+        gamma, alpha = math.atan2(x, -y), math.atan2(math.hypot(x, y), z)
+        if abs(gamma) > math.pi / 2 + SAME:
+            gamma, alpha = gamma - math.copysign(math.pi, gamma), -alpha
+    gamma, alpha = snap_angle(gamma, 0.0), snap_angle(alpha, 0.0)
+    turned = np.array(khalil_pose({"gamma": gamma, "alpha": alpha})[0], float).T @ A
+    return _zero(gamma), _zero(alpha), _zero(snap_angle(math.atan2(turned[1, 0], turned[0, 0]), 0.0))
+
+
+def _direction(p: Vec) -> float:
+    x, y, _ = p
+    if type(y) is int:
+        return 0.0
+    if type(x) is int or isinstance(x, Poly) or isinstance(y, Poly):
+        return math.pi / 2
+    return math.atan2(y, x)
+
+
+def _lengths(p: Vec, gamma: Number, alpha: Number, theta: Number) -> dict[str, Entry] | None:
+    """The row, from p = b z + d x' + r a with x' = Rot(z, gamma) x and a the joint axis."""
+    c, s = turn(gamma)
+    ca, sa = turn(alpha)
+    d, across = dot((c, s, 0), p), dot((neg(s), c, 0), p)
+    if type(sa) is int and sa == 0:
+        b, r = (0, p[2]) if ca == 1 else (p[2], 0)
+    elif isinstance(across, Poly) and type(sa) is not int:
+        return None
+    else:
+        r = neg(div(across, sa))
+        b = sub(p[2], mul(ca, r))
+    return {"gamma": gamma, "b": b, "alpha": alpha, "d": d, "theta": theta, "r": r}
+
+
+def _zero(angle: float) -> Number:
+    return 0 if angle == 0 else angle
+
+
+def _is_simple(value: Entry) -> bool:
+    """A number, a letter or minus a letter."""
+    if not isinstance(value, Poly):
+        return True
+    ((monomial, number),) = list(value.terms.items())[:1]
+    return len(value.terms) == 1 and abs(number) == 1 and len(monomial) == 1 and monomial[0][1] == 1
+
+
+def _flat(R: Mat) -> list[Entry]:
+    return [s for row in R for s in row]
+
+
+def _same(a: Entry, b: Entry) -> bool:
+    if isinstance(a, Poly) or isinstance(b, Poly):
+        return isinstance(a, Poly) and a == b
+    if type(a) is int or type(b) is int:
+        return type(a) is type(b) and a == b
+    return abs(a - b) <= SAME * max(1.0, abs(a))

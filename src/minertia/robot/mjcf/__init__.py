@@ -1,0 +1,1 @@
+"""MuJoCo's MJCF, read through MuJoCo and written."""

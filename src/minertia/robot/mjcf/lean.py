@@ -1,0 +1,259 @@
+"""The part of an MJCF document that rigid dynamics needs, safe to hand to MuJoCo.
+
+Pictures, sensors, contacts and sites go; includes are resolved here; what MuJoCo gets opens no file.  Elements that
+matter to the motion but not to a rigid tree (tendons, loop closures) are reported, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minertia.errors import DescriptionError
+from minertia.robot.mjcf.text import MAX_DEPTH, Node, parse_xml
+from minertia.robot.read import read_text
+from minertia.robot.robot import Note
+
+MAX_COPIES = 1000  # bodies that <replicate> may make
+DRIVES = ("general", "motor", "position", "velocity", "intvelocity", "damper")
+BODY_PARTS = ("body", "frame", "replicate", "geom", "joint", "freejoint", "inertial")
+KEPT = {  # element -> children that dynamics needs
+    "mujoco": ("compiler", "option", "default", "asset", "worldbody", "equality", "actuator"),
+    "option": ("flag",),
+    "default": ("default", "joint", "geom", "mesh", "equality", *DRIVES[:4]),
+    "asset": ("mesh",),
+    "equality": ("joint",),
+    "actuator": DRIVES,
+    "worldbody": BODY_PARTS,
+    "body": BODY_PARTS,
+    "frame": BODY_PARTS,
+    "replicate": BODY_PARTS,
+}
+ONLY = {  # elements of which few attributes matter here
+    "option": ("gravity", "density", "viscosity", "wind"),
+    "flag": ("gravity",),
+    **{
+        drive: ("name", "class", "joint", "gear", "forcerange", "forcelimited", "armature", "damping")
+        for drive in DRIVES
+    },
+}
+DROPPED = frozenset({"user", "material", "hfield", "plugin"})
+FILES = frozenset({"meshdir", "texturedir", "assetdir", "strippath", "discardvisual", "usethread"})
+REFUSED = {
+    "attach": "attaches another model; save the whole model to one file with MuJoCo first",
+    "model": "refers to another model; save the whole model to one file with MuJoCo first",
+    "composite": "makes a soft body, which is not part of a rigid robot",
+    "flexcomp": "makes a soft body, which is not part of a rigid robot",
+}
+TEXTS = frozenset({"name", "class", "childclass", "joint", "joint1", "joint2", "mesh", "file", "model", "prefix"})
+_NOT_FINITE = re.compile(r"[+-]?(nan(\(\w*\))?|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Lean:
+    """What is left of a document.
+
+    bodies, joints: the user's elements by name (made up where the file has none).  numbers: <custom> numerics.
+    compiler: attributes of all <compiler> elements.  files: mesh name -> file.
+    """
+
+    root: Node
+    source: str | None
+    name: str
+    full: Node
+    bodies: dict[str, Node] = field(default_factory=dict)
+    joints: dict[str, Node] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+    compiler: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+def lean_document(text: str, source: str | None) -> Lean:
+    """Parse, resolve includes, check, name what has no name, and trim."""
+    full = parse_xml(text, source)
+    if full.tag != "mujoco":
+        raise DescriptionError(f"the root element is <{full.tag}>, not <mujoco>", file=source, line=full.line)
+    _include(full, source)
+    name = full.attributes.get("model") or (Path(source).name.split(".")[0] if source else "") or "robot"
+    lean = Lean(full, source, name, full)
+    _name_all(lean)
+    _look_around(lean)
+    lean.root = _trimmed(full, lean)
+    return lean
+
+
+def _include(root: Node, source: str | None) -> None:
+    """Replace each <include> by the children of the file's root element, at every depth."""
+    seen: set[Path] = set()
+    stack = [(root, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise DescriptionError(f"the elements are nested deeper than {MAX_DEPTH} levels", file=source)
+        while any(child.tag == "include" for child in node.children):
+            place = next(k for k, child in enumerate(node.children) if child.tag == "include")
+            node.children[place : place + 1] = _included(node.children[place], source, seen)
+        stack.extend((child, depth + 1) for child in node.children)
+
+
+def _included(node: Node, source: str | None, seen: set[Path]) -> list[Node]:
+    name = node.attributes.get("file", "")
+    path = _beside(source, name)
+    if path is None:
+        raise DescriptionError(f"the included file '{name}' cannot be found", file=source, line=node.line)
+    if path in seen or path == Path(str(source)).resolve():
+        raise DescriptionError(f"the file '{name}' is included twice", file=source, line=node.line)
+    seen.add(path)
+    return parse_xml(read_text(path), name, own=False).children
+
+
+def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
+    """The file of that name seen from the document's own folder, None where there is none."""
+    if source is None or not name or "\0" in name + folder or not Path(source).is_file():
+        return None
+    path = (Path(source).parent / folder / name).resolve()
+    return path if path.is_file() else None
+
+
+# ------------------------------------------------------------------ names, checks, notes
+
+
+def _name_all(lean: Lean) -> None:
+    for world in (section for section in lean.full.children if section.tag == "worldbody"):
+        for node in world.walk():
+            table = lean.bodies if node.tag == "body" else lean.joints if node.tag in ("joint", "freejoint") else None
+            if table is not None and node.attributes.get("name"):
+                table[node.attributes["name"]] = node
+    for tags, table in ((("body",), lean.bodies), (("joint", "freejoint"), lean.joints)):
+        _name_rest(lean.full, tags, table)
+
+
+def _name_rest(full: Node, tags: tuple[str, ...], table: dict[str, Node]) -> None:
+    number = 0
+    for world in (section for section in full.children if section.tag == "worldbody"):
+        for node in world.walk():
+            if node.tag not in tags:
+                continue
+            number += 1
+            if node.attributes.get("name"):
+                continue
+            name = f"{tags[0]}{number}"
+            while name in table:
+                name += "_"
+            node.attributes["name"] = name
+            table[name] = node
+
+
+def _look_around(lean: Lean) -> None:
+    copies = 1
+    for node in lean.full.walk():
+        if node.tag in REFUSED:
+            raise DescriptionError(f"the element <{node.tag}> {REFUSED[node.tag]}", file=lean.source, line=node.line)
+        if node.tag == "compiler":
+            lean.compiler |= node.attributes
+        if node.tag == "replicate":
+            copies *= _count(node, lean.source)
+            if copies > MAX_COPIES:
+                raise DescriptionError(
+                    f"<replicate> makes more than {MAX_COPIES} copies", file=lean.source, line=node.line
+                )
+        if node.tag == "numeric":
+            lean.numbers[node.attributes.get("name", "")] = node.attributes.get("data", "")
+    for section in lean.full.children:
+        lean.notes += _left_out(section)
+
+
+def _count(node: Node, source: str | None) -> int:
+    try:
+        return max(1, int(node.attributes.get("count", "1")))
+    except ValueError:
+        raise DescriptionError("the count of <replicate> is not a number", file=source, line=node.line) from None
+
+
+def _left_out(section: Node) -> list[Note]:
+    notes = []
+    for node in section.children:
+        label = f"{node.tag} '{node.attributes.get('name', '')}'".replace(" ''", "")
+        if section.tag == "tendon":
+            notes.append(_warning(node, f"tendon ({label})", "a tendon is not part of the rigid model; it is left out"))
+        elif section.tag == "equality" and node.tag != "joint":
+            ends = [v for k, v in node.attributes.items() if k[:-1] in ("body", "site", "tendon")]
+            text = f"it joins {' and '.join(ends)}; such a constraint is not part of the tree and is left out"
+            notes.append(_warning(node, f"equality ({label})", text))
+        elif section.tag == "deformable" and node.tag == "flex":
+            notes.append(_warning(node, label, "a soft body is not part of the rigid model; it is left out"))
+    return notes
+
+
+def _warning(node: Node, where: str, text: str) -> Note:
+    return Note("warning", where, text, node.line if node.own else None)
+
+
+# ------------------------------------------------------------------ the trimmed copy
+
+
+def _trimmed(node: Node, lean: Lean) -> Node:
+    copy = Node(node.tag, _attributes(node, lean), node.line, own=node.own)
+    allowed = KEPT.get(node.tag, ())
+    for child in node.children:
+        if child.tag in allowed and not (node.tag == "actuator" and "joint" not in child.attributes):
+            copy.children.append(_trimmed(child, lean))
+    if node.tag == "actuator":
+        for child in copy.children:
+            child.tag = "general"
+    return copy
+
+
+def _attributes(node: Node, lean: Lean) -> dict[str, str]:
+    only = ONLY.get(node.tag)
+    kept = {k: v for k, v in node.attributes.items() if k not in DROPPED and (only is None or k in only)}
+    for key, value in kept.items():
+        if key not in TEXTS and any(_NOT_FINITE.fullmatch(token) for token in value.split()):
+            name = node.attributes.get("name")
+            which = f"<{node.tag}>" + (f" '{name}'" if name else "")
+            raise DescriptionError(
+                f"the attribute '{key}' of {which} is not a finite number ({value[:60]})",
+                file=lean.source,
+                line=node.line if node.own else None,
+            )
+    if node.tag == "compiler":
+        kept = {k: v for k, v in kept.items() if k not in FILES}
+        if float_or(kept.get("settotalmass"), -1.0) <= 0:
+            kept.pop("fusestatic", None)  # fixed bodies stay, so that their frames keep their names
+    if node.tag == "mesh":
+        _mesh_file(node, kept, lean)
+    return kept
+
+
+def _mesh_file(node: Node, kept: dict[str, str], lean: Lean) -> None:
+    """Give the mesh a name of its own and a file name that means nothing to MuJoCo."""
+    kept.pop("builtin", None)  # a made-up mesh can be made arbitrarily large
+    file = kept.pop("file", None)
+    if file is not None:
+        name = kept.setdefault("name", Path(file.replace("\\", "/")).stem)
+        lean.files[name] = file
+        kept["file"] = mesh_key(name, lean)
+
+
+def mesh_key(name: str, lean: Lean) -> str:
+    """File name under which MuJoCo is given the bytes of a mesh."""
+    return f"mesh{list(lean.files).index(name)}{Path(lean.files[name]).suffix.lower()}"
+
+
+def mesh_path(name: str, lean: Lean) -> Path | None:
+    """The file of a mesh, None where it cannot be found."""
+    file = lean.files[name].replace("\\", "/")
+    if lean.compiler.get("strippath") == "true":
+        file = Path(file).name
+    folder = lean.compiler.get("meshdir") or lean.compiler.get("assetdir") or ""
+    return _beside(lean.source, file, folder)
+
+
+def float_or(text: str | None, default: float) -> float:
+    """The number in a text, or the default."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return default

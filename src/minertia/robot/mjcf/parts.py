@@ -1,0 +1,111 @@
+"""What a compiled MJCF says of each joint beside its place: limits, friction, drives, relations, and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minertia.robot.joint import Limits
+from minertia.robot.mjcf.compile import Compiled
+from minertia.robot.robot import Note
+
+
+def joint_limits(compiled: Compiled, j: int) -> Limits:
+    """Range and effort of MuJoCo's joint j."""
+    m = compiled.model
+    low, high = (float(v) for v in m.jnt_range[j]) if m.jnt_limited[j] else (None, None)
+    effort = float(np.max(np.abs(m.jnt_actfrcrange[j]))) if m.jnt_actfrclimited[j] else _drive_effort(compiled, j)
+    return Limits(lower=low, upper=high, effort=effort)
+
+
+def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
+    """Joint-side {IA, FV, FC} of MuJoCo's joint j, those that are not 0; its drives count with the gear squared."""
+    m, d = compiled.model, int(compiled.model.jnt_dofadr[j])
+    armature, damping = drive_part(compiled, j)
+    values = {
+        "IA": float(m.dof_armature[d]) + armature,
+        "FV": float(m.dof_damping[d]) + damping,
+        "FC": float(m.dof_frictionloss[d]),
+    }
+    return {symbol: value for symbol, value in values.items() if value != 0}
+
+
+def drive_part(compiled: Compiled, j: int) -> tuple[float, float]:
+    """Inertia and damping that the actuators of joint j add to it."""
+    m = compiled.model
+    armature = damping = 0.0
+    for a in _drives(compiled, j):
+        square = float(m.actuator_gear[a][0]) ** 2
+        armature += square * float(getattr(m, "actuator_armature", np.zeros(m.nu))[a])
+        damping += square * float(getattr(m, "actuator_damping", np.zeros(m.nu))[a])
+    return armature, damping
+
+
+def _drive_effort(compiled: Compiled, j: int) -> float | None:
+    """Largest torque of the one actuator on joint j, if it says so."""
+    m, drives = compiled.model, _drives(compiled, j)
+    if len(drives) != 1 or not m.actuator_forcelimited[drives[0]]:
+        return None
+    a = drives[0]
+    return abs(float(m.actuator_gear[a][0])) * float(np.max(np.abs(m.actuator_forcerange[a])))
+
+
+def _drives(compiled: Compiled, j: int) -> Sequence[int]:
+    return [a for a in range(compiled.model.nu) if int(compiled.model.actuator_trnid[a][0]) == j]
+
+
+def _poly(model: Any, name: str, k: int) -> bool:
+    table = getattr(model, name, None)
+    return table is not None and bool(np.any(table[k]))
+
+
+def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, tuple[str, float, float]], list[Note]]:
+    """Joint -> (leader, ratio, offset) of the linear joint equalities, and notes on the others."""
+    m = compiled.model
+    found: dict[int, tuple[str, float, float]] = {}
+    notes = []
+    for e in range(m.neq):
+        j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+        c0, c1, *higher = (float(c) for c in m.eq_data[e][:5])
+        where = f"equality of joint '{names[j]}'"
+        if not m.eq_active0[e]:
+            notes.append(Note("info", where, "it is not active and is left out"))
+        elif leader < 0 or j in found or c1 == 0 or any(higher):
+            text = "only one linear relation to another joint is supported; it is left out"
+            notes.append(Note("warning", where, text))
+        else:
+            x0, y0 = (float(m.qpos0[m.jnt_qposadr[k]]) for k in (leader, j))
+            found[j] = (names[leader], c1, y0 + c0 - c1 * x0)
+    return found, notes
+
+
+def remarks(compiled: Compiled, names: Sequence[str], joint_names: Sequence[str], used: set[str]) -> list[Note]:
+    """What acts on the motion in MuJoCo and has no place in the rigid model."""
+    m = compiled.model
+    found = []
+    for j in range(m.njnt):
+        where = f"joint '{joint_names[j]}'"
+        if joint_names[j] in used:
+            found += [(where, text) for text in _joint_remarks(m, j)]
+        elif m.jnt_type[j] == compiled.mujoco.mjtJoint.mjJNT_FREE and _resists(m, int(m.jnt_dofadr[j])):
+            found.append((where, "damping, friction and armature of a free joint are left out"))
+    for b in np.flatnonzero(m.body_gravcomp):
+        found.append((f"body '{names[int(b)]}'", "its gravity compensation is not part of the model; it is left out"))
+    if m.opt.density or m.opt.viscosity:
+        found.append(("option", "forces of the surrounding fluid are not part of the model; they are left out"))
+    return [Note("warning", where, text) for where, text in found]
+
+
+def _joint_remarks(m: Any, j: int) -> list[str]:
+    texts = []
+    if m.jnt_stiffness[j] != 0 or _poly(m, "jnt_stiffnesspoly", j):
+        texts.append("its spring is not part of the rigid model; it is left out")
+    if _poly(m, "dof_dampingpoly", int(m.jnt_dofadr[j])):
+        texts.append("only the linear part of its damping is used")
+    return texts
+
+
+def _resists(m: Any, d: int) -> bool:
+    return any(np.any(table[d : d + 6]) for table in (m.dof_damping, m.dof_frictionloss, m.dof_armature))

@@ -1,0 +1,241 @@
+"""Robots as MJCF: a complete new file, or the user's own with the numbers that changed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from minertia.errors import DescriptionError
+from minertia.robot.joint import Joint
+from minertia.robot.mjcf.edit import edit_mjcf
+from minertia.robot.mjcf.read import OFFSET, ORDER
+from minertia.robot.mjcf.text import Node, pretty, xml_name
+from minertia.robot.mjcf.values import inertial, is_massless, numbers, pose_attributes, unphysical
+from minertia.robot.robot import Note, Robot
+
+HEADER = "<!-- minertia mjcf format 1 -->\n"
+EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss"}
+TYPES = {"revolute": "hinge", "prismatic": "slide"}
+
+
+def write_mjcf(robot: Robot, path: str | Path, template: str | Path | None = None) -> tuple[Note, ...]:
+    """Write a robot as MJCF and return what could not be expressed.
+
+    template: the user's MJCF (a path, or its text) in which only inertias, armatures and friction that changed are
+    replaced; None for a new file.  The file is replaced in one step, so that no half of it is ever seen.
+    """
+    if template is None:
+        text, notes = to_mjcf(robot), _notes(robot)
+    else:
+        original, source = _template(template, robot)
+        text, notes = edit_mjcf(robot, original, source)
+        notes = (*notes, *_unexpressed(robot))
+    _replace_file(Path(path), text.encode("utf-8"))
+    return notes
+
+
+def to_mjcf(robot: Robot) -> str:
+    """A complete MJCF document: one body per joint, its z axis the joint axis, no geometry.
+
+    Links without mass get the least that MuJoCo accepts, which the reader takes for none.
+    """
+    return HEADER + pretty(_Document(robot.numeric).root())
+
+
+class _Document:
+    """One run over a robot; names are made unique as MuJoCo needs them."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        bodies, joints = _Names("body", {"world"}), _Names("joint", set())
+        self.root_name = bodies.new(_root_name(robot))
+        self.links = [bodies.new(joint.link or joint.name) for joint in robot.joints]
+        self.joints = [joints.new(joint.name) for joint in robot.joints]
+        linked = {joint.link for joint in robot.joints} | {_root_name(robot), "world"}
+        self.frames = {name: bodies.new(name) for name in robot.frames if name not in linked}
+        self.order: list[int] = []  # joints in the order of the document
+
+    def root(self) -> Node:
+        robot = self.robot
+        world = _node("worldbody", children=[self._tree()])
+        parts = [
+            _node("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
+            _node("option", {"gravity": numbers(robot.gravity)}),
+            world,
+        ]
+        followers = [self._equality(name, joint) for name, joint in zip(self.joints, robot.joints, strict=True)]
+        if any(followers):
+            parts.append(_node("equality", children=[node for node in followers if node is not None]))
+        custom = self._custom()
+        if custom:
+            parts.append(_node("custom", children=custom))
+        return _node("mujoco", {"model": robot.name}, parts)
+
+    def _tree(self) -> Node:
+        robot = self.robot
+        base = _node("body", {"name": self.root_name})
+        if robot.is_floating:
+            base.children.append(_node("freejoint", {"name": _Names("root", set(self.joints)).new("root")}))
+        if robot.is_floating or _ground_has_mass(robot):
+            base.children.append(_node("inertial", inertial(robot.base_link, "the base")))
+        base.children += self._frame_bodies(None)
+        children: dict[int | None, list[int]] = {}
+        for j, joint in enumerate(robot.joints):
+            children.setdefault(joint.parent, []).append(j)
+        stack = [(base, j) for j in reversed(children.get(None, []))]
+        while stack:
+            parent, j = stack.pop()
+            self.order.append(j)
+            body = self._body(j)
+            parent.children.append(body)
+            stack += [(body, k) for k in reversed(children.get(j, []))]
+        return base
+
+    def _body(self, j: int) -> Node:
+        joint = self.robot.joints[j]
+        place = {"name": self.links[j], **pose_attributes(joint.R, joint.p)}
+        parts = [
+            _node("joint", self._joint(j)),
+            _node("inertial", inertial(self.robot.links[j], f"link '{joint.link or joint.name}'")),
+            *self._frame_bodies(j),
+        ]
+        return _node("body", place, parts)
+
+    def _joint(self, j: int) -> dict[str, str]:
+        joint = self.robot.joints[j]
+        values = {"name": self.joints[j], "type": TYPES[joint.kind], "axis": "0 0 1"}
+        limits = joint.limits
+        if _has_range(joint):
+            values["range"] = numbers([limits.lower or 0.0, limits.upper or 0.0])
+        if limits.effort:
+            values["actuatorfrcrange"] = numbers([-abs(limits.effort), abs(limits.effort)])
+        effects = self.robot.effects[j]
+        return values | {name: repr(float(effects[s])) for s, name in EFFECTS.items() if effects.get(s)}
+
+    def _frame_bodies(self, j: int | None) -> list[Node]:
+        """Other frames of the robot's own file, as bodies without mass."""
+        frames = self.robot.frames
+        return [
+            _node("body", {"name": new, **pose_attributes(*frames[name].pose)})
+            for name, new in self.frames.items()
+            if frames[name].joint == j
+        ]
+
+    def _equality(self, name: str, joint: Joint) -> Node | None:
+        if joint.follows is None:
+            return None
+        leader, ratio, offset = joint.follows.joint, joint.follows.ratio, joint.follows.offset
+        coefficients = numbers([offset, ratio, 0, 0, 0])
+        return _node("joint", {"joint1": name, "joint2": self.joints[leader], "polycoef": coefficients})
+
+    def _custom(self) -> list[Node]:
+        found = []
+        offsets = [self.robot.effects[j].get("OFF", 0.0) for j in self.order]
+        if any(offsets):
+            found.append(_node("numeric", {"name": OFFSET, "data": numbers(offsets)}))
+        if self.order != sorted(self.order):
+            found.append(_node("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
+        return found
+
+
+class _Names:
+    """Names that MJCF can hold, each given once."""
+
+    def __init__(self, kind: str, taken: set[str]) -> None:
+        self.kind, self.taken, self.count = kind, set(taken), 0
+
+    def new(self, wish: str) -> str:
+        self.count += 1
+        name = xml_name(wish) or f"{self.kind}{self.count}"
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _node(tag: str, attributes: dict[str, str] | None = None, children: Iterable[Node] = ()) -> Node:
+    return Node(tag, attributes or {}, 0, children=list(children))
+
+
+def _root_name(robot: Robot) -> str:
+    """Name of the root body: the first frame of the file that belongs to the base, `base` where that is the world."""
+    name = next((name for name, frame in robot.frames.items() if frame.joint is None), "base")
+    return "base" if name == "world" else name
+
+
+def _ground_has_mass(robot: Robot) -> bool:
+    """Whether a ground link is worth writing: its inertia moves nothing, and an impossible one would be refused."""
+    return not is_massless(robot.base_link) and unphysical(robot.base_link) is None
+
+
+def _has_range(joint: Joint) -> bool:
+    lower, upper = joint.limits.lower, joint.limits.upper
+    return lower is not None and upper is not None and lower < upper
+
+
+# ------------------------------------------------------------------ what is not expressed
+
+
+def _notes(robot: Robot) -> tuple[Note, ...]:
+    notes = [*_unexpressed(robot)]
+    if not robot.is_floating and unphysical(robot.base_link) is not None:
+        notes.append(Note("info", "the base", "its inertia is impossible and moves nothing; it is left out"))
+    names = [f"link '{joint.link or joint.name}'" for joint in robot.joints]
+    links = [("the base", robot.base_link)] if robot.is_floating else []
+    for name, ten in [*links, *zip(names, robot.links, strict=True)]:
+        reason = unphysical(ten)
+        if reason is not None:
+            notes.append(Note("warning", name, f"{reason}; MuJoCo will refuse the file"))
+        elif is_massless(ten):
+            notes.append(Note("info", name, "it has no mass; it got the least that MuJoCo accepts"))
+    return tuple(notes)
+
+
+def _unexpressed(robot: Robot) -> list[Note]:
+    notes = []
+    if robot.coupling is not None:
+        text = (
+            "motors that turn with several joints cannot be expressed in MJCF; their inertia and friction are left out"
+        )
+        notes.append(Note("warning", "drives", text))
+    if robot.has_letters:
+        notes.append(Note("info", "lengths", "letters are written as their values"))
+    for joint in robot.joints:
+        limits = joint.limits
+        if not _has_range(joint) and not (limits.lower is None and limits.upper is None):
+            text = f"the range {limits.lower} to {limits.upper} cannot be expressed in MJCF"
+            notes.append(Note("info", f"joint '{joint.name}'", text))
+        if limits.velocity is not None or limits.acceleration is not None:
+            text = "limits of velocity and acceleration have no place in MJCF"
+            notes.append(Note("info", f"joint '{joint.name}'", text))
+    return notes
+
+
+# ------------------------------------------------------------------ files
+
+
+def _template(template: str | Path, robot: Robot) -> tuple[str, str | None]:
+    """Text and path of a template given as a path or as text; newlines as they are."""
+    if isinstance(template, str) and "<" in template:
+        return template, robot.source
+    path = Path(template)
+    try:
+        return path.read_bytes().decode("utf-8"), str(path)
+    except OSError:
+        raise DescriptionError("the template cannot be read", file=template) from None
+    except UnicodeDecodeError:
+        raise DescriptionError("the template is not text", file=template) from None
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""SYMORO+ .par files, read."""

@@ -1,0 +1,222 @@
+"""Reader of SYMORO+ .par files: modified Denavit-Hartenberg (Khalil) tables with symbols.
+
+Symbols have no values there: they stay letters.  The symbol in the slot of a joint's motion (theta of a rotational
+joint, r of a translational one) is its variable, what is added to it the offset.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minertia.algebra.polynomial import Number, Poly
+from minertia.algebra.vec3 import Pose
+from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
+from minertia.robot.dh.placement import Entry, Letters, khalil_pose
+from minertia.robot.inertia import Ten
+from minertia.robot.read import ReadOptions
+from minertia.robot.robot import EARTH, Note, Robot
+from minertia.robot.snap import REPORTED, snap_angle
+from minertia.robot.symoro.file import (
+    BASE_MOTION,
+    DRIVES,
+    GEOMETRY,
+    INERTIAL,
+    LOADS,
+    ParFile,
+    split_par,
+)
+
+KINDS = ("revolute", "prismatic", "fixed")  # sigma 0, 1, 2
+MOTION = {"revolute": "theta", "prismatic": "r"}
+ANGLES = ("gamma", "alpha", "theta")
+EFFECTS = dict(zip(DRIVES, ("IA", "FV", "FC"), strict=True))
+MAX_LINKS = 2000
+GROUND = "base"
+
+
+def parse_par(text: str, source: str, options: ReadOptions) -> Robot:
+    """A robot from the text of a SYMORO+ file."""
+    return _Reader(split_par(text, source), options).robot()
+
+
+class _Reader:
+    """One run over a file."""
+
+    def __init__(self, file: ParFile, options: ReadOptions) -> None:
+        self.file, self.options = file, options
+        self.notes: list[Note] = []
+        self.n = self._count()
+        self.kinds = [KINDS[k] for k in self._whole_numbers("sigma", 2)]
+        self.parents = self._whole_numbers("ant", self.n)
+        self.table = {key: file.entries(key, self.n) for key in GEOMETRY}
+        self.drives = {key: file.entries(key, self.n) for key in DRIVES}
+        self.variables = self._take_variables()
+        self.letters = Letters(dict.fromkeys(self._constants()), options.letters)
+
+    def robot(self) -> Robot:
+        self._check_ignored()
+        joints = [self._joint(j) for j in range(self.n)]
+        bodies = [BodySpec(GROUND), *(BodySpec(f"link {j + 1}", ten) for j, ten in enumerate(self._links()))]
+        mobile = self.file.whole_number("is_mobile", 0) or self.file.whole_number("is_floating", 0)
+        return assemble(
+            Description(
+                name=self.file.name or "robot",
+                bodies=bodies,
+                joints=joints,
+                root=GROUND,
+                gravity=self._gravity(),
+                base=self.options.base or ("floating" if mobile else "fixed"),
+                symbols=self.letters.symbols,
+                notes=self.notes,
+                source=self.file.source,
+                depth_first=False,
+            )
+        )
+
+    # ------------------------------------------------------------------ structure
+
+    def _count(self) -> int:
+        file = self.file
+        n = file.whole_number("NL")
+        if file.whole_number("NJ", n) != n or file.whole_number("Type", 0) == 2:
+            file.fail(
+                "the robot has closed loops (NJ > NL), which are not supported; open each loop at one joint", "NJ"
+            )
+        if not 1 <= n <= MAX_LINKS:
+            file.fail(f"NL must be from 1 to {MAX_LINKS}", "NL")
+        return n
+
+    def _whole_numbers(self, name: str, largest: int) -> list[int]:
+        if name not in self.file.lists:
+            self.file.fail(f"the list '{name}' is missing")
+        values = self.file.entries(name, self.n)
+        for value in values:
+            if isinstance(value, Poly) or value != int(value) or not 0 <= value <= largest:
+                self.file.fail(f"the list '{name}' must hold whole numbers from 0 to {largest}", name)
+        return [int(value) for value in values if not isinstance(value, Poly)]
+
+    def _take_variables(self) -> list[str | None]:
+        """Name of each joint's variable; its slot in the table is left with the offset."""
+        variables: list[str | None] = []
+        for j, kind in enumerate(self.kinds):
+            key = MOTION.get(kind)
+            variable, offset = (None, 0) if key is None else self._split(j, key, self.table[key][j])
+            if key is not None:
+                self.table[key][j] = offset
+            if variable is not None and variable in variables:
+                self.file.fail(f"joints {variables.index(variable) + 1} and {j + 1} have the same variable", key)
+            variables.append(variable)
+        return variables
+
+    def _split(self, j: int, key: str, value: Entry) -> tuple[str | None, Entry]:
+        if not isinstance(value, Poly):
+            return None, value
+        single = [m[0][0] for m, number in value.terms.items() if len(m) == 1 and m[0][1] == 1 and number == 1]
+        own = [name for name in single if re.fullmatch(rf"(?:th|theta|t|q|r|rl|l|x|z){j + 1}", name, re.IGNORECASE)]
+        candidates = own[:1] if len(single) > 1 else single
+        if len(candidates) != 1:
+            self.file.fail(f"the variable of joint {j + 1} cannot be told in the list '{key}'", key)
+        rest = {m: number for m, number in value.terms.items() if m != ((candidates[0], 1),)}
+        offset: Entry = Poly(rest) if any(rest) else rest.get((), 0)
+        return candidates[0], offset
+
+    def _constants(self) -> list[str]:
+        """Symbols of the table in the order of the joints."""
+        found: dict[str, None] = {}
+        for j in range(self.n):
+            for key in GEOMETRY:
+                value = self.table[key][j]
+                for name in sorted(value.letters) if isinstance(value, Poly) else ():
+                    if name in self.variables:
+                        joint = self.variables.index(name) + 1
+                        self.file.fail(f"the list '{key}' uses '{name}', the variable of joint {joint}", key)
+                    found[name] = None
+        return list(found)
+
+    # ------------------------------------------------------------------ joints and links
+
+    def _joint(self, j: int) -> JointSpec:
+        parent = self.parents[j]
+        given = {EFFECTS[key]: values[j] for key, values in self.drives.items()}
+        effects = {symbol: float(v) for symbol, v in given.items() if not isinstance(v, Poly) and v != 0}
+        if effects and self.kinds[j] == "fixed":
+            self.file.fail(f"joint {j + 1} is fixed but has a drive", next(iter(DRIVES)))
+        return JointSpec(
+            name=f"j{j + 1}",
+            kind=self.kinds[j],
+            parent=GROUND if parent == 0 else f"link {parent}",
+            child=f"link {j + 1}",
+            placement=self._placement(j),
+            effects=effects,
+            line=self.file.lines.get("ant"),
+        )
+
+    def _placement(self, j: int) -> Pose:
+        row: dict[str, Entry] = {}
+        for key in GEOMETRY:
+            value = self.table[key][j]
+            row[key] = self._angle(j, key, value) if key in ANGLES else self.letters.length(f"{key}{j + 1}", value)
+        try:
+            return khalil_pose(row)
+        except ValueError as err:
+            self.file.fail(f"joint {j + 1}: {err}", "alpha")
+
+    def _angle(self, j: int, key: str, value: Entry) -> Entry:
+        if isinstance(value, Poly):
+            return value
+        angle = snap_angle(float(value), self.options.snap)
+        if abs(angle - value) > REPORTED:
+            text = f"{key} = {value} is taken as {angle:.10g} rad"
+            self.notes.append(Note("info", f"joint {j + 1}", text, self.file.lines.get(key)))
+        return angle
+
+    def _links(self) -> list[Ten | None]:
+        columns = [self.file.entries(key, self.n, default="unknown") for key in INERTIAL]
+        return [self._ten(j, [column[j] for column in columns]) for j in range(self.n)]
+
+    def _ten(self, j: int, values: list[Entry]) -> Ten | None:
+        """The numbers of a link; None where it has symbols and no number but 0."""
+        symbols = [key for key, value in zip(INERTIAL, values, strict=True) if isinstance(value, Poly)]
+        numbers: list[Number] = [0 if isinstance(value, Poly) else value for value in values]
+        if symbols and not any(numbers):
+            return None
+        if symbols:
+            text = f"{', '.join(symbols)} have no value and are taken as 0"
+            self.notes.append(Note("warning", f"link {j + 1}", text, self.file.lines.get(symbols[0])))
+        if numbers[9] < 0:
+            self.file.fail(f"link {j + 1} has a negative mass", "M")
+        return tuple(float(number) for number in numbers)
+
+    # ------------------------------------------------------------------ surroundings
+
+    def _gravity(self) -> tuple[float, float, float]:
+        values = self.file.entries("G", 3) if "G" in self.file.lists else list(EARTH)
+        free = [k for k, value in enumerate(values) if isinstance(value, Poly)]
+        if not free:
+            x, y, z = (float(value) for value in values if not isinstance(value, Poly))
+            return x, y, z
+        axis = free[0] if len(free) == 1 and not any(v for v in values if not isinstance(v, Poly)) else 2
+        g = [0.0, 0.0, 0.0]
+        g[axis] = EARTH[2]
+        self.notes.append(
+            Note(
+                "info",
+                "gravity",
+                f"G has no value; it is taken as ({g[0]:g}, {g[1]:g}, {g[2]:g}) m/s2",
+                self._line("G"),
+            )
+        )
+        return g[0], g[1], g[2]
+
+    def _check_ignored(self) -> None:
+        """Say what the file asks for and this reader leaves out."""
+        if "eta" in self.file.lists and any(self.file.entries("eta", self.n)):
+            self.file.fail("the robot has elastic joints (eta), which are not supported", "eta")
+        for names, count, what in ((LOADS, self.n, "external forces"), (BASE_MOTION, 3, "motion of the base")):
+            for name in names:
+                values = self.file.entries(name, count)
+                if any(not isinstance(value, Poly) and value != 0 for value in values):
+                    self.notes.append(Note("warning", name, f"the {what} in '{name}' are left out", self._line(name)))
+
+    def _line(self, name: str) -> int | None:
+        return self.file.lines.get(name)

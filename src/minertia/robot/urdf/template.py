@@ -1,0 +1,168 @@
+"""The user's own URDF with new inertial parameters: only what changed is replaced, every other character is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from minertia.algebra.vec3 import HERE, invert
+from minertia.errors import DescriptionError
+from minertia.robot.assembly import BodySpec
+from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.read import ReadOptions
+from minertia.robot.robot import Note, Robot
+from minertia.robot.urdf.new import INDENT, element, inertial_lines, numeric_pose, written
+from minertia.robot.urdf.read import DYNAMICS, OWN_DYNAMICS, parse_urdf, read_bodies, read_effects
+from minertia.robot.xml_input import Element, parse_xml, shown, start_tag_end
+
+UNCHANGED = 1e-13  # relative difference of parameters that counts as none
+
+
+def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
+    """The text with the robot's parameters, and what was moved; source: the template's name, for messages."""
+    return _Edit(robot, text, source).result()
+
+
+class _Edit:
+    """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
+
+    def __init__(self, robot: Robot, text: str, source: str) -> None:
+        self.robot, self.text, self.source = robot, text, source
+        self.tree = parse_xml(text, source)
+        self._check_same_joints(parse_urdf(text, source, ReadOptions(letters=False)))
+        self.links = {e.attributes["name"]: e for e in self.tree.all("link")}
+        self.joints = {e.attributes["name"]: e for e in self.tree.all("joint")}
+        self.newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
+        self.edits: list[tuple[int, int, str]] = []
+        self.notes: list[Note] = []
+
+    def result(self) -> tuple[str, list[Note]]:
+        robot = self.robot
+        bodies = self._bodies_by_carrier()
+        for j, now in ((None, robot.base_link), *enumerate(robot.links)):
+            self._link(j, now, bodies.get(j, []))
+        for joint, effects in zip(robot.joints, robot.effects, strict=True):
+            self._effects(self.joints[joint.name], effects)
+        pieces, last = [], 0
+        for start, end, new in sorted(self.edits, key=lambda edit: edit[:2]):
+            pieces += [self.text[last:start], new]
+            last = end
+        return "".join([*pieces, self.text[last:]]), self.notes
+
+    def _check_same_joints(self, reference: Robot) -> None:
+        ours, theirs = ({(j.name, j.link, j.kind) for j in r.joints} for r in (self.robot, reference))
+        odd = sorted(name for name, _, _ in ours ^ theirs)
+        if odd:
+            self._fail(f"joint '{shown(odd[0])}' is not the same in the robot and in this file")
+
+    def _bodies_by_carrier(self) -> dict[int | None, list[BodySpec]]:
+        groups: dict[int | None, list[BodySpec]] = {}
+        for body in read_bodies(self.tree):
+            if body.name in self.robot.frames:
+                groups.setdefault(self.robot.frames[body.name].joint, []).append(body)
+            elif body.ten is not None:
+                self._fail(f"the robot knows no link '{shown(body.name)}'")
+        return groups
+
+    # ------------------------------------------------------------------ links
+
+    def _link(self, carrier: int | None, now: Ten | None, bodies: list[BodySpec]) -> None:
+        """Leave the bodies that move together as they are if their sum is right, else write it on one of them."""
+        before: Ten = (0.0,) * 10
+        for body in bodies:
+            if body.ten is not None:
+                pose = numeric_pose(self.robot.frames[body.name].pose, self.robot.symbol_values)
+                before = add_ten(before, transport_ten(body.ten, pose))
+        if np.allclose(before, now or (0.0,) * 10, rtol=UNCHANGED, atol=0):
+            return
+        owner = self._owner(carrier)
+        pose = numeric_pose(self.robot.frames[owner].pose, self.robot.symbol_values)
+        lines, notes = inertial_lines(None if now is None else transport_ten(now, invert(pose)), owner)
+        self.notes += notes
+        self._write_inertial(self.links[owner], lines)
+        for body in bodies:
+            if body.ten is not None and body.name != owner:
+                self._write_inertial(self.links[body.name], [])
+                text = f"its <inertial> is removed: it is part of link '{owner}' now, to which it is fixed"
+                self.notes.append(Note("info", f"link '{body.name}'", text))
+
+    def _owner(self, carrier: int | None) -> str:
+        if carrier is not None:
+            return self.robot.joints[carrier].link
+        frames = self.robot.frames.items()
+        return next(name for name, f in frames if f.joint is None and f.pose == HERE and name in self.links)
+
+    def _write_inertial(self, link: Element, lines: list[str]) -> None:
+        old = link.first("inertial")
+        if old is None:
+            self._insert(link, lines)
+        elif lines:
+            self.edits.append((old.start, old.end, self._block(lines, self._indent(old))))
+        else:
+            self._remove(old)
+
+    # ------------------------------------------------------------------ joints
+
+    def _effects(self, joint: Element, now: Mapping[str, float]) -> None:
+        before = read_effects(joint, f"joint '{shown(joint.attributes['name'])}'")
+        for tag, table in (("dynamics", DYNAMICS), ("minertia", OWN_DYNAMICS)):
+            changed = [a for a, s in table.items() if now.get(s, 0.0) != before.get(s, 0.0)]
+            if not changed:
+                continue
+            old = joint.first(tag)
+            new = {a: written(now.get(s, 0.0)) for a, s in table.items() if old is None or a in changed}
+            if old is None:
+                self._insert(joint, element(tag, new), last=True)
+            else:
+                self._new_start_tag(old, old.attributes | new)
+
+    def _new_start_tag(self, old: Element, attributes: Mapping[str, str]) -> None:
+        end = start_tag_end(self.text, old)
+        (line,) = element(old.tag, attributes)
+        self.edits.append((old.start, end, line if self.text[end - 2] == "/" else line[:-2] + ">"))
+
+    # ------------------------------------------------------------------ text
+
+    def _insert(self, parent: Element, lines: list[str], last: bool = False) -> None:
+        """New lines inside an element: first, or before its end tag."""
+        if not lines:
+            return
+        outer = self._indent(parent)
+        inner = None if outer is None else outer + INDENT
+        if parent.children:
+            inner = self._indent(parent.children[0])
+        lead = "" if inner is None else self.newline + inner
+        new = lead + self._block(lines, inner)
+        stop = start_tag_end(self.text, parent)
+        if self.text[stop - 2] == "/":  # <link name="x"/> has to be opened
+            tail = "" if outer is None else self.newline + outer
+            self.edits.append((stop - 2, stop, f">{new}{tail}</{parent.tag}>"))
+            return
+        place = parent.children[-1].end if last else stop
+        self.edits.append((place, place, new))
+
+    def _remove(self, old: Element) -> None:
+        """Take an element out, with its line when it stands alone there."""
+        start, end = old.start, old.end
+        indent = self._indent(old)
+        if indent is not None:
+            rest = self.text[end:].lstrip(" \t")[:1]
+            start -= len(indent)
+            if rest in ("\r", "\n"):
+                start -= 2 if self.text[start - 2 : start] == "\r\n" else 1
+        self.edits.append((start, end, ""))
+
+    def _indent(self, element: Element) -> str | None:
+        """White space before an element that begins its line; None in the middle of a line."""
+        before = self.text[: element.start]
+        line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
+        return line if not line.strip(" \t") and len(line) < len(before) else None
+
+    def _block(self, lines: list[str], indent: str | None) -> str:
+        if indent is None:
+            return "".join(line.strip() for line in lines)
+        return (self.newline + indent).join(lines)
+
+    def _fail(self, what: str) -> None:
+        raise DescriptionError(f"{what}; the template must be the file the robot was read from", file=self.source)
