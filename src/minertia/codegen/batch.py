@@ -182,7 +182,7 @@ class _Writer:
             lines = [*self._plain(plain), *self._trig(trig, start)]
             start += self._padded(len(trig))
             body = "\n".join(f"    {line}" for line in lines)
-            yield f"""static void part{n}({arguments}, {arrays})
+            yield f"""static __attribute__((noinline)) void part{n}({arguments}, {arrays})
 {{
 {body}
     (void)in, (void)sine, (void)cosine, (void)cross;

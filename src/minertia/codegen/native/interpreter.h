@@ -35,7 +35,12 @@ INLINE int has_constant(int32_t operation)
     case FMAK: EACH(c[i] + k * b[i]) break; \
     case FMSK: EACH(k * b[i] - c[i]) break;
 
-#define EACH_VECTOR(expression) UNROLL for (int i = 0; i < VECTORS; i++) d[i] = (expression);
+#if defined(__clang__)
+#define EIGHT_TIMES _Pragma("clang loop unroll_count(8)")
+#else
+#define EIGHT_TIMES _Pragma("GCC unroll 8")
+#endif
+#define EACH_VECTOR(expression) EIGHT_TIMES for (int i = 0; i < VECTORS; i++) d[i] = (expression);
 #define ONE_NUMBER(expression) { enum { i = 0 }; *d = (expression); }
 
 static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)

@@ -18,7 +18,11 @@ typedef double vd __attribute__((vector_size(8 * LANES)));
 typedef int64_t vi __attribute__((vector_size(8 * LANES)));
 
 #define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 8")
+#endif
 
 /* Largest |x| the reduction below is made for: k < 2^17 keeps k * HALF_PI_1 and k * HALF_PI_2 exact. */
 #define SINCOS_LIMIT 2e5
@@ -76,10 +80,19 @@ INLINE int any(vi mask)
 static void sincos_many(int count, const vd *x, vd *sine, vd *cosine)
 {
     vi beyond = {0};
-    for (int i = 0; i < count; i++) {
-        const vd v = x[i];
-        beyond |= beyond_reduction(v);
-        sincos_reduced(v, sine + i, cosine + i);
+    int i = 0;
+    for (; i + 1 < count; i += 2) { /* two at a time: one alone is a long chain of dependent operations */
+        const vd u = x[i], v = x[i + 1];
+        vd su, cu, sv, cv;
+        beyond |= beyond_reduction(u) | beyond_reduction(v);
+        sincos_reduced(u, &su, &cu);
+        sincos_reduced(v, &sv, &cv);
+        sine[i] = su, sine[i + 1] = sv, cosine[i] = cu, cosine[i + 1] = cv;
+    }
+    if (i < count) {
+        const vd u = x[i];
+        beyond |= beyond_reduction(u);
+        sincos_reduced(u, sine + i, cosine + i);
     }
     if (__builtin_expect(any(beyond), 0)) {
         for (int i = 0; i < count; i++) {
