@@ -1,8 +1,81 @@
-"""minertia: robot dynamic modelling and identification."""
+"""minertia: robot dynamic modelling and identification.
 
-from minertia.errors import MinertiaError
-from minertia.robot.read import bundled_robots, read_robot
-from minertia.robot.robot import Robot
+The public names are listed here and loaded when first used, so that importing the package costs nothing.
+"""
 
-__version__ = "0.1.0"
-__all__ = ["MinertiaError", "Robot", "bundled_robots", "read_robot"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from minertia.version import __version__
+
+if TYPE_CHECKING:
+    from minertia.base.derive import base_parameters
+    from minertia.base.grouping import BaseParameters
+    from minertia.dynamics.model import (
+        forward_dynamics,
+        gravity_torques,
+        inverse_dynamics,
+        kinetic_energy,
+        mass_matrix,
+        potential_energy,
+        torque_regressor,
+        velocity_torques,
+    )
+    from minertia.errors import MinertiaError
+    from minertia.robot.check import check_robot
+    from minertia.robot.read import bundled_robots, read_robot
+    from minertia.robot.robot import Robot
+    from minertia.robot.write import write_robot
+
+_HOME = {
+    "BaseParameters": "minertia.base.grouping",
+    "MinertiaError": "minertia.errors",
+    "Robot": "minertia.robot.robot",
+    "base_parameters": "minertia.base.derive",
+    "bundled_robots": "minertia.robot.read",
+    "check_robot": "minertia.robot.check",
+    "forward_dynamics": "minertia.dynamics.model",
+    "gravity_torques": "minertia.dynamics.model",
+    "inverse_dynamics": "minertia.dynamics.model",
+    "kinetic_energy": "minertia.dynamics.model",
+    "mass_matrix": "minertia.dynamics.model",
+    "potential_energy": "minertia.dynamics.model",
+    "read_robot": "minertia.robot.read",
+    "torque_regressor": "minertia.dynamics.model",
+    "velocity_torques": "minertia.dynamics.model",
+    "write_robot": "minertia.robot.write",
+}
+
+__all__ = [
+    "BaseParameters",
+    "MinertiaError",
+    "Robot",
+    "__version__",
+    "base_parameters",
+    "bundled_robots",
+    "check_robot",
+    "forward_dynamics",
+    "gravity_torques",
+    "inverse_dynamics",
+    "kinetic_energy",
+    "mass_matrix",
+    "potential_energy",
+    "read_robot",
+    "torque_regressor",
+    "velocity_torques",
+    "write_robot",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'minertia' has no attribute '{name}'")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -55,3 +55,7 @@ class ShapeError(MinertiaError):
 
 class RankError(MinertiaError):
     """A numerical rank that cannot be decided, or that contradicts what was derived."""
+
+
+class InputError(MinertiaError):
+    """A number or choice that a function cannot work with."""

@@ -1,4 +1,4 @@
-"""Regrouping in closed form, on letters (Gautier & Khalil 1990; Khalil, Bennis & Gautier; theory, base parameters).
+"""Regrouping in closed form, on letters (Gautier & Khalil 1990; Khalil, Bennis & Gautier; theory, eqs. 13 to 17).
 
 What a joint's motion cannot make visible looks the same from its parent at every position, so it is moved there, from
 the tips to the base.  Six rules, numbered as in the theory page, then clear the first links of each path.

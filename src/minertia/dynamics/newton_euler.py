@@ -1,7 +1,7 @@
 """Inverse dynamics by Newton-Euler: THE recursion.
 
 f = m a + U ms and n = J wd + w x J w + ms x a, written with the entries of U, are summed from the tips to the base and
-projected on the joint axes (theory, linear model).  No branch on joint kind, scalar type or parameter set.
+projected on the joint axes (theory, eqs. 6 to 9).  No branch on joint kind, scalar type or parameter set.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def from_parts(J: Mat, ms: Vec, m: Scalar) -> dict[str, Scalar]:
 def transport(x: Mapping[str, Scalar], pose: Pose) -> dict[str, Scalar]:
     """The parameters of a body, from its frame to the one in which that frame has this pose.
 
-    m' = m, ms' = R ms + m p, J' = R J R' - [p]x[R ms]x - [R ms]x[p]x - m [p]x[p]x  (theory, change of frame).
+    m' = m, ms' = R ms + m p, J' = R J R' - [p]x[R ms]x - [R ms]x[p]x - m [p]x[p]x  (theory, eq. 5).
     """
     R, p = pose
     s, P = apply(R, first_moment(x)), skew(p)

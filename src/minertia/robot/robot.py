@@ -12,7 +12,7 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.vec3 import HERE, Mat, Pose, Vec
-from minertia.errors import MissingParameters, UnknownName
+from minertia.errors import InputError, MissingParameters, UnknownName
 from minertia.robot.inertia import Ten, add_ten, from_com, symmetric, transport_ten
 from minertia.robot.joint import Joint
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
@@ -253,7 +253,7 @@ class Robot:
         frame's origin] are in the frame `at`: a link or frame of the file, by default the last link's own frame.
         """
         if mass < 0 or not np.all(np.isfinite([mass, *com, *inertia])):
-            raise ValueError("a payload needs finite numbers and a mass that is not negative")
+            raise InputError("a payload needs finite numbers and a mass that is not negative")
         if about not in ("com", "frame"):
             raise UnknownName("reference point of an inertia", about, ("com", "frame"))
         ten: Ten = from_com(mass, com, symmetric(inertia))
@@ -286,8 +286,10 @@ class Robot:
 
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
-        x, y, z = (float(v) for v in gravity)
-        return replace(self, gravity=(x, y, z))
+        g = tuple(float(v) for v in gravity)
+        if len(g) != 3 or not np.all(np.isfinite(g)):
+            raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
+        return replace(self, gravity=(g[0], g[1], g[2]))
 
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)

@@ -1,0 +1,102 @@
+"""`minertia base`: base parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from minertia.cli.options import AsJson, Floating, Gravity, Numbers, RobotName, Snap, complete_method, read_options
+from minertia.cli.terminal import diagnose, say, say_json
+
+if TYPE_CHECKING:
+    from minertia.base.grouping import BaseParameters
+
+FRAMES = ("joint", "file")
+
+
+def known_frames(value: str) -> str:
+    """One of the two choices of frames."""
+    if value not in FRAMES:
+        raise typer.BadParameter(f"choose from: {', '.join(FRAMES)}")
+    return value
+
+
+def base(
+    robot: RobotName,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            metavar="closed-form|mlc|numeric",
+            help="Regrouping rules, minimal linear combinations of composite bodies, or rank alone.",
+            autocompletion=complete_method,
+        ),
+    ] = "closed-form",
+    rotors: Annotated[bool, typer.Option("--rotors", help="Include rotor inertias (IA).")] = False,
+    friction: Annotated[bool, typer.Option("--friction", help="Include friction and offsets (FV, FC, OFF).")] = False,
+    gravity: Gravity = None,
+    floating: Floating = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="NAME",
+            help="Standard parameter to keep as representative where there is a choice; may be repeated or a,b,c.",
+            show_default=False,
+        ),
+    ] = None,
+    numbers: Numbers = False,
+    snap: Snap = None,
+    frames: Annotated[
+        str,
+        typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
+    ] = "joint",
+    latex: Annotated[bool, typer.Option("--latex", help="Print the relations as LaTeX.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
+    from minertia.base.derive import base_parameters
+    from minertia.robot.read import read_robot
+
+    found = base_parameters(
+        read_robot(robot, **read_options(floating, numbers, snap)),  # type: ignore[arg-type]
+        method,
+        rotors=rotors,
+        friction=friction,
+        gravity=gravity,
+        keep=[name for given in keep or () for name in given.split(",")],
+    )
+    if html is not None:
+        _write_page(found, html, frames)
+    if as_json:
+        say_json({**found.to_dict(), "frames": frames, "classes": found.classes(frames)})
+    elif latex:
+        say(found.to_latex().rstrip("\n"))
+    else:
+        say(found)
+        say(_class_line(found, frames))
+        if found.method != method:
+            diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
+
+
+def _write_page(found: BaseParameters, path: Path, frames: str) -> None:
+    from minertia.files import write_text_atomic
+    from minertia.report.base_page import base_page
+
+    write_text_atomic(path, base_page(found, frames))
+    diagnose(f"wrote {path}")
+
+
+def _class_line(found: BaseParameters, frames: str) -> str:
+    from minertia.report.tables import class_counts
+
+    counts = class_counts(found, frames)
+    return (
+        f"of {len(found.columns)} standard parameters {counts['alone']} can be found alone, "
+        f"{counts['combination']} only in combinations, {counts['none']} have no effect"
+    )

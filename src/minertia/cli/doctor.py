@@ -1,0 +1,62 @@
+"""`minertia doctor`: what is installed and what that allows."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from typing import Any
+
+from minertia.cli.options import AsJson
+from minertia.cli.terminal import say_json, say_table
+from minertia.version import __version__
+
+FORMAT = 1
+LIBRARIES = ("numpy", "scipy", "typer", "rich")
+EXTRAS = {"sim": ("mujoco",)}  # as in pyproject.toml
+COMPILERS = ("cc", "gcc", "clang", "cl")
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say which Python, libraries, compiler and extras were found."""
+    from minertia.report.tables import Table
+
+    found = _found()
+    if as_json:
+        say_json({"format": FORMAT, **found})
+        return
+    single = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    rows = [(name, value or "not found") for name, value in (single | found["libraries"]).items()]
+    rows += [(f"extra '{name}'", _extra_text(name, ok)) for name, ok in found["extras"].items()]
+    say_table(Table(("what", "found"), tuple(rows)))
+
+
+def _found() -> dict[str, Any]:
+    from importlib.util import find_spec
+
+    return {
+        "minertia": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "compiler": _compiler(),
+        "libraries": {name: _version(name) for name in LIBRARIES},
+        "extras": {name: all(find_spec(package) for package in packages) for name, packages in EXTRAS.items()},
+    }
+
+
+def _extra_text(name: str, present: bool) -> str:
+    return "present" if present else f"not installed; pip install 'minertia[{name}]'"
+
+
+def _compiler() -> str | None:
+    chosen = os.environ.get("CC", "").split()[:1]
+    return next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

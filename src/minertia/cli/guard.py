@@ -1,0 +1,67 @@
+"""One place that turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import typer
+
+from minertia.cli.terminal import diagnose, drop_stdout
+from minertia.errors import MinertiaError
+
+DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
+WRONG_INPUT, OUR_FAULT, INTERRUPTED, NOBODY_READS = 2, 3, 130, 141
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors shown as one sentence on stderr; a traceback only where it was asked for."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+            sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            drop_stdout()
+            raise typer.Exit(NOBODY_READS) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as err:
+            raise typer.Exit(explain(err)) from None
+
+    return run
+
+
+def explain(err: Exception) -> int:
+    """Say what happened; the exit code."""
+    if debugging():
+        import traceback
+
+        traceback.print_exception(err)
+    if isinstance(err, MinertiaError):
+        diagnose(f"minertia: {err}")
+        return WRONG_INPUT
+    if hasattr(err, "format_message"):  # the command line itself was wrong
+        diagnose(f"minertia: {err.format_message()} (see: {_help_command(err)})")
+        return WRONG_INPUT
+    what = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
+    ask = "" if debugging() else "; please report it with what the same command prints when --debug is added"
+    diagnose(f"minertia: this should not have happened ({what}){ask}")
+    return OUR_FAULT
+
+
+def _help_command(err: Any) -> str:
+    context = getattr(err, "ctx", None)
+    return f"{context.command_path if context else 'minertia'} --help"
+
+
+def debugging() -> bool:
+    """Whether tracebacks were asked for."""
+    return DEBUG.get() or os.environ.get("MINERTIA_DEBUG", "") not in ("", "0")

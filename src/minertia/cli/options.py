@@ -1,0 +1,77 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def complete_robot(incomplete: str) -> list[str]:
+    """Bundled robots whose name begins so; files are completed by the shell."""
+    from minertia.robot.read import bundled_robots
+
+    return [name for name in bundled_robots() if name.startswith(incomplete)]
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Methods that begin so."""
+    from minertia.base.derive import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def finite(value: float | tuple[float, ...] | None) -> float | tuple[float, ...] | None:
+    """Refuse inf and nan at the border."""
+    numbers = value if isinstance(value, tuple) else () if value is None else (value,)
+    if not all(map(math.isfinite, numbers)):
+        raise typer.BadParameter("give finite numbers")
+    return value
+
+
+RobotName = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROBOT",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .par) or the name of a bundled robot.",
+        autocompletion=complete_robot,
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
+Floating = Annotated[bool, typer.Option("--floating", help="Let the base move freely, whatever the file says.")]
+Numbers = Annotated[bool, typer.Option("--numbers", help="Use numbers for lengths instead of letters.")]
+Snap = Annotated[
+    float | None,
+    typer.Option(
+        "--snap",
+        metavar="RAD",
+        min=0.0,
+        callback=finite,
+        help="Angles this near a right angle are taken for it; 0 takes them as written (0.002 unless told).",
+        show_default=False,
+    ),
+]
+Gravity = Annotated[
+    tuple[float, float, float] | None,
+    typer.Option(
+        "--gravity",
+        metavar="X Y Z",
+        callback=finite,
+        help="Gravity in the base frame in m/s2 instead of the file's, for instance 0 0 -9.81.",
+        show_default=False,
+    ),
+]
+OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
+
+
+def read_options(floating: bool, numbers: bool, snap: float | None) -> dict[str, object]:
+    """The options as `read_robot` takes them."""
+    options: dict[str, object] = {"letters": not numbers}
+    if floating:
+        options["base"] = "floating"
+    if snap is not None:
+        options["snap"] = snap
+    return options

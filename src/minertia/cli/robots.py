@@ -1,0 +1,157 @@
+"""`minertia robots`, `show`, `check` and `convert`: descriptions of robots."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.options import AsJson, Floating, RobotName, Snap, read_options
+from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
+
+if TYPE_CHECKING:
+    from minertia.robot.robot import Robot
+
+FORMAT = 1
+PROBLEMS = ("warning", "error")
+
+
+def robots(as_json: AsJson = False) -> None:
+    """List the bundled robots with their joints and the number of base parameters.
+
+    Where their numbers come from is in the JSON.
+    """
+    from minertia.report.tables import Table
+    from minertia.robot.read import bundled_robots
+
+    found = [_bundled(name) for name in bundled_robots()]
+    if as_json:
+        say_json({"format": FORMAT, "robots": found})
+        return
+    headers = ("name", "joints", "kinds", "base", "base parameters", "what it is")
+    rows = tuple(tuple(str(entry[key]) for key in _KEYS) for entry in found)
+    say_table(Table(headers, rows, right=(1, 4)))
+
+
+_KEYS = ("name", "joints", "kinds", "base", "base_parameters", "title")
+
+
+def _bundled(name: str) -> dict[str, Any]:
+    from minertia.base.derive import base_parameters
+    from minertia.report.tables import kinds_text
+    from minertia.robot.read import read_robot
+
+    robot, comment = read_robot(name), _source_comment(name)
+    return {
+        "name": name,
+        "joints": robot.n_joints,
+        "kinds": kinds_text(robot),
+        "base": robot.base,
+        "base_parameters": base_parameters(robot).count,
+        "title": comment[0] if comment else robot.name,
+        "source": " ".join(comment),
+    }
+
+
+def _source_comment(name: str) -> list[str]:
+    """The comment at the head of a bundled file: where its numbers come from."""
+    from importlib.resources import files
+
+    lines = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
+    comment = []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        comment.append(line.lstrip("# ").strip())
+    return comment
+
+
+def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
+    """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
+    from minertia.report.robot_data import robot_data
+    from minertia.report.tables import joint_table, symbol_table
+    from minertia.robot.read import read_robot
+
+    found = read_robot(robot, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    if as_json:
+        say_json(robot_data(found))
+        return
+    say(found)
+    say(_summary(found))
+    if found.n_joints:
+        say_table(joint_table(found))
+    if found.symbols:
+        say_table(symbol_table(found))
+    say_notes(found.notes)
+
+
+def _summary(robot: Robot) -> str:
+    from minertia.report.tables import moving_mass
+
+    mass = moving_mass(robot)
+    moving = "no inertial parameters" if mass is None else f"moving mass {mass:.6g} kg"
+    without = robot.missing_links if mass is not None else ()
+    missing = f"; without parameters: {', '.join(without)}" if without else ""
+    coupled = "" if robot.coupling is None else "; drives coupled"
+    return f"gravity ({', '.join(f'{g:g}' for g in robot.gravity)}) m/s2; {moving}{missing}{coupled}"
+
+
+def check(robot_file: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
+    """Say what is wrong or odd in a robot file, where, and what to do.
+
+    Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
+    """
+    from minertia.robot.check import check_robot
+    from minertia.robot.read import read_robot
+
+    robot = read_robot(robot_file, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    notes = check_robot(robot)
+    problems = sum(note.level in PROBLEMS for note in notes)
+    if as_json:
+        data = {"format": FORMAT, "file": robot_file, "robot": robot.name, "ok": not problems}
+        say_json({**data, "problems": problems, "notes": note_data(notes)})
+    else:
+        say_notes(notes)
+        say(f"{robot}: {_verdict(problems)}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _verdict(problems: int) -> str:
+    return {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A robot file or bundled robot.", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write: .toml, .urdf, .mjcf or .xml.", show_default=False)
+    ],
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            "--template",
+            metavar="FILE",
+            help="A file in the format of OUT that is kept as it stands but for the parameters.",
+            show_default=False,
+        ),
+    ] = None,
+    floating: Floating = False,
+    snap: Snap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a robot in another format; what that format cannot hold is said.
+
+    Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
+    """
+    from minertia.robot.read import read_robot
+    from minertia.robot.write import write_robot
+
+    robot = read_robot(source, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    notes = write_robot(robot, target, template=template)
+    if as_json:
+        say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
+        return
+    say_notes(notes, file=sys.stderr)
+    diagnose(f"wrote {target}")

@@ -1,0 +1,77 @@
+"""The command `minertia`: the list of its commands, and `main`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from minertia.cli.base import base
+from minertia.cli.demo import demo
+from minertia.cli.doctor import doctor
+from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.robots import check, convert, robots, show
+from minertia.cli.terminal import drop_stdout, forgiving_streams, say
+from minertia.version import __version__
+
+COMMANDS: tuple[Callable[..., None], ...] = (base, robots, show, check, convert, demo, doctor)
+
+app = typer.Typer(
+    name="minertia",
+    help="Robot dynamic modelling and identification: base parameters in letters, certified.",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(guarded(command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"minertia {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+@guarded
+def options(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks (also: MINERTIA_DEBUG=1); may stand anywhere.")
+    ] = False,
+) -> None:
+    """Options before the command; `main` has taken out --debug by now."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
+    DEBUG.set("--debug" in before)
+    forgiving_streams()
+    try:
+        return _run([arg for arg in before if arg != "--debug"] + after)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        drop_stdout()
+        return NOBODY_READS
+    except Exception as err:
+        return explain(err)
+
+
+def _run(args: Sequence[str]) -> int:
+    try:
+        code = app(args=args, prog_name="minertia", standalone_mode=False)
+    except SystemExit as end:
+        code = end.code
+    sys.stdout.flush()
+    return code if isinstance(code, int) else int(code is not None)

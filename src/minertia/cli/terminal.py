@@ -1,0 +1,86 @@
+"""Printing: tables, JSON on stdout, everything that is not a result on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from minertia.report.tables import Table
+    from minertia.robot.robot import Note
+
+PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
+_COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def clean(text: object) -> str:
+    """One line for the terminal: control characters of names and files become visible."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+
+
+def say(text: object = "") -> None:
+    """A result, line by line, on stdout."""
+    for line in str(text).split("\n"):
+        print(clean(line))
+
+
+def diagnose(text: object) -> None:
+    """One line about how things went, on stderr."""
+    print(clean(str(text).replace("\n", " ")), file=sys.stderr)
+
+
+def say_json(data: Any) -> None:
+    """The result as JSON, plain ASCII, on stdout."""
+    print(json.dumps(data, indent=1, allow_nan=False))
+
+
+def say_table(table: Table, title: str = "") -> None:
+    """A table; piped into a file it is not cut to the width of a screen."""
+    import rich.box
+    import rich.table
+    from rich.text import Text
+
+    shown = rich.table.Table(title=Text(clean(title)) if title else None, box=rich.box.SIMPLE, title_justify="left")
+    for c, header in enumerate(table.headers):
+        shown.add_column(Text(clean(header)), justify="right" if c in table.right else "left", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(clean(cell)) for cell in row))
+    _console(sys.stdout).print(shown)
+
+
+def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
+    """Notes of a reader, a check or a writer, one line each."""
+    from rich.text import Text
+
+    console = _console(file or sys.stdout)
+    for note in notes:
+        line = "" if note.line is None else f" (line {note.line})"
+        text = Text.assemble((f"{note.level}: ", _COLOURS[note.level]), clean(f"{note.where}{line}: {note.text}"))
+        console.print(text, soft_wrap=True)
+
+
+def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:
+    """Notes as plain data."""
+    return [{"level": n.level, "where": n.where, "text": n.text, "line": n.line} for n in notes]
+
+
+def forgiving_streams() -> None:
+    """Characters that the terminal cannot show are written as escapes instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def drop_stdout() -> None:
+    """Nobody reads any more: what is still in the buffer goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _console(file: TextIO) -> Any:
+    import rich.console
+
+    return rich.console.Console(file=file, width=None if file.isatty() else PIPED_WIDTH, highlight=False)

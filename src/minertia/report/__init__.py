@@ -1,0 +1,1 @@
+"""Results for people: tables, sentences and self-contained HTML pages."""

@@ -1,0 +1,60 @@
+"""A robot as plain data, for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from minertia.algebra.show import text
+from minertia.report.tables import moving_mass, parent_name
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
+
+FORMAT = 1
+
+
+def robot_data(robot: Robot) -> dict[str, Any]:
+    """Structure, placements in letters and in numbers, limits, drives, letters and notes."""
+    return {
+        "format": FORMAT,
+        "robot": robot.name,
+        "source": robot.source,
+        "base": robot.base,
+        "gravity": list(robot.gravity),
+        "coordinates": list(robot.coordinate_names),
+        "moving_mass": moving_mass(robot),
+        "missing_links": list(robot.missing_links),
+        "joints": [_joint(robot, j) for j in range(robot.n_joints)],
+        "drive_coupling": None if robot.coupling is None else [list(row) for row in robot.coupling],
+        "symbols": dict(robot.symbols),
+        "notes": [asdict(note) for note in robot.notes],
+    }
+
+
+def _joint(robot: Robot, j: int) -> dict[str, Any]:
+    joint, numeric = robot.joints[j], robot.numeric.joints[j]
+    link, motor = robot.links[j], robot.coupled_motors.get(j)
+    return {
+        "number": j + 1,
+        "name": joint.name,
+        "kind": joint.kind,
+        "parent": None if joint.parent is None else joint.parent + 1,
+        "carried_by": parent_name(robot, joint),
+        "link": joint.link,
+        "position": [text(s) for s in joint.p],
+        "rotation": [[text(s) for s in row] for row in joint.R],
+        "position_value": [float(s) for s in numeric.p],
+        "rotation_value": [[float(s) for s in row] for row in numeric.R],
+        "limits": asdict(joint.limits),
+        "follows": _follows(robot, joint),
+        "parameters": None if link is None else [float(v) for v in link],
+        "effects": dict(robot.effects[j]),
+        "motor_effects": dict(robot.motor_effects[motor]) if motor is not None and robot.motor_effects else {},
+    }
+
+
+def _follows(robot: Robot, joint: Joint) -> dict[str, Any] | None:
+    if joint.follows is None:
+        return None
+    leader = robot.joints[joint.follows.joint].name
+    return {"joint": leader, "ratio": joint.follows.ratio, "offset": joint.follows.offset}

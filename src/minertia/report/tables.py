@@ -1,0 +1,146 @@
+"""Tables of plain text about robots and base parameters, the same on the terminal and on pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from minertia.algebra.scalar import Scalar
+from minertia.algebra.show import text
+from minertia.algebra.vec3 import Vec, column
+from minertia.base.grouping import BaseParameters
+from minertia.robot.joint import Joint
+from minertia.robot.parameters import EFFECTS, LINK, LINK_SYMBOLS, split_name
+from minertia.robot.robot import Robot
+
+SLIDING_UNITS = {"IA": "kg", "FV": "N s/m", "FC": "N", "OFF": "N"}
+COMBINATION_UNITS = {"U": "kg m2", "K": "kg m", "M": "kg"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headers and rows of text; `right` holds the columns of numbers."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[int, ...] = ()
+
+    def without_empty_columns(self) -> Table:
+        """The table with only the columns in which something stands."""
+        used = [c for c in range(len(self.headers)) if any(row[c] for row in self.rows)]
+        rows = tuple(tuple(row[c] for c in used) for row in self.rows)
+        right = tuple(used.index(c) for c in self.right if c in used)
+        return Table(tuple(self.headers[c] for c in used), rows, right)
+
+
+def joint_table(robot: Robot) -> Table:
+    """One row per moving joint: where it sits, how it moves, its limits, leader and drive."""
+    headers = ("no", "joint", "kind", "on", "position [m]", "x axis", "z axis", "limits", "follows", "drive")
+    rows = tuple(
+        (
+            str(j + 1),
+            joint.name,
+            joint.kind,
+            parent_name(robot, joint),
+            f"({', '.join(text(s) for s in map(_short, joint.p))})",
+            direction(column(joint.R, 0)),
+            direction(column(joint.R, 2)),
+            limits_text(joint),
+            follows_text(robot, joint),
+            drive_text(robot, j),
+        )
+        for j, joint in enumerate(robot.joints)
+    )
+    return Table(headers, rows, right=(0,)).without_empty_columns()
+
+
+def parent_name(robot: Robot, joint: Joint) -> str:
+    """What carries a joint."""
+    if joint.parent is None:
+        return "base" if robot.is_floating else "ground"
+    return robot.joints[joint.parent].name
+
+
+def direction(v: Vec) -> str:
+    """A unit vector: +x, -y ... where it is an axis of the parent's frame, else its coordinates."""
+    if all(type(s) is int for s in v) and sum(s != 0 for s in v) == 1:
+        k = next(k for k, s in enumerate(v) if s != 0)
+        return ("+" if v[k] > 0 else "-") + "xyz"[k]
+    return f"({', '.join(text(_short(s)) for s in v)})"
+
+
+def limits_text(joint: Joint) -> str:
+    """Limits of a joint with their units."""
+    angle, effort = ("rad", "N m") if joint.kind == "revolute" else ("m", "N")
+    limits = joint.limits
+    parts = []
+    if limits.lower is not None or limits.upper is not None:
+        lower, upper = ("" if v is None else f"{v:.4g}" for v in (limits.lower, limits.upper))
+        parts.append(f"{lower} to {upper} {angle}")
+    rates = ((limits.velocity, f"{angle}/s"), (limits.acceleration, f"{angle}/s2"), (limits.effort, effort))
+    parts += [f"{value:.4g} {unit}" for value, unit in rates if value is not None]
+    return ", ".join(parts)
+
+
+def follows_text(robot: Robot, joint: Joint) -> str:
+    """The joint it depends on and how."""
+    if joint.follows is None:
+        return ""
+    offset = f" {joint.follows.offset:+g}" if joint.follows.offset else ""
+    return f"{joint.follows.ratio:g} * {robot.joints[joint.follows.joint].name}{offset}"
+
+
+def drive_text(robot: Robot, j: int) -> str:
+    """Rotor inertia, friction and offset of a joint and of the motor that turns with it."""
+    values = dict(robot.effects[j])
+    if j in robot.coupled_motors and robot.motor_effects:
+        values |= robot.motor_effects[robot.coupled_motors[j]]
+    return " ".join(f"{symbol}={value:.4g}" for symbol, value in values.items() if value)
+
+
+def unit_of(robot: Robot, name: str) -> str:
+    """Unit of a standard, regrouped or combined parameter."""
+    if "_" in name:
+        return COMBINATION_UNITS[name[0]]
+    symbol, link = split_name(name)
+    if symbol in LINK_SYMBOLS:
+        return LINK[LINK_SYMBOLS.index(symbol)].unit
+    effect = next(effect for effect in EFFECTS if symbol in (effect.name, f"{effect.name}M"))
+    slides = robot.joints[link - 1].kind == "prismatic" and symbol == effect.name
+    return SLIDING_UNITS[effect.name] if slides else effect.unit
+
+
+def symbol_table(robot: Robot) -> Table:
+    """Letters and their values."""
+    rows = tuple(
+        (name, f"{value:.6g}" if value is not None else f"none ({robot.symbol_values[name]:.6g} drawn for the checks)")
+        for name, value in robot.symbols.items()
+    )
+    return Table(("letter", "value [m or rad]"), rows, right=(1,))
+
+
+def moving_mass(robot: Robot) -> float | None:
+    """Mass of everything that moves [kg], None when no link has parameters."""
+    bodies = [x for x in (*robot.links, robot.base_link if robot.is_floating else None) if x is not None]
+    return float(sum(x[9] for x in bodies)) if bodies else None
+
+
+def class_counts(base: BaseParameters, frames: str = "joint") -> dict[str, int]:
+    """How many standard parameters are alone, in combination, or without effect."""
+    counts = {"alone": 0, "combination": 0, "none": 0}
+    for kind in base.classes(frames).values():
+        counts[kind] += 1
+    return counts
+
+
+def _short(value: Scalar) -> Scalar:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def kinds_text(robot: Robot) -> str:
+    """RRP for two revolute joints and a prismatic one; equal letters in a row are counted: 29R."""
+    letters = "".join(joint.kind[0].upper() for joint in robot.joints)
+    if len(letters) <= 12:
+        return letters
+    runs = [(letter, len(list(run))) for letter, run in groupby(letters)]
+    return " ".join(f"{count}{letter}" if count > 1 else letter for letter, count in runs)

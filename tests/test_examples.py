@@ -1,0 +1,61 @@
+"""Every example and every Python block of the README runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def run(code: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *code], capture_output=True, text=True, cwd=folder, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path, tmp_path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+    assert run([str(path)], tmp_path)
+
+
+def test_examples_are_there() -> None:
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+def test_readme(block: str, tmp_path: Path) -> None:
+    assert run(["-c", block], tmp_path)
+
+
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("minertia ")])
+def test_readme_commands(line: str, tmp_path: Path) -> None:
+    arguments = line.split("#")[0].split()[1:]
+    assert run(["-m", "minertia", *arguments], tmp_path) or arguments[0] == "convert"
+
+
+def test_the_robot_of_the_formats_page(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    path = tmp_path / "example.toml"
+    for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+        path.write_text(block, encoding="utf-8")
+        assert "certificate" in run(["-m", "minertia", "base", str(path), "--rotors", "--friction"], tmp_path)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_links_between_pages(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} -> {target}"

@@ -1,0 +1,118 @@
+"""The rules that keep the house in order: imports point down, no cycles, no stray prints, quick to import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import minertia
+from minertia.cli.doctor import EXTRAS
+
+SRC = Path(minertia.__file__).parent
+ROOT = SRC.parent.parent
+LAYERS = (
+    *("version", "errors", "extras", "files", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
+)
+MAY_PRINT = ("cli", "report")
+
+
+def modules() -> Iterator[tuple[str, str, ast.Module]]:
+    """(layer, dotted name, tree) of every module but the public list."""
+    for path in sorted(SRC.rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        if parts != ("__init__",):
+            name = ".".join(("minertia", *(p for p in parts if p != "__init__")))
+            yield parts[0], name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def layer(module: str) -> int:
+    return next(i for i, names in enumerate(LAYERS) if module in names.split("|"))
+
+
+def imported(tree: ast.AST, *, lazy: bool) -> Iterator[str]:
+    """minertia modules a tree imports; lazy: also inside functions."""
+    for node in ast.walk(tree) if lazy else _outer(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute, so that this test sees them"
+            if (node.module or "").split(".")[0] == "minertia":
+                yield from ([f"{node.module}.{a.name}" for a in node.names] + [str(node.module)])
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.split(".")[0] == "minertia")
+
+
+def _outer(tree: ast.AST) -> Iterator[ast.AST]:
+    """Statements that run when the module is imported."""
+    for node in ast.iter_child_nodes(tree):
+        is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not is_typing and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+            yield from _outer(node)
+
+
+def test_imports_point_down() -> None:
+    for own, name, tree in modules():
+        for target in imported(tree, lazy=True):
+            parts = target.split(".")
+            assert len(parts) > 1, f"{name} imports the public list; import the module that has the thing"
+            assert parts[1] == own or layer(parts[1]) < layer(own), f"{name} -> {target}"
+
+
+def test_no_import_cycle() -> None:
+    names = {name for _, name, _ in modules()}
+    graph = {name: {t for t in imported(tree, lazy=False) if t in names} for _, name, tree in modules()}
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, "cycle: " + " -> ".join((*path[path.index(name) :], name))
+        if name not in done:
+            for target in graph[name]:
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in graph:
+        graph[name].discard(name)
+    for name in graph:
+        visit(name, ())
+
+
+def test_only_the_top_prints() -> None:
+    for own, name, tree in modules():
+        calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+        assert own in MAY_PRINT or not any(call.func.id == "print" for call in calls), name  # type: ignore[attr-defined]
+
+
+def test_no_bare_except() -> None:
+    for _, name, tree in modules():
+        handlers = (n for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler))
+        assert all(handler.type is not None for handler in handlers), name
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"{statement}; import sys; print(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in run.stdout.split()}
+
+
+def test_import_is_light() -> None:
+    assert not loaded_by("import minertia") & {"numpy", "scipy", "typer", "rich", "mujoco", "defusedxml"}
+
+
+def test_help_is_light() -> None:
+    assert not loaded_by("import minertia.cli") & {"numpy", "scipy", "mujoco", "defusedxml"}
+
+
+def test_public_names_exist() -> None:
+    for name in minertia.__all__:
+        assert getattr(minertia, name) is not None
+    assert set(minertia.__all__) == {*minertia._HOME, "__version__"}
+    assert set(minertia.__all__) <= set(dir(minertia))
+
+
+def test_doctor_knows_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev", "docs"}
