@@ -1,6 +1,6 @@
 """C for a schedule: over blocks of samples, in vectors as wide as the machine has, and for one sample.
 
-The text around it (native/vector.h, native/blocks.h) is the same for every program and for the interpreter; only the
+The text around it (native/vector.h, task.h, blocks.h) is the same for every program and for the interpreter; only the
 straight-line code between the inputs and the entries is written here.  No name of a robot gets into it.
 """
 
@@ -57,6 +57,7 @@ def batch_source(schedule: Schedule) -> str:
     return f"""{_text("vector.h")}
 #define BLOCK {block}
 #define VECTORS (BLOCK / LANES)
+{_text("task.h")}
 {_text("blocks.h")}
 INLINE vd gather(const double *x, const int64_t stride)
 {{

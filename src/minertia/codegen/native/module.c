@@ -11,16 +11,17 @@
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include <numpy/arrayobject.h>
 
-#if defined(__x86_64__) && !defined(LANES)
-#define LANES 4
-#endif
-#include "vector.h"
-#define VECTORS (64 / LANES)
-#include "blocks.h"
-#include "interpreter.h"
+#include <stdint.h>
+#include "task.h"
 
 typedef int (*Kernel)(const Task *);
 typedef void (*Call)(const void *state, const double *const *in, double *const *out);
+
+/* interpret_*.c */
+int interpret_base(const Task *), interpret_avx2(const Task *), interpret_avx512(const Task *);
+void interpret_one_base(const void *, const double *const *, double *const *);
+void interpret_one_avx2(const void *, const double *const *, double *const *);
+void interpret_one_avx512(const void *, const double *const *, double *const *);
 
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
@@ -233,8 +234,18 @@ PyMODINIT_FUNC PyInit__native(void)
     import_array();
     PyObject *module = PyModule_Create(&MODULE);
     if (!module) return NULL;
-    if (add_address(module, "INTERPRET", (void *)run_task) || add_address(module, "INTERPRET_ONE", (void *)evaluate_one) ||
-        PyModule_AddIntConstant(module, "LANES", LANES) || PyModule_AddIntConstant(module, "SAMPLES", SAMPLES) ||
+    Kernel kernel = interpret_base;
+    Call one = interpret_one_base;
+    const char *width = "base";
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+        kernel = interpret_avx512, one = interpret_one_avx512, width = "avx512";
+    } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        kernel = interpret_avx2, one = interpret_one_avx2, width = "avx2";
+    }
+#endif
+    if (add_address(module, "INTERPRET", (void *)kernel) || add_address(module, "INTERPRET_ONE", (void *)one) ||
+        PyModule_AddStringConstant(module, "WIDTH", width) || PyModule_AddIntConstant(module, "SAMPLES", 64) ||
         PyModule_AddIntConstant(module, "TASK_SIZE", sizeof(Task))) {
         Py_DECREF(module);
         return NULL;
