@@ -45,6 +45,7 @@ TEXT = {
 def batch_source(schedule: Schedule) -> str:
     """A C file with `minertia_run(task)`, which runs tasks over blocks of samples."""
     block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
+    is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
     writer = _Writer(schedule, "vd", {"zero": "(vd){0}", "sqrt": "vector_sqrt", "sign": "vector_sign"}, store)
     bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
@@ -57,6 +58,7 @@ def batch_source(schedule: Schedule) -> str:
     return f"""{_text("vector.h")}
 #define BLOCK {block}
 #define VECTORS (BLOCK / LANES)
+#define LEAST_SQUARES {int(is_matrix)}
 {_text("task.h")}
 {_text("blocks.h")}
 INLINE vd gather(const double *x, const int64_t stride)
@@ -112,7 +114,8 @@ INLINE double number_sign(double x)
 }}
 
 {"".join(bodies)}
-__attribute__((visibility("default"))) void minertia_call(const void *state, const double *const *in, double *const *out)
+__attribute__((visibility("default")))
+void minertia_call(const void *state, const double *const *in, double *const *out)
 {{
     (void)state;
 {writer.calls("in, out", "    ")}

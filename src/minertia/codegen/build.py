@@ -41,7 +41,7 @@ MOST_STEPS = 40_000  # above, compiling takes longer than the program will ever 
 
 
 class CompilerMissing(MinertiaError):
-    """A compiled kernel was asked for and there is no compiler, or it failed."""
+    """A compiled kernel was asked for and there is no compiler, or what it made cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,11 @@ def library(source: str) -> Path:
 
 
 def load(path: Path) -> ctypes.CDLL:
-    """A library of the cache, loaded; it is not unloaded again."""
-    return ctypes.CDLL(str(path))
+    """A library, loaded; it is not unloaded again."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as err:  # a folder that may not hold programs, a compiler for another machine
+        raise CompilerMissing(f"the compiled library cannot be loaded: {err}") from None
 
 
 def _cached(folder: Path) -> Path | None:
@@ -177,6 +180,7 @@ def _compiled(source: str, compiler: Compiler, flags: tuple[str, ...], target: P
                 break
         if said:
             raise CompilerMissing(f"the C compiler '{compiler.command[0]}' failed: {said}")
+        load(work / "kernel.so")  # only what works gets into the cache
         return _moved(work / "kernel.so", target)
 
 

@@ -133,16 +133,18 @@ class BatchKernel:
         return arrays, 1 if n is None else n
 
     def run(self, work: Work, threads: int | None = 1) -> Array:
-        """Do a piece of work over all its samples; the sums it results in, added in an order that is always the same."""
+        """Do all of a piece of work; the sums it results in, added in an order that is always the same."""
         threads = max(1, (os.cpu_count() or 1) if threads is None else threads)
         n = work.n_samples
         piece = self._runner.piece(work)
         if not work.n_sums:
-            _shared(lambda a, b: piece(a, b, None), _parts(n, self._piece_length(n, threads)), threads)
+            with self._runner.surroundings():
+                _shared(lambda a, b: piece(a, b, None), _parts(n, self._piece_length(n, threads)), threads)
             return np.zeros(0)
         parts = _parts(n, _rounded(max(LEAST_SAMPLES, -(-n // MOST_SUMS)), 512))
         sums = np.zeros((max(1, len(parts)), work.n_sums))
-        _shared(lambda a, b: piece(a, b, sums[a // parts[0][1]]), parts, threads)
+        with self._runner.surroundings():
+            _shared(lambda a, b: piece(a, b, sums[a // parts[0][1]]), parts, threads)
         return _tree_sum(sums)
 
     def _piece_length(self, n: int, threads: int) -> int:
@@ -175,7 +177,7 @@ def _tree_sum(rows: Array) -> Array:
     while len(rows) > 1:
         pairs = rows[0 : len(rows) - 1 : 2] + rows[1::2]
         rows = np.concatenate([pairs, rows[-1:]]) if len(rows) % 2 else pairs
-    return rows[0]
+    return np.asarray(rows[0])
 
 
 def _output(array: Any, shape: tuple[int, ...]) -> Array:
@@ -261,16 +263,16 @@ def _ctypes_function(program: Program, library: ctypes.CDLL) -> Callable[..., An
 
 
 def _plain_function(program: Program) -> Callable[..., Any]:
-    names = [
-        [f"{port.name}[{k}]" for k in range(port.size)] for port in program.inputs
-    ]
+    names = [[f"{port.name}[{k}]" for k in range(port.size)] for port in program.inputs]
 
     def compute(inputs: list[Array], outputs: list[Array]) -> None:
-        values = {n: v for group, array in zip(names, inputs, strict=True) for n, v in zip(group, array.flat, strict=True)}
+        values = {
+            n: v for group, array in zip(names, inputs, strict=True) for n, v in zip(group, array.flat, strict=True)
+        }
         with np.errstate(all="ignore"):
             flat = np.array([float(v) for v in evaluate(program.outputs, values)])
         for port, array in zip(program.ports, outputs, strict=True):
-            array.flat = program.sliced(flat)[port.name]  # type: ignore[arg-type]
+            array.reshape(-1)[:] = program.sliced(flat)[port.name]
 
     return _python_function(program, compute)
 

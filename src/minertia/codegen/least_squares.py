@@ -1,9 +1,10 @@
-"""Least squares over any number of samples without the matrix: normal equations, a correction pass, or a triangle first.
+"""Least squares over any number of samples without the matrix.
 
 The kernel adds [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the condition number;
 one pass that computes Y'(tau - Y theta) anew brings back what was lost, as long as the condition number of Y (columns
-scaled to length 1) is moderate.  Above `SWITCH` the columns are first multiplied with the inverse of the triangle R of a
-sample of the data, so that what is squared is close to 1.  Either way the result is as accurate as QR of the whole matrix.
+scaled to length 1) is moderate.  Above `SWITCH` the columns are first multiplied with the inverse of the triangle R of
+a sample of the data, so that what is squared is close to 1.  Either way the result is as accurate as QR of the whole
+matrix.
 """
 
 from __future__ import annotations
@@ -51,14 +52,8 @@ class Gram:
 
     def factor(self) -> Array:
         """Upper triangle R of Y, from Cholesky with columns scaled to length 1; RankError if there is none."""
-        p = self.count
-        lengths = np.sqrt(np.diag(self.matrix)[:p])
-        self._check_lengths(lengths)
-        try:
-            scaled: Array = cholesky(self.matrix[:p, :p] / np.outer(lengths, lengths))
-        except LinAlgError:
-            raise RankError("the normal equations are singular to working precision") from None
-        R = scaled * lengths
+        C, lengths = self._cholesky()
+        R = C * lengths
         return R if self.triangle is None else R @ self.triangle
 
     def augmented(self) -> Array:
@@ -81,27 +76,32 @@ class Gram:
 
     def solve(self, b: ArrayLike | None = None) -> Array:
         """x with Y'Y x = b; by default b = Y'tau."""
-        p = self.count
-        lengths = np.sqrt(np.diag(self.matrix)[:p])
-        self._check_lengths(lengths)
+        C, lengths = self._cholesky()
         T = self.triangle
         if b is None:
-            right = self.matrix[:p, p]
+            right = self.matrix[: self.count, self.count]
         else:
             right = np.asarray(b, float) if T is None else solve_triangular(T, b, trans=1)
-        try:
-            C = cholesky(self.matrix[:p, :p] / np.outer(lengths, lengths))
-        except LinAlgError:
-            raise RankError("the normal equations are singular to working precision") from None
         x: Array = cho_solve((C, False), right / lengths) / lengths
         return x if T is None else np.asarray(solve_triangular(T, x))
 
-    def _check_lengths(self, lengths: Array) -> None:
+    def check(self) -> None:
+        """RankError if the rows hold NaN, or never show a column."""
         if not np.all(np.isfinite(self.matrix)):
             raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
-        dead = [name for name, length in zip(self.columns, lengths, strict=True) if not length > 0]
+        dead = [name for name, square in zip(self.columns, np.diag(self.matrix), strict=False) if not square > 0]
         if dead:
             raise RankError(f"the motion never excites {', '.join(dead[:8])}{' ...' if len(dead) > 8 else ''}")
+
+    def _cholesky(self) -> tuple[Array, Array]:
+        """Factor of the equations with columns scaled to length 1, and the lengths."""
+        self.check()
+        p = self.count
+        lengths = np.sqrt(np.diag(self.matrix)[:p])
+        try:
+            return cholesky(self.matrix[:p, :p] / np.outer(lengths, lengths)), lengths
+        except LinAlgError:
+            raise RankError("the normal equations are singular to working precision") from None
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,8 @@ class LeastSquaresKernel:
             raise ShapeError(f"theta has shape {work.theta.shape}; this kernel needs ({len(self.columns)},)")
         sums = self.kernel.run(work, threads)
         entries = len(self.pattern.positions)
-        gradient = np.bincount(self.pattern.column, weights=sums[:entries], minlength=len(self.columns))
+        gradient = np.zeros(len(self.columns))
+        np.add.at(gradient, self.pattern.column, sums[:entries])
         return Residual(gradient, sums[entries:].copy(), work.n_samples)
 
     def sample_triangle(self, *inputs: ArrayLike, weights: ArrayLike | None = None, samples: int = SAMPLE) -> Array:
@@ -216,6 +217,7 @@ class LeastSquaresKernel:
     ) -> Solution:
         """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
         gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads)
+        gram.check()
         condition, method = gram.condition(), "normal equations"
         if not condition < SWITCH:
             triangle = self.sample_triangle(*inputs, weights=weights)

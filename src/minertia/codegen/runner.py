@@ -8,10 +8,12 @@ from __future__ import annotations
 import abc
 import ctypes
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from minertia.codegen import build
 from minertia.codegen.batch import batch_source
@@ -40,6 +42,10 @@ class Runner(abc.ABC):
 
     def __init__(self, schedule: Schedule, reason: str) -> None:
         self.schedule, self.reason = schedule, reason
+
+    def surroundings(self) -> AbstractContextManager[object]:
+        """What must hold while pieces run."""
+        return nullcontext()
 
     @abc.abstractmethod
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
@@ -157,7 +163,12 @@ class NumpyRunner(Runner):
     path = "numpy"
     samples = 512
 
+    def surroundings(self) -> AbstractContextManager[object]:
+        """One thread of the library behind NumPy: in small products they only wait for one another."""
+        return threadpool_limits(1)  # type: ignore[no-any-return]
+
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
+        """As `Runner.piece`."""
         finish = {
             ROWS: _write_rows,
             NONZEROS: _write_block,
@@ -267,5 +278,7 @@ def _add_residual(work: Work, s: Schedule, start: int, W: Array, result: Array |
     assert result is not None and pattern is not None and theta is not None
     Y = _matrix(work, start, W).reshape(W.shape[1], pattern.rows, -1)
     rho = Y[:, :, -1] - Y[:, :, :-1] @ theta
-    result[: len(pattern.positions)] += np.einsum("sij,si->ij", Y[:, :, :-1], rho)[pattern.row, pattern.column]
+    for r in range(pattern.rows):
+        entries = slice(pattern.row_start[r], pattern.row_start[r + 1])
+        result[entries] += (rho[:, r] @ Y[:, r, :-1])[pattern.column[entries]]
     result[len(pattern.positions) :] += (rho * rho).sum(axis=0)

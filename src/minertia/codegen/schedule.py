@@ -307,9 +307,7 @@ class _Scheduler:
             return Step("fmsk", (node,), (b, other), k)
         return Step("fmak", (node,), (b, other), k if operation == "fma" else -k)
 
-    def _with_constant(
-        self, node: int, operation: str, x: int, y: int, kx: float | None, ky: float | None
-    ) -> Step:
+    def _with_constant(self, node: int, operation: str, x: int, y: int, kx: float | None, ky: float | None) -> Step:
         if kx is not None:
             return Step({"+": "addk", "-": "subk", "*": "mulk", "/": "divk"}[operation], (node,), (y,), kx)
         assert ky is not None
@@ -343,7 +341,7 @@ def _allocate(s: Schedule) -> Slots:
     kept = set(slot)
     free: list[int] = []
     count = len(s.entries)
-    constants: dict[float, int] = {}
+    constants: dict[str, int] = {}
     rows = []
 
     def place(value: int) -> int:

@@ -9,7 +9,11 @@
 
        static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
 
-   which computes the entries of `vectors` vectors of samples, where in[p] is the first row of input p. */
+   which computes the entries of `vectors` vectors of samples, where in[p] is the first row of input p.  LEAST_SQUARES 0
+   leaves out what only matrices need. */
+#if !defined(LEAST_SQUARES)
+#define LEAST_SQUARES 1
+#endif
 
 #define SAMPLES (VECTORS * LANES)
 #define STRIDE (VECTORS + 1)
@@ -102,6 +106,7 @@ static void write_block(const Task *task, int64_t first, int64_t samples, const 
     }
 }
 
+#if LEAST_SQUARES
 /* Torques beside the entries, rows scaled, samples beyond the last one set to zero. */
 static void complete(const Task *task, int64_t first, int64_t samples, Space *space)
 {
@@ -224,9 +229,24 @@ static void precondition(const Task *task, const vd *W, const vd *T, vd *Z)
     }
 }
 
-/* Returns 0, or 1 if there is no memory. */
+/* Adds a block to the sums. */
+static void accumulate(const Task *task, int64_t first, int64_t samples, Space *space)
+{
+    complete(task, first, samples, space);
+    if (task->mode == GRAM) gram(task, space->W, space->T, space->sums);
+    if (task->mode == RESIDUAL) residual(task, space->W, space->T, space->sums);
+    if (task->mode == PRECONDITIONED) {
+        precondition(task, space->W, space->T, space->Z);
+        gram(task, space->Z, space->T, space->sums);
+    }
+}
+#endif
+
+/* Returns 0, 1 if there is no memory, 2 if this kernel cannot do it. */
 static int run_task(const Task *task)
 {
+    const int is_sum = task->mode == GRAM || task->mode == RESIDUAL || task->mode == PRECONDITIONED;
+    if (is_sum && !LEAST_SQUARES) return 2;
     Space space;
     void *memory = reserve(task, &space);
     if (!memory) return 1;
@@ -236,16 +256,11 @@ static int run_task(const Task *task)
         compute(task, first, samples, &space);
         if (task->mode == ROWS) write_rows(task, first, samples, (double *)space.W);
         if (task->mode == NONZEROS) write_block(task, first, samples, (double *)space.W);
-        if (task->mode < GRAM || task->mode == NOTHING) continue;
-        complete(task, first, samples, &space);
-        if (task->mode == GRAM) gram(task, space.W, space.T, space.sums);
-        if (task->mode == RESIDUAL) residual(task, space.W, space.T, space.sums);
-        if (task->mode == PRECONDITIONED) {
-            precondition(task, space.W, space.T, space.Z);
-            gram(task, space.Z, space.T, space.sums);
-        }
+#if LEAST_SQUARES
+        if (is_sum) accumulate(task, first, samples, &space);
+#endif
     }
-    if (task->mode >= GRAM && task->mode != NOTHING)
+    if (is_sum)
         for (int64_t e = 0; e < n_sums(task); e++) {
             double total = 0;
             for (int l = 0; l < LANES; l++) total += space.sums[e][l];

@@ -47,7 +47,11 @@ static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
     failed = kernel((const Task *)view.buf);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&view);
-    if (failed) return PyErr_NoMemory();
+    if (failed == 1) return PyErr_NoMemory();
+    if (failed) {
+        PyErr_SetString(PyExc_ValueError, "this kernel was built without sums");
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 
