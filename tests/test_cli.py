@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from minertia.cli import app, demo, main, root
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MissingExtra
-from minertia.files import write_text_atomic
+from minertia.files import FileError, write_text_atomic
 from minertia.robot.read import read_robot
 
 Run = Callable[..., tuple[int, str, str]]
@@ -361,3 +361,26 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(RuntimeError):
         write_text_atomic(path, "new")
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"] and path.read_text() == "old"
+
+
+def test_places_where_no_file_can_be_written(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "no" / "page.html", f"{tmp_path}/a\0b", tmp_path / ("x" * 300)):
+        with pytest.raises(FileError) as caught:
+            write_text_atomic(path, "new")
+        assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
+def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
+    path, link = tmp_path / "page.html", tmp_path / "link.html"
+    mask = os.umask(0o027)
+    try:
+        write_text_atomic(path, "new")
+    finally:
+        os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o604)
+    link.symlink_to(path.name)
+    write_text_atomic(link, "newer")
+    assert link.is_symlink() and path.read_text() == "newer" and path.stat().st_mode & 0o777 == 0o604

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
         velocity_torques,
     )
     from minertia.errors import MinertiaError
+    from minertia.identification.auditing import audit
+    from minertia.identification.campaign import read_campaign
+    from minertia.identification.campaign_new import new_campaign
+    from minertia.identification.columns import ColumnMap
+    from minertia.identification.filtering import Filter, prepared
+    from minertia.identification.readers import iter_blocks, read_recording
+    from minertia.identification.recording import Recording
+    from minertia.identification.repair import repaired
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
@@ -31,18 +39,28 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BaseParameters": "minertia.base.grouping",
+    "ColumnMap": "minertia.identification.columns",
+    "Filter": "minertia.identification.filtering",
     "MinertiaError": "minertia.errors",
+    "Recording": "minertia.identification.recording",
     "Robot": "minertia.robot.robot",
+    "audit": "minertia.identification.auditing",
     "base_parameters": "minertia.base.derive",
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
     "forward_dynamics": "minertia.dynamics.model",
     "gravity_torques": "minertia.dynamics.model",
     "inverse_dynamics": "minertia.dynamics.model",
+    "iter_blocks": "minertia.identification.readers",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
+    "new_campaign": "minertia.identification.campaign_new",
     "potential_energy": "minertia.dynamics.model",
+    "prepared": "minertia.identification.filtering",
+    "read_campaign": "minertia.identification.campaign",
+    "read_recording": "minertia.identification.readers",
     "read_robot": "minertia.robot.read",
+    "repaired": "minertia.identification.repair",
     "torque_regressor": "minertia.dynamics.model",
     "velocity_torques": "minertia.dynamics.model",
     "write_robot": "minertia.robot.write",
@@ -50,19 +68,29 @@ _HOME = {
 
 __all__ = [
     "BaseParameters",
+    "ColumnMap",
+    "Filter",
     "MinertiaError",
+    "Recording",
     "Robot",
     "__version__",
+    "audit",
     "base_parameters",
     "bundled_robots",
     "check_robot",
     "forward_dynamics",
     "gravity_torques",
     "inverse_dynamics",
+    "iter_blocks",
     "kinetic_energy",
     "mass_matrix",
+    "new_campaign",
     "potential_energy",
+    "prepared",
+    "read_campaign",
+    "read_recording",
     "read_robot",
+    "repaired",
     "torque_regressor",
     "velocity_torques",
     "write_robot",

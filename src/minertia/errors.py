@@ -57,5 +57,30 @@ class RankError(MinertiaError):
     """A numerical rank that cannot be decided, or that contradicts what was derived."""
 
 
+class RecordingError(MinertiaError):
+    """A measured log that cannot be used as it stands; rows of data count from 1, the header is not one."""
+
+    def __init__(self, message: str, *, file: object = None, column: str | None = None, row: int | None = None) -> None:
+        self.message, self.file, self.column, self.row = message, file, column, row
+        parts = [str(file)] if file is not None else []
+        parts += [f"column '{column}'"] if column is not None else []
+        parts += [f"row {row}"] if row is not None else []
+        super().__init__(f"{', '.join(parts)}: {message}" if parts else message)
+
+
+class FilterError(MinertiaError):
+    """A filter that a recording's rate or length does not allow."""
+
+
+class CampaignError(MinertiaError):
+    """A campaign file that cannot be used as it stands."""
+
+    def __init__(self, message: str, *, file: object = None, field: str | None = None) -> None:
+        self.message, self.file, self.field = message, file, field
+        parts = [str(file)] if file is not None else []
+        parts += [f"'{field}'"] if field is not None else []
+        super().__init__(f"{', '.join(parts)}: {message}" if parts else message)
+
+
 class InputError(MinertiaError):
     """A number or choice that a function cannot work with."""

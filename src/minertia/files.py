@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 from pathlib import Path
+from uuid import uuid4
 
 from minertia.errors import MinertiaError
 
@@ -23,16 +24,20 @@ def write_text_atomic(path: str | Path, text: str) -> None:
 
 
 def write_bytes_atomic(path: str | Path, data: bytes) -> None:
-    """Write beside the file, then put it in its place; what was there stays until the new file is complete."""
-    target = Path(path)
-    if target.is_dir():
-        raise FileError(path, "this is a folder; give the name of a file")
-    if not target.parent.is_dir():
-        raise FileError(path, f"the folder '{target.parent}' does not exist; create it first")
+    """Write beside the file, then put it in its place; what was there stays until the new file is complete.
+
+    A file that is replaced keeps its permissions, and a link keeps pointing to it.
+    """
     try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise FileError(path, "this is a folder; give the name of a file")
+        if not target.parent.is_dir():
+            folder = Path(path).parent
+            raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
         _write_beside(target, data)
-    except OSError as err:
-        raise FileError(path, f"the file cannot be written ({err.strerror or err})") from None
+    except (OSError, ValueError) as err:  # ValueError: a name that no file can have
+        raise FileError(path, f"the file cannot be written ({getattr(err, 'strerror', None) or err})") from None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -46,21 +51,12 @@ def make_folder(path: str | Path) -> Path:
 
 
 def _write_beside(target: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=".minertia-", suffix=".tmp", dir=target.parent)
+    draft = target.with_name(f".minertia-{uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(draft, "xb") as file:
+            if target.exists():
+                shutil.copymode(target, draft)  # before the content, which may be private
             file.write(data)
-        os.chmod(temporary, _mode(target))
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _mode(target: Path) -> int:
-    """Permissions of the file that is replaced; of a new one, what the user's mask leaves."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -373,6 +373,8 @@ BAD = {
     one("convention = 'placement'\nposition = [1, 2]"): "3 lengths",
     one("convention = 'placement'\nposition = 'x'"): "3 lengths",
     one("convention = 'placement'\nrotation = [[1, 0, 0], [0, 1, 0]]"): "3 rows",
+    one("convention = 'placement'\nposition = [1, 2]"): "3 lengths",
+    "drive_coupling = []\n[[joint]]\nkind = 'fixed'": "no joint moves",
     one("convention = 'placement'\nrotation = [[1, 0, 0], [0, 1, 0], [0, 0, -1]]"): "not a rotation",
     one("convention = 'placement'\nrotation = [[1, 0, 0], [0, 1, 0], [0, 0, 'x']]"): "[symbols]",
     one("link = 3"): "table",

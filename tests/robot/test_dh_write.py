@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from minertia import bundled_robots, read_robot
 from minertia.algebra.polynomial import Poly, letter
 from minertia.errors import DescriptionError
+from minertia.files import FileError
 from minertia.robot.dh.placement import khalil_pose
 from minertia.robot.dh.write import khalil_row, toml_text, write_toml
 from minertia.robot.joint import Follows, Joint, Limits
@@ -221,7 +222,7 @@ def test_file_is_replaced_whole(tmp_path):
 
 
 def test_folder_that_does_not_exist(tmp_path):
-    with pytest.raises(DescriptionError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         write_toml(read_robot("planar2r"), tmp_path / "no" / "robot.toml")
 
 

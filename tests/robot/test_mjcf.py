@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 mujoco = pytest.importorskip("mujoco")
 
 from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
-from minertia.robot.mjcf.text import MAX_DEPTH  # noqa: E402
+from minertia.robot.mjcf.lean import MAX_DEPTH  # noqa: E402
 from tests.robot.mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
 
 BALL = '<inertial mass="1" pos="0.1 0 0" diaginertia="1 1.1 1.2"/>'
@@ -264,6 +264,10 @@ def test_include(tmp_path):
     path.write_text('<mujoco model="scene"><include file="leg.xml"/><worldbody><geom size="1"/></worldbody></mujoco>')
     robot = read_file(path)
     assert robot.n == 1 and robot.name == "scene"
+    (tmp_path / "leg.xml").write_text('<mujoco>\n<worldbody>\n<body pos="0 nan 0"/></worldbody></mujoco>')
+    with pytest.raises(DescriptionError, match="'pos' of <body>") as caught:
+        read_file(path)
+    assert (caught.value.file, caught.value.line) == ("leg.xml", 3)
     (tmp_path / "leg.xml").write_text('<mujoco><include file="leg.xml"/></mujoco>')
     with pytest.raises(DescriptionError, match="included twice"):
         read_file(path)
@@ -283,12 +287,12 @@ def one(inside, head=""):
 
 
 BAD = {
-    "not XML": ("hello", "not well formed"),
-    "empty": ("", "not well formed"),
-    "unclosed": ("<mujoco><worldbody>", "not well formed"),
+    "not XML": ("hello", "malformed"),
+    "empty": ("", "malformed"),
+    "unclosed": ("<mujoco><worldbody>", "malformed"),
     "wrong root": ("<robot/>", "root element"),
     "document type": ('<!DOCTYPE m [<!ENTITY a "b">]><mujoco/>', "document types"),
-    "too deep": ("<mujoco><worldbody>" + "<body>" * 300 + "</body>" * 300 + "</worldbody></mujoco>", "nested deeper"),
+    "too deep": ("<mujoco><worldbody>" + "<body>" * 300 + "</body>" * 300 + "</worldbody></mujoco>", "nested more"),
     "nothing moves": ("<mujoco><worldbody><body name='a'/></worldbody></mujoco>", "no joint"),
     "nan mass": (one(BALL.replace('"1"', '"nan"', 1)), "'mass' of <inertial> is not a finite number"),
     "inf": (one(BALL.replace("0.1 0 0", "0 -INF 0")), "'pos' of <inertial> is not a finite number"),

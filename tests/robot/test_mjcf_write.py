@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 mujoco = pytest.importorskip("mujoco")
 
 from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
+from minertia.files import FileError  # noqa: E402
 from minertia.robot.inertia import from_com, from_pseudo_inertia  # noqa: E402
 from minertia.robot.joint import Follows, Joint, Limits  # noqa: E402
 from minertia.robot.mjcf.values import quaternion  # noqa: E402
@@ -190,7 +191,7 @@ def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "r.xml"
     path.write_text("old")
     monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk")))
-    with pytest.raises(OSError, match="disk"):
+    with pytest.raises(FileError, match="disk"):
         write_mjcf(random_robot(1), path)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 

@@ -14,6 +14,7 @@ from minertia import read_robot
 from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import HERE
 from minertia.errors import DescriptionError, MinertiaError
+from minertia.files import FileError
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Frame, Robot
 from minertia.robot.urdf.new import exact_rpy
@@ -244,7 +245,7 @@ def test_equal_names_are_told_apart(tmp_path: Path) -> None:
 
 def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     robot = parse(two_joints())
-    with pytest.raises(DescriptionError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         write_urdf(robot, tmp_path / "no" / "such" / "folder.urdf")
     path = tmp_path / "out.urdf"
     path.write_text("old")

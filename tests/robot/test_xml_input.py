@@ -13,10 +13,6 @@ BOMB = (
 )
 
 
-def walk(element: Element) -> list[Element]:
-    return [element, *(below for child in element.children for below in walk(child))]
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_every_element_knows_its_line_and_its_place(newline: str, mark: str) -> None:
@@ -28,7 +24,7 @@ def test_every_element_knows_its_line_and_its_place(newline: str, mark: str) -> 
             "<a/><![CDATA[<no/>]]></x:y ></robot>",
         ]
     )
-    found = {e.tag: e for e in walk(parse_xml(mark + text, "f"))}
+    found = {e.tag: e for e in parse_xml(mark + text, "f").walk()}
     assert {tag: e.line for tag, e in found.items()} == {"robot": 3, "link": 3, "x:y": 3, "a": 4}
     assert text[found["link"].start : found["link"].end] == '<link name="x"/>'
     assert text[found["x:y"].start : found["x:y"].end] == f"<x:y>{newline}<a/><![CDATA[<no/>]]></x:y >"
@@ -68,7 +64,11 @@ def test_text_that_is_not_unicode() -> None:
 
 
 def test_depth_up_to_the_limit_is_read() -> None:
-    assert len(walk(parse_xml("<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH, "f"))) == MAX_DEPTH
+    for deepest in (1, MAX_DEPTH, 3 * MAX_DEPTH):
+        text = "<a>" * deepest + "</a>" * deepest
+        assert len(list(parse_xml(text, "f", deepest).walk())) == deepest
+        with pytest.raises(DescriptionError, match=f"more than {deepest} deep"):
+            parse_xml(f"<a>{text}</a>", "f", deepest)
 
 
 @pytest.mark.parametrize("text", ["1", " 1.5 ", "-2.", ".5e-3", "+1E+2", "\n3\t"])
@@ -118,5 +118,5 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     except MinertiaError:
         return
     text = text.removeprefix("\ufeff")
-    for element in walk(root):
+    for element in root.walk():
         assert text[element.start] == "<" and text[element.end - 1] == ">"

@@ -28,6 +28,14 @@ def add(a: Scalar, b: Scalar) -> Scalar:
     return a + b
 
 
+def total(*terms: Scalar) -> Scalar:
+    """Sum of any number of scalars."""
+    result: Scalar = 0
+    for term in terms:
+        result = add(result, term)
+    return result
+
+
 def sub(a: Scalar, b: Scalar) -> Scalar:
     """a - b."""
     if type(b) is int and b == 0:

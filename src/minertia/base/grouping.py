@@ -133,6 +133,7 @@ class BaseParameters:
             "latex": self.relation_latex(),
             "numeric": [name for name, is_numeric in zip(self.names, self.is_numeric, strict=True) if is_numeric],
             "symbols": dict(self.robot.symbol_values),
+            "changed_geometry": [f"{note.where}: {note.text}" for note in self.robot.notes if note.is_geometry],
             "columns": list(self.columns),
             "K": self.K.tolist(),
             "kept": list(self.kept),

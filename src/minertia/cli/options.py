@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from minertia.robot.robot import Robot
 
 
 def complete_robot(incomplete: str) -> list[str]:
@@ -67,11 +70,10 @@ Gravity = Annotated[
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
-def read_options(floating: bool, numbers: bool, snap: float | None) -> dict[str, object]:
-    """The options as `read_robot` takes them."""
-    options: dict[str, object] = {"letters": not numbers}
-    if floating:
-        options["base"] = "floating"
-    if snap is not None:
-        options["snap"] = snap
-    return options
+def read_given(name_or_path: str, floating: bool = False, snap: float | None = None, *, numbers: bool = False) -> Robot:
+    """The robot that a command was asked for, read as its options say."""
+    from minertia.robot.read import read_robot
+    from minertia.robot.snap import ANGLE_TOLERANCE
+
+    base = "floating" if floating else None
+    return read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)

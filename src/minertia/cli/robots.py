@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, read_options
+from minertia.cli.options import AsJson, Floating, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_jso
     """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
     from minertia.report.robot_data import robot_data
     from minertia.report.tables import joint_table, symbol_table
-    from minertia.robot.read import read_robot
 
-    found = read_robot(robot, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    found = read_given(robot, floating, snap)
     if as_json:
         say_json(robot_data(found))
         return
@@ -104,9 +103,8 @@ def check(robot_file: RobotName, floating: Floating = False, snap: Snap = None, 
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
     from minertia.robot.check import check_robot
-    from minertia.robot.read import read_robot
 
-    robot = read_robot(robot_file, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    robot = read_given(robot_file, floating, snap)
     notes = check_robot(robot)
     problems = sum(note.level in PROBLEMS for note in notes)
     if as_json:
@@ -145,10 +143,9 @@ def convert(
 
     Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
     """
-    from minertia.robot.read import read_robot
     from minertia.robot.write import write_robot
 
-    robot = read_robot(source, **read_options(floating, False, snap))  # type: ignore[arg-type]
+    robot = read_given(source, floating, snap)
     notes = write_robot(robot, target, template=template)
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.dynamics.kinematics import State, joint_positions, joint_rates
 from minertia.robot.parameters import EFFECTS
 from minertia.robot.robot import Robot
@@ -36,7 +36,7 @@ def _motor_columns(robot: Robot, j: int, state: State) -> Iterator[EffectColumn]
     row = {c: g for c, g in enumerate(robot.coupling[robot.coupled_motors[j]]) if g != 0}
     first_q, first_v = 7 * robot.is_floating, 6 * robot.is_floating
     q, qd, qdd = (
-        _sum(mul(g, values[first + c]) for c, g in row.items())
+        total(*(mul(g, values[first + c]) for c, g in row.items()))
         for values, first in ((state.q, first_q), (state.qd, first_v), (state.qdd, first_v))
     )
     for effect in EFFECTS:
@@ -53,10 +53,3 @@ def effect_torques(robot: Robot, chi: Sequence[Mapping[str, Scalar]], state: Sta
         for c, effort in column.efforts.items():
             taus[first + c] = add(taus[first + c], mul(value, effort))
     return taus
-
-
-def _sum(terms: Iterator[Scalar]) -> Scalar:
-    total: Scalar = 0
-    for term in terms:
-        total = add(total, term)
-    return total

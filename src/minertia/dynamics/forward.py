@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub
+from minertia.algebra.scalar import Scalar, div, is_zero, mul, sub, total
 from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, inverse_dynamics
@@ -37,7 +37,4 @@ def solve_symmetric(A: Matrix, b: Scalars) -> list[Scalar]:
 
 
 def _dot(a: Scalars, b: Scalars) -> Scalar:
-    total: Scalar = 0
-    for x, y in zip(a, b, strict=True):
-        total = add(total, mul(x, y))
-    return total
+    return total(*(mul(x, y) for x, y in zip(a, b, strict=True)))

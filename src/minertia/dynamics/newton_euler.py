@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from minertia.algebra.scalar import Scalar, add, mul, neg, sub
+from minertia.algebra.scalar import Scalar, add, mul, neg, sub, total
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import Motion, Passage, Scalars, State, forward, passages, structural_gravity
@@ -66,11 +66,11 @@ def body_wrench(x: Mapping[str, Scalar], motion: Motion) -> tuple[Vec, Vec]:
     ms = first_moment(x)
     force = vadd(scale(vd, x["M"]), apply(U, ms))
     moment = (
-        _sum(mul(x["XX"], wd[0]), mul(sub(x["ZZ"], x["YY"]), yz), neg(mul(x["XY"], U[2][0])),
+        total(mul(x["XX"], wd[0]), mul(sub(x["ZZ"], x["YY"]), yz), neg(mul(x["XY"], U[2][0])),
              mul(x["XZ"], U[1][0]), mul(x["YZ"], sub(yy, zz))),
-        _sum(mul(x["YY"], wd[1]), mul(sub(x["XX"], x["ZZ"]), xz), neg(mul(x["YZ"], U[0][1])),
+        total(mul(x["YY"], wd[1]), mul(sub(x["XX"], x["ZZ"]), xz), neg(mul(x["YZ"], U[0][1])),
              mul(x["XY"], U[2][1]), mul(x["XZ"], sub(zz, xx))),
-        _sum(mul(x["ZZ"], wd[2]), mul(sub(x["YY"], x["XX"]), xy), neg(mul(x["XZ"], U[1][2])),
+        total(mul(x["ZZ"], wd[2]), mul(sub(x["YY"], x["XX"]), xy), neg(mul(x["XZ"], U[1][2])),
              mul(x["YZ"], U[0][2]), mul(x["XY"], sub(xx, yy))),
     )  # fmt: skip
     return force, vadd(moment, cross(ms, vd))
@@ -97,10 +97,3 @@ def velocity_torques(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars) -> 
 
 def _rest(robot: Robot) -> tuple[list[int], list[int]]:
     return [0] * robot.n_velocity, [0] * robot.n_velocity
-
-
-def _sum(*terms: Scalar) -> Scalar:
-    total: Scalar = 0
-    for term in terms:
-        total = add(total, term)
-    return total

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minertia.algebra.polynomial import Poly, evaluate, letter
+from minertia.algebra.polynomial import Poly, letter
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose
 from minertia.errors import DescriptionError
 from minertia.robot.inertia import Ten, add_ten, transport_ten
-from minertia.robot.joint import KINDS, Follows, Joint, Limits
+from minertia.robot.joint import KINDS, Follows, Joint, Limits, numeric_pose
 from minertia.robot.parameters import is_parameter_name
 from minertia.robot.robot import EARTH, Frame, Note, Robot
 
@@ -230,7 +230,7 @@ class _Assembly:
             numbers = {k: v for k, v in self.d.symbols.items() if v is not None}
             for name in sorted(_letters(pose) - set(numbers)):
                 self._fail(f"link '{body.name}' is placed by the symbol '{name}', which has no value", body.line)
-            ten = transport_ten(body.ten, _evaluated(pose, numbers))
+            ten = transport_ten(body.ten, numeric_pose(pose, numbers))
             old = tens[carrier]
             tens[carrier] = ten if old is None else add_ten(old, ten)
         return [tens[j] for j in range(len(self.moving))], tens[None]
@@ -266,11 +266,6 @@ class _Assembly:
 def _letters(pose: Pose) -> set[str]:
     entries = [*(s for row in pose[0] for s in row), *pose[1]]
     return {name for s in entries if isinstance(s, Poly) for name in s.letters}
-
-
-def _evaluated(pose: Pose, values: Mapping[str, float]) -> Pose:
-    R, p = pose
-    return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]
 
 
 def _structural(pose: Pose) -> Pose:

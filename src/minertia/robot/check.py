@@ -65,13 +65,9 @@ def reach(robot: Robot) -> float:
 
 def _moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
     if robot.is_floating:
-        yield _base_name(robot), robot.base_link
+        yield robot.base_name, robot.base_link
     for joint, ten in zip(robot.joints, robot.links, strict=True):
         yield joint.link or joint.name, ten
-
-
-def _base_name(robot: Robot) -> str:
-    return next((name for name, frame in robot.frames.items() if frame.joint is None), "base")
 
 
 def _stroke(joint: Joint) -> float:

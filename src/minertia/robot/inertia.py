@@ -68,6 +68,12 @@ def from_com(mass: float, com: Sequence[float], inertia: ArrayLike) -> Ten:
     return (*(float(J[i, j]) for i, j in _ENTRIES), *(float(v) for v in mass * c), float(mass))
 
 
+def from_six(mass: float, com: Sequence[float], six: Sequence[float], about: str) -> Ten:
+    """`from_com` with the inertia as XX XY XZ YY YZ ZZ, about the centre ("com") or about the frame's origin."""
+    ten = from_com(mass, com, symmetric(six))
+    return ten if about == "com" else (*(float(v) for v in six), *ten[6:])
+
+
 def to_com(ten: Sequence[float]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """Mass, centre of mass and inertia matrix about it; a massless body has its centre at the origin."""
     mass = float(ten[9])

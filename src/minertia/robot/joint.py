@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from minertia.algebra.polynomial import evaluate
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
 
@@ -102,3 +104,9 @@ class Joint:
 
 def _structural(ratio: float) -> Scalar:
     return int(ratio) if ratio in (0, 1, -1) else ratio
+
+
+def numeric_pose(pose: Pose, values: Mapping[str, float]) -> Pose:
+    """A pose with every letter replaced by its value."""
+    R, p = pose
+    return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.algebra.polynomial import Poly, evaluate
-from minertia.algebra.vec3 import HERE, Mat, Pose, Vec
+from minertia.algebra.polynomial import Poly
+from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import InputError, MissingParameters, UnknownName
-from minertia.robot.inertia import Ten, add_ten, from_com, symmetric, transport_ten
-from minertia.robot.joint import Joint
+from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
 
 if TYPE_CHECKING:
@@ -26,12 +26,16 @@ SEED = 20_26  # values drawn for letters that have none
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader noticed or changed; `level` is "info", "warning" or "error"."""
+    """Something a reader noticed or changed; `level` is "info", "warning" or "error".
+
+    is_geometry: whether the placement of a joint was changed, so that results depend on it.
+    """
 
     level: str
     where: str
     text: str
     line: int | None = None
+    is_geometry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +260,18 @@ class Robot:
             raise InputError("a payload needs finite numbers and a mass that is not negative")
         if about not in ("com", "frame"):
             raise UnknownName("reference point of an inertia", about, ("com", "frame"))
-        ten: Ten = from_com(mass, com, symmetric(inertia))
-        if about == "frame":
-            ten = (*(float(v) for v in inertia), *ten[6:])
         frame = self._payload_frame(at)
-        load = transport_ten(ten, _numbers(frame.pose, self.symbol_values))
+        load = transport_ten(from_six(mass, com, inertia, about), numeric_pose(frame.pose, self.symbol_values))
         if frame.joint is None:
             return replace(self, base_link=add_ten(self.base_link or (0.0,) * 10, load))
         links = list(self.links)
         links[frame.joint] = add_ten(links[frame.joint] or (0.0,) * 10, load)
         return replace(self, links=tuple(links))
+
+    @property
+    def base_name(self) -> str:
+        """Name of the base in the description file: its first frame that no joint moves."""
+        return next((name for name, frame in self.frames.items() if frame.joint is None), "base")
 
     def _payload_frame(self, at: str | None) -> Frame:
         if at is None:
@@ -306,22 +312,9 @@ def _placement(joint: Joint) -> list[object]:
     return [*(s for row in joint.R for s in row), *joint.p, *joint.file_frame[1]]
 
 
-def _numbers(pose: Pose, values: Mapping[str, float]) -> Pose:
-    R, p = pose
-    return _mat(R, values), _vec(p, values)
-
-
-def _vec(v: Vec, values: Mapping[str, float]) -> Vec:
-    return evaluate(v[0], values), evaluate(v[1], values), evaluate(v[2], values)
-
-
-def _mat(A: Mat, values: Mapping[str, float]) -> Mat:
-    return _vec(A[0], values), _vec(A[1], values), _vec(A[2], values)
-
-
 def _at(joint: Joint, values: Mapping[str, float]) -> Joint:
-    R, p = _numbers((joint.R, joint.p), values)
-    return replace(joint, R=R, p=p, file_frame=_numbers(joint.file_frame or HERE, values))
+    R, p = numeric_pose((joint.R, joint.p), values)
+    return replace(joint, R=R, p=p, file_frame=numeric_pose(joint.file_frame or HERE, values))
 
 
 def _with_values(robot: Robot, values: Mapping[str, float]) -> Robot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from xml.sax import SAXParseException
@@ -16,7 +16,7 @@ from defusedxml.sax import make_parser
 
 from minertia.errors import DescriptionError
 
-MAX_DEPTH = 64
+MAX_DEPTH = 64  # of elements, unless a format needs more
 MAX_ELEMENTS = 200_000
 LARGEST = 1e60  # larger numbers are refused: their products would overflow
 
@@ -25,20 +25,22 @@ _START_TAG = re.compile(r"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Element:
     """One XML element; a prefix is part of its tag.
 
     start, end: offsets in the text (without a byte-order mark) of its first character and of the one after its last.
+    own: whether it stands in the file that was asked for, not in one it includes.
     """
 
     tag: str
     attributes: dict[str, str]
-    source: str
-    line: int
-    start: int
+    source: str | None = None
+    line: int = 0
+    start: int = -1
     end: int = -1
     children: list[Element] = field(default_factory=list)
+    own: bool = True
 
     def all(self, tag: str) -> list[Element]:
         """The children of this tag."""
@@ -47,6 +49,14 @@ class Element:
     def first(self, tag: str) -> Element | None:
         """The first child of this tag, None if there is none."""
         return next((child for child in self.children if child.tag == tag), None)
+
+    def walk(self) -> Iterator[Element]:
+        """The element and all below it, in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
 
     def required(self, attribute: str, owner: str) -> str:
         """The text of an attribute that must be there and not be empty."""
@@ -59,13 +69,18 @@ class Element:
         """An error at this element, to be raised."""
         return DescriptionError(message, file=self.source, line=self.line)
 
+    def check_depth(self, depth: int, deepest: int) -> None:
+        """Refuse an element that stands too deep (the root: 1)."""
+        if depth > deepest:
+            raise self.error(f"elements are nested more than {deepest} deep, which no robot description needs")
 
-def parse_xml(text: str, source: str) -> Element:
-    """The root element of an XML text."""
+
+def parse_xml(text: str, source: str | None, deepest: int = MAX_DEPTH) -> Element:
+    """The root element of an XML text; deepest: how deep its elements may be nested."""
     parser = make_parser()
     parser.forbid_dtd = True
     text = text.removeprefix("\ufeff")
-    builder = _Builder(text, source, parser)
+    builder = _Builder(text, source, parser, deepest)
     parser.setContentHandler(builder)
     try:
         parser.feed(text)
@@ -86,9 +101,9 @@ def parse_xml(text: str, source: str) -> Element:
 class _Builder(ContentHandler):
     """Makes the tree of elements while the parser runs."""
 
-    def __init__(self, text: str, source: str, locator: Locator) -> None:
+    def __init__(self, text: str, source: str | None, locator: Locator, deepest: int) -> None:
         super().__init__()
-        self.text, self.source, self.locator = text, source, locator
+        self.text, self.source, self.locator, self.deepest = text, source, locator, deepest
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
@@ -100,8 +115,7 @@ class _Builder(ContentHandler):
         element = Element(name, dict(attrs.items()), self.source, self._line(), self._offset())
         if self.count > MAX_ELEMENTS:
             raise element.error(f"the file has more than {MAX_ELEMENTS} elements, which no robot description needs")
-        if len(self.open) >= MAX_DEPTH:
-            raise element.error(f"elements are nested more than {MAX_DEPTH} deep, which no robot description needs")
+        element.check_depth(len(self.open) + 1, self.deepest)
         if self.open:
             self.open[-1].children.append(element)
         else:

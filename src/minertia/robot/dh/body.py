@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from minertia.robot.dh.table import Table
-from minertia.robot.inertia import Ten, from_com, symmetric
+from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS
 
@@ -40,8 +40,7 @@ def _about_centre(table: Table) -> Ten:
     com = table.numbers("com", 3) if "com" in table else (0.0, 0.0, 0.0)
     inertia = table.numbers("inertia", 6) if "inertia" in table else (0.0,) * 6
     about = table.choice("about", ("com", "frame"), "com")
-    ten = from_com(mass, com, symmetric(inertia))
-    return ten if about == "com" else (*inertia, *ten[6:])
+    return from_six(mass, com, inertia, about)
 
 
 def read_motor(table: Table | None) -> dict[str, float]:
@@ -75,8 +74,10 @@ def _coulomb(table: Table) -> tuple[float, float]:
 
 def read_ratio(table: Table | None) -> float:
     """Motor position per joint position."""
-    ratio = 1.0 if table is None else table.number("ratio", 1.0)
-    if table is not None and ratio == 0:
+    if table is None:
+        return 1.0
+    ratio = table.number("ratio", 1.0)
+    if ratio == 0:
         table.fail("'ratio' must not be 0", "ratio")
     return ratio
 

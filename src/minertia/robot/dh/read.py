@@ -1,6 +1,6 @@
 """Reader of the TOML format: one [[joint]] per row of a Denavit-Hartenberg table, chain or tree.
 
-The format is described in docs/conventions.md; `dh_write` writes it.
+The format is described in docs/formats.md; `dh.write` writes it.
 """
 
 from __future__ import annotations
@@ -131,9 +131,10 @@ class _Reader:
 
     def _symbols(self) -> dict[str, float | None]:
         table = self.top.table("symbols")
+        if table is None:
+            return {}
         symbols: dict[str, float | None] = {}
-        for name in table or ():
-            assert table is not None
+        for name in table:
             if not is_letter_name(name) or is_parameter_name(name):
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
                 table.fail(f"the symbol '{name}' {reason}; choose another name", name)
@@ -144,7 +145,7 @@ class _Reader:
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:
-        rows = self.top.entries.get("joint", [])
+        rows = self.top.get("joint", [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             self.top.fail("the joints must be tables, each under its own heading [[joint]]")
         if not rows:
@@ -217,7 +218,7 @@ class _Reader:
 
     def _joint_number(self, table: Table, key: str, default: int) -> int:
         """Number of a row from its name or number."""
-        value = table.entries.get(key, default)
+        value = table.get(key, default)
         if isinstance(value, str):
             if value not in self.names:
                 there = ", ".join(self.names[:30])
@@ -265,6 +266,8 @@ class _Reader:
     def _coupling(self, n: int) -> Matrix | None:
         if "drive_coupling" not in self.top:
             return None
+        if n == 0:
+            self.top.fail("'drive_coupling' ties motors to joints, but no joint moves", "drive_coupling")
         G = self.top.matrix("drive_coupling", n)
         rows = np.array(G)
         scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -33,11 +33,11 @@ class Placements:
         row.only((*JOINT_KEYS, *convention.keys))
         if name == "placement":
             return (self._rotation(row), self._position(number, row)), HERE
-        values = {key: self._length(row, key, f"{key}{number}", row.get(key)) for key in convention.lengths}
+        values = {key: self._length(row, key, f"{key}{number}", row.get(key, 0)) for key in convention.lengths}
         return table_poses(name, values | {key: self._angle(row, key) for key in convention.angles})
 
     def _length(self, row: Table, key: str, letter: str, value: object) -> Entry:
-        return self.letters.length(letter, self._expression(row, key, 0 if value is None else value))
+        return self.letters.length(letter, self._expression(row, key, value))
 
     def _expression(self, row: Table, key: str, value: object) -> Entry:
         """A number, or an expression in the symbols of the file."""
@@ -64,22 +64,20 @@ class Placements:
         if in_degrees in row:
             written, key = float(np.deg2rad(row.number(in_degrees))), in_degrees
         else:
-            value = self._expression(row, key, 0 if row.get(key) is None else row.get(key))
+            value = self._expression(row, key, row.get(key, 0))
             if isinstance(value, Poly):
                 row.fail(f"'{key}' must be a number or a part of pi, not a letter", key)
             written = float(value)
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
             text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
-            self.notes.append(Note("info", row.where, text, row.line(key)))
+            self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
     def _rotation(self, row: Table) -> Mat:
         if "rotation" not in row:
             return HERE[0]
-        rows = row.get("rotation")
-        if not isinstance(rows, list) or len(rows) != 3 or not all(isinstance(r, list) and len(r) == 3 for r in rows):
-            row.fail("'rotation' must be a matrix of 3 rows of 3 entries", "rotation")
+        rows = row.square("rotation", 3, "entries")
         R: Mat = tuple(tuple(self._expression(row, "rotation", s) for s in r) for r in rows)  # type: ignore[assignment]
         if not self.letters.wanted:
             R = tuple(tuple(self.letters.replaced(s) for s in r) for r in R)  # type: ignore[assignment]
@@ -97,12 +95,12 @@ class Placements:
         change = rotation_angle(R, snapped)
         if change > REPORTED:
             text = f"the rotation is turned by {change:.2g} rad on the right angle it stands for"
-            self.notes.append(Note("info", row.where, text, row.line("rotation")))
+            self.notes.append(Note("info", row.where, text, row.line("rotation"), is_geometry=True))
         return snapped
 
     def _position(self, number: int, row: Table) -> Vec:
-        value = row.entries.get("position", [0, 0, 0])
-        if not isinstance(value, list) or len(value) != 3:
-            row.fail("'position' must be a list of 3 lengths", "position")
+        if "position" not in row:
+            return HERE[1]
+        value = row.items("position", 3, "lengths")
         x, y, z = (self._length(row, "position", f"{axis}{number}", s) for axis, s in zip("xyz", value, strict=True))
         return x, y, z

@@ -53,9 +53,9 @@ class Table:
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
 
-    def get(self, key: str) -> Any:
-        """The entry as it stands in the file, None where there is none."""
-        return self.entries.get(key)
+    def get(self, key: str, default: object = None) -> Any:
+        """The entry as it stands in the file."""
+        return self.entries.get(key, default)
 
     def fail(self, message: str, key: str | None = None) -> NoReturn:
         """Refuse the file."""
@@ -102,18 +102,26 @@ class Table:
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
         """A list of so many finite numbers."""
+        return tuple(self._checked(key, item) for item in self.items(key, count, "numbers"))
+
+    def items(self, key: str, count: int, what: str) -> list[Any]:
+        """A list of so many entries, not checked further; what: what they should be, in the message."""
         value = self.entries[key]
         if not isinstance(value, list) or len(value) != count:
-            self.fail(f"'{key}' must be a list of {count} numbers", key)
-        return tuple(self._checked(key, item) for item in value)
+            self.fail(f"'{key}' must be a list of {count} {what}", key)
+        return value
 
     def matrix(self, key: str, size: int) -> tuple[tuple[float, ...], ...]:
-        """A square matrix as a list of rows."""
-        value = self.entries[key]
-        square = isinstance(value, list) and all(isinstance(row, list) and len(row) == size for row in value)
-        if not square or len(value) != size:
-            self.fail(f"'{key}' must be a matrix of {size} rows of {size} numbers", key)
-        return tuple(tuple(self._checked(key, item) for item in row) for row in value)
+        """A square matrix of finite numbers, as a list of rows."""
+        return tuple(tuple(self._checked(key, item) for item in row) for row in self.square(key, size, "numbers"))
+
+    def square(self, key: str, size: int, what: str) -> list[list[Any]]:
+        """A list of so many rows of so many entries, not checked further."""
+        rows: list[list[Any]] = self.entries[key]
+        is_list = isinstance(rows, list) and len(rows) == size
+        if not is_list or not all(isinstance(row, list) and len(row) == size for row in rows):
+            self.fail(f"'{key}' must be a matrix of {size} rows of {size} {what}", key)
+        return rows
 
     def table(self, key: str) -> Table | None:
         """A table inside this one."""

@@ -17,10 +17,10 @@ from minertia.algebra.polynomial import Number, Poly, turn
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
+from minertia.files import write_bytes_atomic
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.expression import expression_text
-from minertia.robot.file import write_file
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Joint, Limits
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -33,7 +33,7 @@ SAME = 1e-15  # largest difference between an entry and what its row gives back
 
 def write_toml(robot: Robot, path: str | Path) -> None:
     """Write a robot; the file appears whole or not at all."""
-    write_file(Path(path), toml_text(robot))
+    write_bytes_atomic(path, toml_text(robot).encode("utf-8"))
 
 
 def toml_text(robot: Robot) -> str:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from minertia.errors import DescriptionError
 from minertia.extras import load
 from minertia.robot.mjcf.lean import Lean, mesh_key, mesh_path
-from minertia.robot.mjcf.text import to_text
 from minertia.robot.robot import Note
+from minertia.robot.xml_input import Element
+from minertia.robot.xml_output import start_tag
 
 MAX_MESH_BYTES = 200_000_000
 MESHES = (".stl", ".obj", ".msh")
@@ -42,7 +43,7 @@ def compile_mjcf(lean: Lean, floating: bool = False) -> Compiled:
     failures = (ValueError, TypeError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError)
     with _as_notes(mujoco, lean):
         try:
-            spec = mujoco.MjSpec.from_string(to_text(lean.root))
+            spec = mujoco.MjSpec.from_string(_to_text(lean.root))
             meshes = _only_inertial_geoms(mujoco, spec, lean, floating)
             full = {body.name: _matrix(body.fullinertia) for body in spec.bodies if not math.isnan(body.fullinertia[0])}
             if meshes:
@@ -70,6 +71,26 @@ def _as_notes(mujoco: Any, lean: Lean) -> Iterator[None]:
             note(str(warning.message))
     finally:
         mujoco.set_mju_user_warning(old)
+
+
+def _to_text(root: Element) -> str:
+    """XML text of a tree in which elements of the user's own file keep their line."""
+    parts: list[str] = []
+    line = 1
+    stack: list[Element | str] = [root]
+    while stack:
+        element = stack.pop()
+        if isinstance(element, str):
+            parts.append(element)
+            continue
+        if element.own and element.line > line:
+            parts.append("\n" * (element.line - line))
+            line = element.line
+        parts.append(start_tag(element.tag, element.attributes, empty=not element.children))
+        if element.children:
+            stack.append(f"</{element.tag}>")
+            stack.extend(reversed(element.children))
+    return "".join(parts)
 
 
 def _matrix(six: Any) -> NDArray[np.float64]:
@@ -122,12 +143,11 @@ def _read_mesh(geom: Any, lean: Lean, needed: dict[str, bytes]) -> None:
     path = mesh_path(name, lean) if name in lean.files else None
     if name in lean.files and (path is None or path.suffix.lower() not in MESHES):
         node = lean.bodies.get(body)
-        raise DescriptionError(
+        text = (
             f"body '{body}' has no <inertial>, so its inertia would have to be computed from the mesh "
-            f"'{lean.files[name]}', which cannot be found; give the body an <inertial>",
-            file=lean.source,
-            line=None if node is None else node.line,
+            f"'{lean.files[name]}', which cannot be found; give the body an <inertial>"
         )
+        raise DescriptionError(text, file=lean.source) if node is None else node.error(text)
     if path is not None:
         if path.stat().st_size > MAX_MESH_BYTES:
             raise DescriptionError(f"the mesh '{path.name}' of body '{body}' is too large", file=lean.source)

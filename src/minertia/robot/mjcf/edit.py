@@ -14,33 +14,32 @@ from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.lean import float_or
 from minertia.robot.mjcf.parts import drive_part
 from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
-from minertia.robot.mjcf.text import Node, attribute
-from minertia.robot.mjcf.values import inertial, numbers, unphysical
+from minertia.robot.mjcf.values import EFFECTS, inertial, unphysical
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
+from minertia.robot.xml_input import Element, start_tag_end
+from minertia.robot.xml_output import all_written, attributes_text, edited, quoted, start_tag, written
 
 SAME = 1e-13  # parameters that differ by less than this part are left as the user wrote them
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
 NOTHING = {"pos": "0 0 0", "mass": "0", "diaginertia": "0 0 0"}
 _ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "fullinertia", "diaginertia")
 _RESETS = ("inertiafromgeom", "settotalmass", "boundmass", "boundinertia", "balanceinertia")
-_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
-_ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
+_SPACE = re.compile(r"\s*")
+_ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[Note, ...]]:
-    """The template with the robot's parameters, and what could not be kept."""
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    text = text.removeprefix("\ufeff")
+    """The template (without a byte-order mark) with the robot's parameters, and what could not be kept."""
     options, template, old = _matching(robot, text, source)
     edit = _Edit(robot.numeric, template, old, text)
     changed = edit.links()
     edit.joints()
     edit.offsets()
-    new = edit.applied()
+    new = edited(text, edit.edits)
     notes = [Note("info", where, "its inertia now holds that of the bodies fixed to it") for where in changed]
-    return mark + new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
+    return new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
 
 
 def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions, Compiled, Robot]:
@@ -89,19 +88,12 @@ def _differs(a: Ten | None, b: Ten | None) -> bool:
 
 
 class _Edit:
-    """Replacements in the bytes of a document, collected first and then made together."""
+    """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
 
     def __init__(self, robot: Robot, template: Compiled, old: Robot, text: str) -> None:
-        self.robot, self.template, self.old = robot, template, old
-        self.data = text.encode("utf-8")
-        self.changes: list[tuple[int, int, bytes]] = []
+        self.robot, self.template, self.old, self.text = robot, template, old, text
+        self.edits: list[tuple[int, int, str]] = []
         self.notes: list[Note] = []
-
-    def applied(self) -> str:
-        data = self.data
-        for start, stop, new in sorted(self.changes, reverse=True):
-            data = data[:start] + new + data[stop:]
-        return data.decode("utf-8")
 
     # ------------------------------------------------------------------ inertias
 
@@ -134,14 +126,13 @@ class _Edit:
 
     def _inertial(self, body: str, values: Mapping[str, str]) -> None:
         node = self._own(self.template.lean.bodies.get(body), f"body '{body}'")
-        element = next((child for child in node.children if child.tag == "inertial"), None)
+        element = node.first("inertial")
         if element is not None:
             self._attributes(self._own(element, f"body '{body}'"), {k: None for k in _ORIENTATIONS} | dict(values))
             return
-        stop = self._tag(node).end()
-        space = re.compile(rb"\s*").match(self.data, stop)
-        inside = "".join(f" {name}={attribute(value)}" for name, value in values.items())
-        self.changes.append((stop, stop, (space[0] if space else b"") + f"<inertial{inside}/>".encode()))
+        stop = start_tag_end(self.text, node)
+        space = _SPACE.match(self.text, stop)
+        self.edits.append((stop, stop, (space[0] if space else "") + start_tag("inertial", values, empty=True)))
 
     def _compiler_interferes(self) -> bool:
         compiler = self.template.lean.compiler
@@ -161,17 +152,18 @@ class _Edit:
         """Change armature, damping and friction where they changed."""
         for j, joint in enumerate(self.robot.joints):
             new, before = self.robot.effects[j], self.old.effects[j]
-            changed = {s for s in ("IA", "FV", "FC") if _moved(new.get(s, 0.0), before.get(s, 0.0))}
+            changed = [s for s in EFFECTS if _moved(new.get(s, 0.0), before.get(s, 0.0))]
             if not changed:
                 continue
             number = int(self.template.model.joint(joint.name).id)
             armature, damping = drive_part(self.template, number)
-            values = {"armature": new.get("IA", 0.0) - armature, "frictionloss": new.get("FC", 0.0)}
-            texts = {name: repr(float(value)) for name, value in values.items()}
-            texts["damping"] = numbers([new.get("FV", 0.0) - damping, *self._higher_damping(number)])
-            names = {"IA": "armature", "FV": "damping", "FC": "frictionloss"}
+            texts = {
+                "IA": written(new.get("IA", 0.0) - armature),
+                "FV": all_written([new.get("FV", 0.0) - damping, *self._higher_damping(number)]),
+                "FC": written(new.get("FC", 0.0)),
+            }
             node = self._own(self.template.lean.joints.get(joint.name), f"joint '{joint.name}'")
-            self._attributes(node, {names[s]: texts[names[s]] for s in changed})
+            self._attributes(node, {EFFECTS[s]: texts[s] for s in changed})
 
     def _higher_damping(self, number: int) -> list[float]:
         model = self.template.model
@@ -187,18 +179,19 @@ class _Edit:
             return
         model = self.template.model
         order = [name for name in (model.joint(k).name for k in range(model.njnt)) if name in new]
-        data = numbers(new[name] for name in order)
+        data = all_written(new[name] for name in order)
         full = self.template.lean.full
         old = [node for node in full.walk() if node.tag == "numeric" and node.attributes.get("name") == OFFSET]
         if old:
             self._attributes(self._own(old[-1], f"<numeric> '{OFFSET}'"), {"data": data, "size": None})
         else:
             element = f'  <custom><numeric name="{OFFSET}" data="{data}"/></custom>\n'
-            self.changes.append((full.end, full.end, element.encode()))
+            place = self.text.rindex("</", full.start, full.end)
+            self.edits.append((place, place, element))
 
-    # ------------------------------------------------------------------ bytes
+    # ------------------------------------------------------------------ text
 
-    def _own(self, node: Node | None, what: str) -> Node:
+    def _own(self, node: Element | None, what: str) -> Element:
         if node is None or not node.own:
             raise MinertiaError(
                 f"{what} is not written out in the template (it is included from another file, copied by <replicate> "
@@ -206,28 +199,22 @@ class _Edit:
             )
         return node
 
-    def _tag(self, node: Node) -> re.Match[bytes]:
-        found = _TAG.match(self.data, node.start)
-        assert found is not None
-        return found
-
-    def _attributes(self, node: Node, values: Mapping[str, str | None]) -> None:
+    def _attributes(self, node: Element, values: Mapping[str, str | None]) -> None:
         """Set attributes of a start tag, in place where they stand; None takes one out."""
-        span = self._tag(node)
+        stop = start_tag_end(self.text, node)
         left = dict(values)
 
-        def change(found: re.Match[bytes]) -> bytes:
-            name = found[1].decode()
-            if name not in left:
+        def change(found: re.Match[str]) -> str:
+            if found[1] not in left:
                 return found[0]
-            value = left.pop(name)
-            return b"" if value is None else found[0][: found.start(2) - found.start()] + attribute(value).encode()
+            value = left.pop(found[1])
+            return "" if value is None else found[0][: found.start(2) - found.start()] + quoted(value)
 
-        tag = _ATTRIBUTE.sub(change, span[0])
-        more = "".join(f" {name}={attribute(value)}" for name, value in left.items() if value is not None).encode()
-        close = re.search(rb"\s*/?>$", tag)
+        tag = _ATTRIBUTE.sub(change, self.text[node.start : stop])
+        close = re.search(r"\s*/?>$", tag)
         place = close.start() if close else len(tag)
-        self.changes.append((span.start(), span.end(), tag[:place] + more + tag[place:]))
+        more = attributes_text({name: value for name, value in left.items() if value is not None})
+        self.edits.append((node.start, stop, tag[:place] + more + tag[place:]))
 
 
 def _moved(new: float, before: float) -> bool:

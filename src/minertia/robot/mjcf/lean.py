@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minertia.errors import DescriptionError
-from minertia.robot.mjcf.text import MAX_DEPTH, Node, parse_xml
 from minertia.robot.read import read_text
 from minertia.robot.robot import Note
+from minertia.robot.xml_input import Element, number, parse_xml, shown
 
+MAX_DEPTH = 256  # MJCF nests one level per body, so a long chain is deep
 MAX_COPIES = 1000  # bodies that <replicate> may make
 DRIVES = ("general", "motor", "position", "velocity", "intvelocity", "damper")
 BODY_PARTS = ("body", "frame", "replicate", "geom", "joint", "freejoint", "inertial")
@@ -54,17 +54,17 @@ _NOT_FINITE = re.compile(r"[+-]?(nan(\(\w*\))?|inf|infinity)", re.IGNORECASE)
 class Lean:
     """What is left of a document.
 
-    bodies, joints: the user's elements by name (made up where the file has none).  numbers: <custom> numerics.
+    bodies, joints: the user's elements by name (made up where the file has none).  numbers: <custom> numerics by name.
     compiler: attributes of all <compiler> elements.  files: mesh name -> file.
     """
 
-    root: Node
+    root: Element
     source: str | None
     name: str
-    full: Node
-    bodies: dict[str, Node] = field(default_factory=dict)
-    joints: dict[str, Node] = field(default_factory=dict)
-    numbers: dict[str, str] = field(default_factory=dict)
+    full: Element
+    bodies: dict[str, Element] = field(default_factory=dict)
+    joints: dict[str, Element] = field(default_factory=dict)
+    numbers: dict[str, Element] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -72,9 +72,9 @@ class Lean:
 
 def lean_document(text: str, source: str | None) -> Lean:
     """Parse, resolve includes, check, name what has no name, and trim."""
-    full = parse_xml(text, source)
+    full = parse_xml(text, source, MAX_DEPTH)
     if full.tag != "mujoco":
-        raise DescriptionError(f"the root element is <{full.tag}>, not <mujoco>", file=source, line=full.line)
+        raise full.error(f"the root element is <{shown(full.tag)}>, not <mujoco>")
     _include(full, source)
     name = full.attributes.get("model") or (Path(source).name.split(".")[0] if source else "") or "robot"
     lean = Lean(full, source, name, full)
@@ -84,29 +84,31 @@ def lean_document(text: str, source: str | None) -> Lean:
     return lean
 
 
-def _include(root: Node, source: str | None) -> None:
+def _include(root: Element, source: str | None) -> None:
     """Replace each <include> by the children of the file's root element, at every depth."""
     seen: set[Path] = set()
     stack = [(root, 1)]
     while stack:
         node, depth = stack.pop()
-        if depth > MAX_DEPTH:
-            raise DescriptionError(f"the elements are nested deeper than {MAX_DEPTH} levels", file=source)
+        node.check_depth(depth, MAX_DEPTH)
         while any(child.tag == "include" for child in node.children):
             place = next(k for k, child in enumerate(node.children) if child.tag == "include")
             node.children[place : place + 1] = _included(node.children[place], source, seen)
         stack.extend((child, depth + 1) for child in node.children)
 
 
-def _included(node: Node, source: str | None, seen: set[Path]) -> list[Node]:
+def _included(node: Element, source: str | None, seen: set[Path]) -> list[Element]:
     name = node.attributes.get("file", "")
     path = _beside(source, name)
     if path is None:
-        raise DescriptionError(f"the included file '{name}' cannot be found", file=source, line=node.line)
+        raise node.error(f"the included file '{shown(name)}' cannot be found")
     if path in seen or path == Path(str(source)).resolve():
-        raise DescriptionError(f"the file '{name}' is included twice", file=source, line=node.line)
+        raise node.error(f"the file '{shown(name)}' is included twice")
     seen.add(path)
-    return parse_xml(read_text(path), name, own=False).children
+    root = parse_xml(read_text(path), name, MAX_DEPTH)
+    for element in root.walk():
+        element.own = False
+    return root.children
 
 
 def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
@@ -121,58 +123,38 @@ def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
 
 
 def _name_all(lean: Lean) -> None:
-    for world in (section for section in lean.full.children if section.tag == "worldbody"):
-        for node in world.walk():
-            table = lean.bodies if node.tag == "body" else lean.joints if node.tag in ("joint", "freejoint") else None
-            if table is not None and node.attributes.get("name"):
-                table[node.attributes["name"]] = node
+    """Fill `bodies` and `joints`, and name those that have no name."""
+    inside = [node for world in lean.full.all("worldbody") for node in world.walk()]
     for tags, table in ((("body",), lean.bodies), (("joint", "freejoint"), lean.joints)):
-        _name_rest(lean.full, tags, table)
-
-
-def _name_rest(full: Node, tags: tuple[str, ...], table: dict[str, Node]) -> None:
-    number = 0
-    for world in (section for section in full.children if section.tag == "worldbody"):
-        for node in world.walk():
-            if node.tag not in tags:
-                continue
-            number += 1
-            if node.attributes.get("name"):
-                continue
-            name = f"{tags[0]}{number}"
-            while name in table:
-                name += "_"
-            node.attributes["name"] = name
-            table[name] = node
+        nodes = [node for node in inside if node.tag in tags]
+        table |= {node.attributes["name"]: node for node in nodes if node.attributes.get("name")}
+        for k, node in enumerate(nodes, 1):
+            if not node.attributes.get("name"):
+                name = f"{tags[0]}{k}"
+                while name in table:
+                    name += "_"
+                node.attributes["name"] = name
+                table[name] = node
 
 
 def _look_around(lean: Lean) -> None:
     copies = 1
     for node in lean.full.walk():
         if node.tag in REFUSED:
-            raise DescriptionError(f"the element <{node.tag}> {REFUSED[node.tag]}", file=lean.source, line=node.line)
+            raise node.error(f"the element <{node.tag}> {REFUSED[node.tag]}")
         if node.tag == "compiler":
             lean.compiler |= node.attributes
         if node.tag == "replicate":
-            copies *= _count(node, lean.source)
+            copies *= max(1, int(number(node, "count", "the copies", 1.0)))
             if copies > MAX_COPIES:
-                raise DescriptionError(
-                    f"<replicate> makes more than {MAX_COPIES} copies", file=lean.source, line=node.line
-                )
+                raise node.error(f"<replicate> makes more than {MAX_COPIES} copies")
         if node.tag == "numeric":
-            lean.numbers[node.attributes.get("name", "")] = node.attributes.get("data", "")
+            lean.numbers[node.attributes.get("name", "")] = node
     for section in lean.full.children:
         lean.notes += _left_out(section)
 
 
-def _count(node: Node, source: str | None) -> int:
-    try:
-        return max(1, int(node.attributes.get("count", "1")))
-    except ValueError:
-        raise DescriptionError("the count of <replicate> is not a number", file=source, line=node.line) from None
-
-
-def _left_out(section: Node) -> list[Note]:
+def _left_out(section: Element) -> list[Note]:
     notes = []
     for node in section.children:
         label = f"{node.tag} '{node.attributes.get('name', '')}'".replace(" ''", "")
@@ -187,15 +169,15 @@ def _left_out(section: Node) -> list[Note]:
     return notes
 
 
-def _warning(node: Node, where: str, text: str) -> Note:
+def _warning(node: Element, where: str, text: str) -> Note:
     return Note("warning", where, text, node.line if node.own else None)
 
 
 # ------------------------------------------------------------------ the trimmed copy
 
 
-def _trimmed(node: Node, lean: Lean) -> Node:
-    copy = Node(node.tag, _attributes(node, lean), node.line, own=node.own)
+def _trimmed(node: Element, lean: Lean) -> Element:
+    copy = Element(node.tag, _attributes(node, lean), node.source, node.line, own=node.own)
     allowed = KEPT.get(node.tag, ())
     for child in node.children:
         if child.tag in allowed and not (node.tag == "actuator" and "joint" not in child.attributes):
@@ -206,18 +188,14 @@ def _trimmed(node: Node, lean: Lean) -> Node:
     return copy
 
 
-def _attributes(node: Node, lean: Lean) -> dict[str, str]:
+def _attributes(node: Element, lean: Lean) -> dict[str, str]:
     only = ONLY.get(node.tag)
     kept = {k: v for k, v in node.attributes.items() if k not in DROPPED and (only is None or k in only)}
     for key, value in kept.items():
         if key not in TEXTS and any(_NOT_FINITE.fullmatch(token) for token in value.split()):
             name = node.attributes.get("name")
             which = f"<{node.tag}>" + (f" '{name}'" if name else "")
-            raise DescriptionError(
-                f"the attribute '{key}' of {which} is not a finite number ({value[:60]})",
-                file=lean.source,
-                line=node.line if node.own else None,
-            )
+            raise node.error(f"the attribute '{key}' of {which} is not a finite number ({shown(value)})")
     if node.tag == "compiler":
         kept = {k: v for k, v in kept.items() if k not in FILES}
         if float_or(kept.get("settotalmass"), -1.0) <= 0:
@@ -227,7 +205,7 @@ def _attributes(node: Node, lean: Lean) -> dict[str, str]:
     return kept
 
 
-def _mesh_file(node: Node, kept: dict[str, str], lean: Lean) -> None:
+def _mesh_file(node: Element, kept: dict[str, str], lean: Lean) -> None:
     """Give the mesh a name of its own and a file name that means nothing to MuJoCo."""
     kept.pop("builtin", None)  # a made-up mesh can be made arbitrarily large
     file = kept.pop("file", None)

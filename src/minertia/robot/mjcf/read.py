@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from minertia.robot.snap import (
     snap_rotation,
     snap_vector,
 )
+from minertia.robot.xml_input import Element, numbers
 
 MASSLESS = 4e-15  # kg: MuJoCo wants some mass in each moving body; what `to_mjcf` gives massless ones is below this
 LARGEST = 1e100
@@ -91,7 +91,7 @@ class _Reading:
             )
         )
 
-    def _fail(self, message: str, node: Any = None) -> None:
+    def _fail(self, message: str, node: Element | None = None) -> None:
         line = node.line if node is not None and node.own else None
         raise DescriptionError(message, file=self.c.lean.source, line=line)
 
@@ -233,7 +233,8 @@ class _Reading:
 
     def _report(self, where: str, what: str, off: float) -> None:
         if off > REPORTED:
-            self.notes.append(Note("info", where, f"{what} taken as the exact angle meant (off by {off:.2g} rad)"))
+            text = f"{what} taken as the exact angle meant (off by {off:.2g} rad)"
+            self.notes.append(Note("info", where, text, is_geometry=True))
 
     def _joint_spec(self, j: int, parent: str, child: str) -> JointSpec:
         m, name = self.m, self.joint_names[j]
@@ -265,13 +266,6 @@ class _Reading:
             self.joints = [self.joints[k] for k in sorted(range(len(self.joints)), key=lambda k: place.get(k, -1.0))]
         return bool(order)
 
-    def _numbers(self, name: str, count: int) -> list[float]:
-        if name not in self.c.lean.numbers:
-            return []
-        try:
-            values = [float(v) for v in self.c.lean.numbers[name].split()]
-        except ValueError:
-            values = []
-        if len(values) != count or not all(math.isfinite(v) for v in values):
-            self._fail(f"the numeric '{name}' needs one number per joint, that is {count}")
-        return values
+    def _numbers(self, name: str, count: int) -> tuple[float, ...]:
+        element = self.c.lean.numbers.get(name)
+        return () if element is None else numbers(element, "data", f"'{name}' (one number per joint)", count)

@@ -1,23 +1,20 @@
-"""Numbers, orientations and inertias as MJCF attributes that MuJoCo accepts."""
+"""Orientations and inertias as MJCF attributes that MuJoCo accepts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import MinertiaError
 from minertia.robot.inertia import Ten, impossible, to_com
+from minertia.robot.xml_output import all_written, written
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
+EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss"}  # attributes of a joint
 ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost about the centre of mass
-
-
-def numbers(values: Iterable[float]) -> str:
-    """Numbers with all their digits, separated by spaces."""
-    return " ".join(repr(float(v) + 0.0) for v in values)
 
 
 def quaternion(R: ArrayLike) -> tuple[float, float, float, float]:
@@ -45,15 +42,15 @@ def is_massless(ten: Ten | None) -> bool:
 def inertial(ten: Ten | None, what: str) -> dict[str, str]:
     """Attributes of <inertial> for ten parameters in the body's frame; a massless body gets next to nothing."""
     if ten is None or is_massless(ten):
-        return {"pos": "0 0 0", "mass": repr(TINY), "diaginertia": numbers([TINY] * 3)}
+        return {"pos": "0 0 0", "mass": written(TINY), "diaginertia": all_written([TINY] * 3)}
     if not all(math.isfinite(float(v)) for v in ten):
         raise MinertiaError(f"{what} has a parameter that is not a finite number")
     mass, com, J = to_com(ten)
     moments, axes = _principal(J)
     if unphysical(ten) is None:
         mass, moments = max(mass, TINY), _acceptable(moments)
-    values = {"pos": numbers(com), "mass": repr(mass), "diaginertia": numbers(moments)}
-    return values if axes is None else values | {"quat": numbers(quaternion(axes))}
+    values = {"pos": all_written(com), "mass": written(mass), "diaginertia": all_written(moments)}
+    return values if axes is None else values | {"quat": all_written(quaternion(axes))}
 
 
 def unphysical(ten: Ten | None) -> str | None:
@@ -96,7 +93,7 @@ def pose_attributes(R: Sequence[Sequence[float]], p: Sequence[float]) -> dict[st
     """`pos` and `quat` of a pose, only where they are not zero and identity."""
     found = {}
     if any(float(v) != 0 for v in p):
-        found["pos"] = numbers(p)
+        found["pos"] = all_written(p)
     if np.any(np.array(R, float) != np.eye(3)):
-        found["quat"] = numbers(quaternion(R))
+        found["quat"] = all_written(quaternion(R))
     return found

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable
+import re
 from pathlib import Path
 
-from minertia.errors import DescriptionError
+from minertia.files import write_bytes_atomic
 from minertia.robot.joint import Joint
 from minertia.robot.mjcf.edit import edit_mjcf
 from minertia.robot.mjcf.read import OFFSET, ORDER
-from minertia.robot.mjcf.text import Node, pretty, xml_name
-from minertia.robot.mjcf.values import inertial, is_massless, numbers, pose_attributes, unphysical
+from minertia.robot.mjcf.values import EFFECTS, inertial, is_massless, pose_attributes, unphysical
+from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
+from minertia.robot.xml_input import Element
+from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
 
-HEADER = "<!-- minertia mjcf format 1 -->\n"
-EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss"}
+HEADER = "<!-- minertia mjcf format 1 -->"
 TYPES = {"revolute": "hinge", "prismatic": "slide"}
+_CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the lines of MuJoCo's messages
 
 
 def write_mjcf(robot: Robot, path: str | Path, template: str | Path | None = None) -> tuple[Note, ...]:
@@ -27,12 +27,12 @@ def write_mjcf(robot: Robot, path: str | Path, template: str | Path | None = Non
     replaced; None for a new file.  The file is replaced in one step, so that no half of it is ever seen.
     """
     if template is None:
-        text, notes = to_mjcf(robot), _notes(robot)
+        data, notes = to_mjcf(robot).encode("utf-8"), _notes(robot)
     else:
-        original, source = _template(template, robot)
-        text, notes = edit_mjcf(robot, original, source)
-        notes = (*notes, *_unexpressed(robot))
-    _replace_file(Path(path), text.encode("utf-8"))
+        original = load_original(template, robot.source)
+        text, notes = edit_mjcf(robot, original.text, original.source)
+        data, notes = original.encoded(text), (*notes, *_unexpressed(robot))
+    write_bytes_atomic(path, data)
     return notes
 
 
@@ -41,7 +41,7 @@ def to_mjcf(robot: Robot) -> str:
 
     Links without mass get the least that MuJoCo accepts, which the reader takes for none.
     """
-    return HEADER + pretty(_Document(robot.numeric).root())
+    return "\n".join([HEADER, *element_lines(_Document(robot.numeric).root())]) + "\n"
 
 
 class _Document:
@@ -57,29 +57,29 @@ class _Document:
         self.frames = {name: bodies.new(name) for name in robot.frames if name not in linked}
         self.order: list[int] = []  # joints in the order of the document
 
-    def root(self) -> Node:
+    def root(self) -> Element:
         robot = self.robot
-        world = _node("worldbody", children=[self._tree()])
+        world = new_element("worldbody", children=[self._tree()])
         parts = [
-            _node("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
-            _node("option", {"gravity": numbers(robot.gravity)}),
+            new_element("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
+            new_element("option", {"gravity": all_written(robot.gravity)}),
             world,
         ]
         followers = [self._equality(name, joint) for name, joint in zip(self.joints, robot.joints, strict=True)]
         if any(followers):
-            parts.append(_node("equality", children=[node for node in followers if node is not None]))
+            parts.append(new_element("equality", children=[node for node in followers if node is not None]))
         custom = self._custom()
         if custom:
-            parts.append(_node("custom", children=custom))
-        return _node("mujoco", {"model": robot.name}, parts)
+            parts.append(new_element("custom", children=custom))
+        return new_element("mujoco", {"model": robot.name}, parts)
 
-    def _tree(self) -> Node:
+    def _tree(self) -> Element:
         robot = self.robot
-        base = _node("body", {"name": self.root_name})
+        base = new_element("body", {"name": self.root_name})
         if robot.is_floating:
-            base.children.append(_node("freejoint", {"name": _Names("root", set(self.joints)).new("root")}))
+            base.children.append(new_element("freejoint", {"name": _Names("root", set(self.joints)).new("root")}))
         if robot.is_floating or _ground_has_mass(robot):
-            base.children.append(_node("inertial", inertial(robot.base_link, "the base")))
+            base.children.append(new_element("inertial", inertial(robot.base_link, "the base")))
         base.children += self._frame_bodies(None)
         children: dict[int | None, list[int]] = {}
         for j, joint in enumerate(robot.joints):
@@ -93,50 +93,50 @@ class _Document:
             stack += [(body, k) for k in reversed(children.get(j, []))]
         return base
 
-    def _body(self, j: int) -> Node:
+    def _body(self, j: int) -> Element:
         joint = self.robot.joints[j]
         place = {"name": self.links[j], **pose_attributes(joint.R, joint.p)}
         parts = [
-            _node("joint", self._joint(j)),
-            _node("inertial", inertial(self.robot.links[j], f"link '{joint.link or joint.name}'")),
+            new_element("joint", self._joint(j)),
+            new_element("inertial", inertial(self.robot.links[j], f"link '{joint.link or joint.name}'")),
             *self._frame_bodies(j),
         ]
-        return _node("body", place, parts)
+        return new_element("body", place, parts)
 
     def _joint(self, j: int) -> dict[str, str]:
         joint = self.robot.joints[j]
         values = {"name": self.joints[j], "type": TYPES[joint.kind], "axis": "0 0 1"}
         limits = joint.limits
         if _has_range(joint):
-            values["range"] = numbers([limits.lower or 0.0, limits.upper or 0.0])
+            values["range"] = all_written([limits.lower or 0.0, limits.upper or 0.0])
         if limits.effort:
-            values["actuatorfrcrange"] = numbers([-abs(limits.effort), abs(limits.effort)])
+            values["actuatorfrcrange"] = all_written([-abs(limits.effort), abs(limits.effort)])
         effects = self.robot.effects[j]
-        return values | {name: repr(float(effects[s])) for s, name in EFFECTS.items() if effects.get(s)}
+        return values | {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
 
-    def _frame_bodies(self, j: int | None) -> list[Node]:
+    def _frame_bodies(self, j: int | None) -> list[Element]:
         """Other frames of the robot's own file, as bodies without mass."""
         frames = self.robot.frames
         return [
-            _node("body", {"name": new, **pose_attributes(*frames[name].pose)})
+            new_element("body", {"name": new, **pose_attributes(*frames[name].pose)})
             for name, new in self.frames.items()
             if frames[name].joint == j
         ]
 
-    def _equality(self, name: str, joint: Joint) -> Node | None:
+    def _equality(self, name: str, joint: Joint) -> Element | None:
         if joint.follows is None:
             return None
         leader, ratio, offset = joint.follows.joint, joint.follows.ratio, joint.follows.offset
-        coefficients = numbers([offset, ratio, 0, 0, 0])
-        return _node("joint", {"joint1": name, "joint2": self.joints[leader], "polycoef": coefficients})
+        coefficients = all_written([offset, ratio, 0, 0, 0])
+        return new_element("joint", {"joint1": name, "joint2": self.joints[leader], "polycoef": coefficients})
 
-    def _custom(self) -> list[Node]:
+    def _custom(self) -> list[Element]:
         found = []
         offsets = [self.robot.effects[j].get("OFF", 0.0) for j in self.order]
         if any(offsets):
-            found.append(_node("numeric", {"name": OFFSET, "data": numbers(offsets)}))
+            found.append(new_element("numeric", {"name": OFFSET, "data": all_written(offsets)}))
         if self.order != sorted(self.order):
-            found.append(_node("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
+            found.append(new_element("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
         return found
 
 
@@ -148,21 +148,16 @@ class _Names:
 
     def new(self, wish: str) -> str:
         self.count += 1
-        name = xml_name(wish) or f"{self.kind}{self.count}"
+        name = xml_text(_CONTROL.sub("_", wish)) or f"{self.kind}{self.count}"
         while name in self.taken:
             name += "_"
         self.taken.add(name)
         return name
 
 
-def _node(tag: str, attributes: dict[str, str] | None = None, children: Iterable[Node] = ()) -> Node:
-    return Node(tag, attributes or {}, 0, children=list(children))
-
-
 def _root_name(robot: Robot) -> str:
-    """Name of the root body: the first frame of the file that belongs to the base, `base` where that is the world."""
-    name = next((name for name, frame in robot.frames.items() if frame.joint is None), "base")
-    return "base" if name == "world" else name
+    """Name of the root body, which cannot be the world."""
+    return "base" if robot.base_name == "world" else robot.base_name
 
 
 def _ground_has_mass(robot: Robot) -> bool:
@@ -211,31 +206,3 @@ def _unexpressed(robot: Robot) -> list[Note]:
             text = "limits of velocity and acceleration have no place in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))
     return notes
-
-
-# ------------------------------------------------------------------ files
-
-
-def _template(template: str | Path, robot: Robot) -> tuple[str, str | None]:
-    """Text and path of a template given as a path or as text; newlines as they are."""
-    if isinstance(template, str) and "<" in template:
-        return template, robot.source
-    path = Path(template)
-    try:
-        return path.read_bytes().decode("utf-8"), str(path)
-    except OSError:
-        raise DescriptionError("the template cannot be read", file=template) from None
-    except UnicodeDecodeError:
-        raise DescriptionError("the template is not text", file=template) from None
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -10,15 +10,15 @@ from typing import NoReturn
 from minertia.algebra.polynomial import Number, Poly
 from minertia.errors import DescriptionError
 from minertia.robot.expression import ExpressionError, parse_expression
+from minertia.robot.parameters import LINK_SYMBOLS
 
 GEOMETRY = ("gamma", "b", "alpha", "d", "theta", "r")
-INERTIAL = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 DRIVES = ("IA", "FV", "FS")
 LOADS = ("FX", "FY", "FZ", "CX", "CY", "CZ")
 BASE_MOTION = ("W0", "WP0", "V0", "VP0")
 IGNORED = ("mu", "QP", "QDP", "GAM", "Z", "k")
 SCALARS = ("NL", "NJ", "NF", "Type", "is_mobile", "is_floating")
-LISTS = ("ant", "sigma", "eta", *GEOMETRY, *INERTIAL, *DRIVES, *LOADS, *BASE_MOTION, *IGNORED, "G")
+LISTS = ("ant", "sigma", "eta", *GEOMETRY, *LINK_SYMBOLS, *DRIVES, *LOADS, *BASE_MOTION, *IGNORED, "G")
 
 MAX_LENGTH = 1_000_000
 _ROBOT_NAME = re.compile(r"\(\*\s*Robotname\s*=\s*'?([^'*\n]+?)'?\s*\*\)", re.IGNORECASE)

@@ -13,18 +13,11 @@ from minertia.algebra.vec3 import Pose
 from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.robot.snap import REPORTED, snap_angle
-from minertia.robot.symoro.file import (
-    BASE_MOTION,
-    DRIVES,
-    GEOMETRY,
-    INERTIAL,
-    LOADS,
-    ParFile,
-    split_par,
-)
+from minertia.robot.symoro.file import BASE_MOTION, DRIVES, GEOMETRY, LOADS, ParFile, split_par
 
 KINDS = ("revolute", "prismatic", "fixed")  # sigma 0, 1, 2
 MOTION = {"revolute": "theta", "prismatic": "r"}
@@ -148,7 +141,7 @@ class _Reader:
             child=f"link {j + 1}",
             placement=self._placement(j),
             effects=effects,
-            line=self.file.lines.get("ant"),
+            line=self._line("ant"),
         )
 
     def _placement(self, j: int) -> Pose:
@@ -167,22 +160,22 @@ class _Reader:
         angle = snap_angle(float(value), self.options.snap)
         if abs(angle - value) > REPORTED:
             text = f"{key} = {value} is taken as {angle:.10g} rad"
-            self.notes.append(Note("info", f"joint {j + 1}", text, self.file.lines.get(key)))
+            self.notes.append(Note("info", f"joint {j + 1}", text, self._line(key), is_geometry=True))
         return angle
 
     def _links(self) -> list[Ten | None]:
-        columns = [self.file.entries(key, self.n, default="unknown") for key in INERTIAL]
+        columns = [self.file.entries(key, self.n, default="unknown") for key in LINK_SYMBOLS]
         return [self._ten(j, [column[j] for column in columns]) for j in range(self.n)]
 
     def _ten(self, j: int, values: list[Entry]) -> Ten | None:
         """The numbers of a link; None where it has symbols and no number but 0."""
-        symbols = [key for key, value in zip(INERTIAL, values, strict=True) if isinstance(value, Poly)]
+        symbols = [key for key, value in zip(LINK_SYMBOLS, values, strict=True) if isinstance(value, Poly)]
         numbers: list[Number] = [0 if isinstance(value, Poly) else value for value in values]
         if symbols and not any(numbers):
             return None
         if symbols:
             text = f"{', '.join(symbols)} have no value and are taken as 0"
-            self.notes.append(Note("warning", f"link {j + 1}", text, self.file.lines.get(symbols[0])))
+            self.notes.append(Note("warning", f"link {j + 1}", text, self._line(symbols[0])))
         if numbers[9] < 0:
             self.file.fail(f"link {j + 1} has a negative mass", "M")
         return tuple(float(number) for number in numbers)
@@ -198,14 +191,8 @@ class _Reader:
         axis = free[0] if len(free) == 1 and not any(v for v in values if not isinstance(v, Poly)) else 2
         g = [0.0, 0.0, 0.0]
         g[axis] = EARTH[2]
-        self.notes.append(
-            Note(
-                "info",
-                "gravity",
-                f"G has no value; it is taken as ({g[0]:g}, {g[1]:g}, {g[2]:g}) m/s2",
-                self._line("G"),
-            )
-        )
+        text = f"G has no value; it is taken as ({g[0]:g}, {g[1]:g}, {g[2]:g}) m/s2"
+        self.notes.append(Note("info", "gravity", text, self._line("G")))
         return g[0], g[1], g[2]
 
     def _check_ignored(self) -> None:

@@ -92,7 +92,7 @@ class Placing:
         self._note(f"{what} (off by {off:.2g} rad); tolerance {self.snap:g}; snap=0 keeps what is written", element)
 
     def _note(self, text: str, element: Element | None) -> None:
-        self.notes.append(Note("info", self.owner, text, (element or self.joint).line))
+        self.notes.append(Note("info", self.owner, text, (element or self.joint).line, is_geometry=True))
 
 
 class _Origin:

@@ -29,9 +29,8 @@ _PARTS = {
     "link": ("inertial",),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "minertia"),
 }
-# attribute -> effect of the joint
-DYNAMICS = {"damping": "FV", "friction": "FC"}
-OWN_DYNAMICS = {"rotor_inertia": "IA", "offset": "OFF"}  # in our own element <minertia>
+# element of a joint -> attribute -> effect; <minertia> is our own
+EFFECTS = {"dynamics": {"damping": "FV", "friction": "FC"}, "minertia": {"rotor_inertia": "IA", "offset": "OFF"}}
 
 
 def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
@@ -95,7 +94,7 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
 def read_effects(joint: Element, owner: str) -> dict[str, float]:
     """The effects {IA, FV, FC, OFF} a joint element gives."""
     effects: dict[str, float] = {}
-    for tag, table in (("dynamics", DYNAMICS), ("minertia", OWN_DYNAMICS)):
+    for tag, table in EFFECTS.items():
         element = joint.first(tag)
         if element is not None:
             present = {a: symbol for a, symbol in table.items() if a in element.attributes}

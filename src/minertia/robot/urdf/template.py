@@ -10,11 +10,13 @@ from minertia.algebra.vec3 import HERE, invert
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import BodySpec
 from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.joint import numeric_pose
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf.new import INDENT, element, inertial_lines, numeric_pose, written
-from minertia.robot.urdf.read import DYNAMICS, OWN_DYNAMICS, parse_urdf, read_bodies, read_effects
+from minertia.robot.urdf.new import inertial
+from minertia.robot.urdf.read import EFFECTS, parse_urdf, read_bodies, read_effects
 from minertia.robot.xml_input import Element, parse_xml, shown, start_tag_end
+from minertia.robot.xml_output import INDENT, edited, element_lines, new_element, start_tag, written
 
 UNCHANGED = 1e-13  # relative difference of parameters that counts as none
 
@@ -44,11 +46,7 @@ class _Edit:
             self._link(j, now, bodies.get(j, []))
         for joint, effects in zip(robot.joints, robot.effects, strict=True):
             self._effects(self.joints[joint.name], effects)
-        pieces, last = [], 0
-        for start, end, new in sorted(self.edits, key=lambda edit: edit[:2]):
-            pieces += [self.text[last:start], new]
-            last = end
-        return "".join([*pieces, self.text[last:]]), self.notes
+        return edited(self.text, self.edits), self.notes
 
     def _check_same_joints(self, reference: Robot) -> None:
         ours, theirs = ({(j.name, j.link, j.kind) for j in r.joints} for r in (self.robot, reference))
@@ -78,9 +76,9 @@ class _Edit:
             return
         owner = self._owner(carrier)
         pose = numeric_pose(self.robot.frames[owner].pose, self.robot.symbol_values)
-        lines, notes = inertial_lines(None if now is None else transport_ten(now, invert(pose)), owner)
+        found, notes = inertial(None if now is None else transport_ten(now, invert(pose)), owner)
         self.notes += notes
-        self._write_inertial(self.links[owner], lines)
+        self._write_inertial(self.links[owner], found)
         for body in bodies:
             if body.ten is not None and body.name != owner:
                 self._write_inertial(self.links[body.name], [])
@@ -93,47 +91,45 @@ class _Edit:
         frames = self.robot.frames.items()
         return next(name for name, f in frames if f.joint is None and f.pose == HERE and name in self.links)
 
-    def _write_inertial(self, link: Element, lines: list[str]) -> None:
+    def _write_inertial(self, link: Element, new: list[Element]) -> None:
+        """Put in what `inertial` gave: one element or none."""
         old = link.first("inertial")
-        if old is None:
-            self._insert(link, lines)
-        elif lines:
-            self.edits.append((old.start, old.end, self._block(lines, self._indent(old))))
-        else:
+        if old is not None and new:
+            self.edits.append((old.start, old.end, self._block(new[0], self._indent(old))))
+        elif old is not None:
             self._remove(old)
+        elif new:
+            self._insert(link, new[0])
 
     # ------------------------------------------------------------------ joints
 
     def _effects(self, joint: Element, now: Mapping[str, float]) -> None:
         before = read_effects(joint, f"joint '{shown(joint.attributes['name'])}'")
-        for tag, table in (("dynamics", DYNAMICS), ("minertia", OWN_DYNAMICS)):
+        for tag, table in EFFECTS.items():
             changed = [a for a, s in table.items() if now.get(s, 0.0) != before.get(s, 0.0)]
             if not changed:
                 continue
             old = joint.first(tag)
             new = {a: written(now.get(s, 0.0)) for a, s in table.items() if old is None or a in changed}
             if old is None:
-                self._insert(joint, element(tag, new), last=True)
+                self._insert(joint, new_element(tag, new), last=True)
             else:
                 self._new_start_tag(old, old.attributes | new)
 
     def _new_start_tag(self, old: Element, attributes: Mapping[str, str]) -> None:
         end = start_tag_end(self.text, old)
-        (line,) = element(old.tag, attributes)
-        self.edits.append((old.start, end, line if self.text[end - 2] == "/" else line[:-2] + ">"))
+        self.edits.append((old.start, end, start_tag(old.tag, attributes, empty=self.text[end - 2] == "/")))
 
     # ------------------------------------------------------------------ text
 
-    def _insert(self, parent: Element, lines: list[str], last: bool = False) -> None:
-        """New lines inside an element: first, or before its end tag."""
-        if not lines:
-            return
+    def _insert(self, parent: Element, child: Element, last: bool = False) -> None:
+        """A new child in an element: first, or before its end tag."""
         outer = self._indent(parent)
         inner = None if outer is None else outer + INDENT
         if parent.children:
             inner = self._indent(parent.children[0])
         lead = "" if inner is None else self.newline + inner
-        new = lead + self._block(lines, inner)
+        new = lead + self._block(child, inner)
         stop = start_tag_end(self.text, parent)
         if self.text[stop - 2] == "/":  # <link name="x"/> has to be opened
             tail = "" if outer is None else self.newline + outer
@@ -159,7 +155,8 @@ class _Edit:
         line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
         return line if not line.strip(" \t") and len(line) < len(before) else None
 
-    def _block(self, lines: list[str], indent: str | None) -> str:
+    def _block(self, element: Element, indent: str | None) -> str:
+        lines = element_lines(element)
         if indent is None:
             return "".join(line.strip() for line in lines)
         return (self.newline + indent).join(lines)

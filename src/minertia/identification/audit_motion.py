@@ -1,0 +1,216 @@
+"""Checks of the motion: units, limits, logged derivatives, standstill at the ends, efforts that lag."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minertia.dynamics.model import torque_regressor
+from minertia.errors import MinertiaError
+from minertia.identification.filtering import low_pass
+from minertia.identification.findings import Finding
+from minertia.identification.recording import Recording
+from minertia.identification.repair import STILL_AT_LEAST, moving_range, repaired
+from minertia.identification.spectrum import chosen_cutoff
+from minertia.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+AGREE, MOST = 0.3, 0.6  # part of the delay within which this part of the joints must agree
+EXPLAINED = 1e-9  # part of the power that counts as nothing left
+DEGREES = 180 / math.pi
+FULL_TURNS = 4 * math.pi  # rad: travel of a revolute joint that asks for a second look
+DIFFERS = 0.1  # relative difference of a logged derivative that is told
+LAGS_S = 0.1  # s: longest delay looked for
+SAMPLES = 1000  # on which the delay is estimated
+GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
+
+
+def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Revolute positions that only make sense in degrees."""
+    for j in _revolute(recording, robot):
+        x = recording.q[:, j]
+        largest, limit = float(np.abs(x).max(initial=0.0)), _limit(robot, j)
+        beyond = largest > 1.5 * limit if limit is not None else float(np.ptp(x)) > FULL_TURNS
+        if beyond and largest / DEGREES <= (limit or 2 * math.pi) * 1.05 and largest > 10:
+            turns = largest / (2 * math.pi)
+            text = f"positions reach {largest:.4g} rad, which would be {turns:.1f} turns: are they degrees?"
+            yield Finding("error", "degrees", text, recording.column(f"q{j + 1}"))
+
+
+def limits(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Positions outside the robot's limits."""
+    for j, joint in enumerate(robot.joints[k] for k in robot.independent) if robot is not None else ():
+        lower, upper = joint.limits.lower, joint.limits.upper
+        if lower is None or upper is None or not lower < upper or j >= recording.n:
+            continue
+        x, slack = recording.q[:, j], 0.02 * (upper - lower)
+        outside = np.flatnonzero((x < lower - slack) | (x > upper + slack))
+        if len(outside):
+            worst = x[outside[np.argmax(np.abs(x[outside] - (lower + upper) / 2))]]
+            text = f"{len(outside)} samples lie outside the limits {lower:.4g} to {upper:.4g}, such as {worst:.4g}"
+            yield Finding(
+                "warning", "limits", text, recording.column(f"q{j + 1}"), recording.first_row + int(outside[0])
+            )
+
+
+def velocities(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Logged velocities that are not the derivative of the positions."""
+    if recording.qd is not None:
+        yield from _compared(recording, "qd", "positions")
+
+
+def accelerations(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Logged accelerations that are not the derivative of the velocities."""
+    if recording.qdd is not None:
+        yield from _compared(recording, "qdd", "velocities" if recording.qd is not None else "positions")
+
+
+def _compared(recording: Recording, name: str, of: str) -> Iterator[Finding]:
+    even = _even(recording)
+    if even is None:
+        return
+    rate = even.rate_hz
+    wider = 3.0 if name == "qdd" else 1.0  # what is wrong with accelerations often shows above the motion's band
+    cutoff = min(wider * chosen_cutoff(even.q, rate), 0.35 * rate)
+    source = {"positions": even.q, "velocities": even.qd}[of]
+    assert source is not None
+    derived = low_pass(np.gradient(source, 1 / rate, axis=0), cutoff, rate)
+    if name == "qdd" and of == "positions":
+        derived = np.gradient(derived, 1 / rate, axis=0)
+    logged = low_pass(getattr(even, name), cutoff, rate)
+    edge = min(math.ceil(rate / cutoff), len(even) // 4)
+    for j in range(even.n):
+        a, b = logged[edge : len(even) - edge, j], derived[edge : len(even) - edge, j]
+        size = float(np.linalg.norm(b))
+        if size == 0 or np.ptp(even.q[:, j]) < 1e-3:
+            continue
+        off = float(np.linalg.norm(a - b)) / size
+        if off > DIFFERS:
+            scale = float(a @ b) / size**2
+            fits = scale > 0 and float(np.linalg.norm(a - scale * b)) < 0.3 * abs(scale) * size
+            hint = f"; it is about {scale:.3g} times that" if fits and abs(scale - 1) > 0.05 else ""
+            hint += ": one of the two is in degrees" if fits and _near(scale, (DEGREES, 1 / DEGREES)) else ""
+            text = f"differs by {off:.0%} from the derivative of the {of}{hint}; recompute it"
+            yield Finding("warning", f"{name} inconsistent", text, recording.column(f"{name}{j + 1}"))
+
+
+def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Standstill at the ends, where friction is not defined."""
+    if len(recording) < 4 or recording.has_gaps_in_values:
+        return
+    first, last = moving_range(recording)
+    t = recording.t
+    before, after = float(t[first] - t[0]), float(t[-1] - t[last])
+    if max(before, after) >= STILL_AT_LEAST:
+        text = f"the robot stands still for {before:.3g} s at the start and {after:.3g} s at the end; cut these off"
+        yield Finding("info", "standstill", text, "", recording.first_row + first)
+
+
+def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Efforts that lag or lead the positions, by the shift at which the robot's own regressor explains them best."""
+    if robot is None or recording.tau is None:
+        return
+    even = _even(recording)
+    if even is None or len(even) < 200:
+        return
+    found = estimated_delay(even, robot)
+    if found is not None and abs(found) > max(0.5 / even.rate_hz, 1e-3):
+        word = "lag" if found > 0 else "lead"
+        text = (
+            f"the efforts {word} the positions by about {abs(found) * 1e3:.1f} ms; correct it with delay = {found:.4f}"
+        )
+        yield Finding("warning", "delay", text)
+
+
+def estimated_delay(recording: Recording, robot: Robot) -> float | None:
+    """Seconds by which efforts lag positions, from an evenly sampled recording; None where nothing stands out.
+
+    For every shift the efforts are fitted with the columns of each joint's row of the regressor; the shift with the
+    smallest residual (the logarithms of the joints' residual powers added, so that the joints explained best count
+    most), refined by a parabola, is the delay, if most joints agree with it.
+    """
+    rate = recording.rate_hz
+    cutoff = min(chosen_cutoff(recording.q, rate), 0.2 * rate)
+    q = low_pass(recording.q, cutoff, rate)
+    qd = np.gradient(q, 1 / rate, axis=0)
+    qdd = np.gradient(qd, 1 / rate, axis=0)
+    tau = low_pass(recording.efforts(), cutoff, rate)
+    largest = max(1, round(LAGS_S * rate))
+    unit = max(1, largest // 50)
+    shifts = np.arange(-largest, largest + 1, unit)
+    edge = largest + math.ceil(rate / cutoff)
+    rows = np.arange(edge, len(q) - edge, max(1, (len(q) - 2 * edge) // SAMPLES))
+    if len(rows) < 20 * recording.n:
+        return None
+    Y = torque_regressor(robot, q[rows], qd[rows], qdd[rows], columns=robot.columns(True, True))
+    costs: list[Array] = []
+    for j in range(recording.n):
+        basis = _basis(Y[:, j, :])
+        shifted = np.column_stack([tau[rows + s, j] for s in shifts])
+        shifted = shifted - shifted.mean(axis=0)
+        size = (shifted**2).sum(axis=0)
+        if basis.shape[1] == 0 or not np.all(size > 0):
+            continue
+        unexplained = 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
+        costs.append(np.log(np.maximum(unexplained, EXPLAINED)))
+    if not costs:
+        return None
+    found = _minimum(shifts / rate, np.mean(costs, axis=0))
+    best = np.array([shifts[np.argmin(cost)] for cost in costs]) / rate
+    near = max(AGREE * abs(found or 0.0), 1.5 * unit / rate)
+    return found if found is not None and np.mean(np.abs(best - found) <= near) >= MOST else None
+
+
+def _basis(Y: Array) -> Array:
+    """Orthonormal columns spanning the regressor of one joint without its mean."""
+    Y = Y - Y.mean(axis=0)
+    sizes = np.linalg.norm(Y, axis=0)
+    Y = Y[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
+    if not Y.shape[1]:
+        return Y
+    U, s, _ = np.linalg.svd(Y / np.linalg.norm(Y, axis=0), full_matrices=False)
+    return np.asarray(U[:, s > 1e-3 * s[0]])
+
+
+def _minimum(x: Array, cost: Array) -> float | None:
+    k = int(np.argmin(cost))
+    zero = int(np.argmin(np.abs(x)))
+    if k in (0, len(x) - 1) or cost[zero] - cost[k] < GAIN:
+        return None
+    a, b, c = cost[k - 1 : k + 2]
+    bend = a - 2 * b + c
+    return float(x[k] + (0.5 * (a - c) / bend if bend > 0 else 0.0) * (x[1] - x[0]))
+
+
+def _even(recording: Recording) -> Recording | None:
+    """The recording at an even rate, None where it cannot be brought to one."""
+    try:
+        even = repaired(recording, standstill=False)
+    except MinertiaError:
+        return None
+    return even if len(even) >= 50 and math.isfinite(even.rate_hz) else None
+
+
+def _revolute(recording: Recording, robot: Robot | None) -> Iterator[int]:
+    for j in range(recording.n):
+        if robot is None or robot.joints[robot.independent[j]].kind == "revolute":
+            yield j
+
+
+def _limit(robot: Robot | None, j: int) -> float | None:
+    if robot is None:
+        return None
+    limits = robot.joints[robot.independent[j]].limits
+    known = [abs(v) for v in (limits.lower, limits.upper) if v is not None]
+    return max(known) if len(known) == 2 and max(known) > 0 else None
+
+
+def _near(value: float, targets: tuple[float, ...]) -> bool:
+    return any(abs(value / target - 1) < 0.1 for target in targets)

@@ -1,0 +1,97 @@
+"""Checks of a recording's clock: length, rate, jitter, repeated or backward stamps, gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from minertia.identification.filtering import EVEN
+from minertia.identification.findings import Finding
+from minertia.identification.recording import Recording
+from minertia.identification.repair import LONGEST_GAP, usual_step
+from minertia.robot.robot import Robot
+
+FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short
+GAP = 1.5  # steps
+
+
+def length(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Too few samples, or too short."""
+    n, seconds = len(recording), recording.duration
+    if n < 20:
+        yield Finding("error", "length", f"{n} samples are too few to identify anything")
+    elif n < FEWEST or seconds < SHORTEST:
+        yield Finding("warning", "length", f"{n} samples over {seconds:.3g} s: a short log")
+
+
+def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """The rate, and how even the stamps are."""
+    steps = np.diff(recording.t)
+    good = steps[steps > 0]
+    if not len(good):
+        return
+    step = usual_step(recording.t)
+    hz = 1 / step
+    off = np.flatnonzero(np.abs(steps - step) > EVEN * step)
+    if not len(off):
+        yield Finding(
+            "info", "rate", f"{hz:.5g} Hz, evenly sampled, {len(recording)} samples, {recording.duration:.4g} s"
+        )
+        return
+    jitter = float(np.std(good[good < GAP * np.median(good)]))
+    yield Finding(
+        "warning",
+        "jitter",
+        f"about {hz:.4g} Hz, unevenly sampled: {len(off)} of {len(steps)} steps differ by more than {EVEN:.0%} from "
+        f"{step * 1e3:.4g} ms (from {good.min() * 1e3:.3g} to {good.max() * 1e3:.3g} ms, deviation "
+        f"{jitter * 1e3:.2g} ms); resample before filtering",
+        recording.column("t"),
+        recording.first_row + int(off[0]) + 1,
+    )
+
+
+def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Repeated and backward stamps."""
+    steps = np.diff(recording.t)
+    repeated, back = np.flatnonzero(steps == 0), np.flatnonzero(steps < 0)
+    column = recording.column("t")
+    if len(repeated):
+        yield Finding(
+            "warning",
+            "repeated stamps",
+            f"{len(repeated)} stamps repeat the one before; drop these samples",
+            column,
+            recording.first_row + int(repeated[0]) + 1,
+        )
+    if len(back):
+        most = float(-steps.min())
+        far = most > max(10 * usual_step(recording.t), LONGEST_GAP)
+        hint = "; does the file hold two logs?" if far else ""
+        yield Finding(
+            "error" if far else "warning",
+            "backward stamps",
+            f"time goes back {len(back)} times, by {most:.4g} s at most{hint}",
+            column,
+            recording.first_row + int(back[0]) + 1,
+        )
+
+
+def gaps(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Steps that are longer than usual."""
+    steps = np.diff(recording.t)
+    if not np.any(steps > 0):
+        return
+    usual = float(np.median(steps[steps > 0]))
+    wide = np.flatnonzero(steps > GAP * usual)
+    if not len(wide):
+        return
+    widest = int(np.argmax(steps))
+    unusable = steps[widest] > max(LONGEST_GAP, 20 * usual)
+    yield Finding(
+        "error" if unusable else "warning",
+        "gaps",
+        f"{len(wide)} gaps longer than {GAP * usual * 1e3:.3g} ms, the longest {steps[widest] * 1e3:.3g} ms",
+        recording.column("t"),
+        recording.first_row + widest,
+    )

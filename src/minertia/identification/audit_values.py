@@ -1,0 +1,156 @@
+"""Checks of single channels: values that are not numbers, constant, held, stuck, saturated, quantised, spiky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from minertia.identification.findings import Finding
+from minertia.identification.recording import MATRICES, Recording
+from minertia.identification.repair import usual_step
+from minertia.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+COARSE = 2e-4  # step of a quantised channel over its range, above which it is told
+SPIKE = 0.2  # of the range between the 1st and 99th percentile
+STUCK_S = 0.1  # s without any change while the joint moves before and after
+SATURATED = 5  # samples in a row at the largest or smallest value
+
+
+def channels(recording: Recording, *names: str) -> Iterator[tuple[str, int, Array]]:
+    """Name in the log, joint and values of each channel of some signals."""
+    for name in names or MATRICES:
+        values = getattr(recording, name)
+        if values is not None:
+            for j in range(recording.n):
+                yield recording.column(f"{name}{j + 1}"), j, values[:, j]
+
+
+def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last index of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def not_numbers(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Runs of NaN."""
+    for column, _, x in channels(recording):
+        bad = ~np.isfinite(x)
+        if not bad.any():
+            continue
+        found = runs(bad)
+        a, b = max(found, key=lambda run: run[1] - run[0])
+        rows = f"rows {recording.first_row + a} to {recording.first_row + b}"
+        more = f", {len(found)} runs in all" if len(found) > 1 else ""
+        yield Finding(
+            "error", "not a number", f"not a number in {rows}{more}", column, recording.first_row + found[0][0]
+        )
+
+
+def constant(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Efforts and positions that never change."""
+    for column, _, x in channels(recording, "tau"):
+        if np.ptp(x) == 0:
+            yield Finding("error", "constant", f"the effort is {x[0]:g} throughout", column, recording.first_row)
+    still = [column for column, _, x in channels(recording, "q") if np.ptp(x) == 0]
+    for column in still:
+        yield Finding("warning", "constant", "the joint does not move", column)
+
+
+def held(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Rows that repeat the one before in every channel, with a new stamp."""
+    signals = [getattr(recording, name) for name in MATRICES if getattr(recording, name) is not None]
+    same = np.logical_and.reduce([(s[1:] == s[:-1]).all(axis=1) for s in signals])
+    if same.sum() > 0.001 * len(recording):
+        yield Finding(
+            "info",
+            "held rows",
+            f"{int(same.sum())} of {len(recording)} rows repeat the row before: samples were held, not taken",
+            row=recording.first_row + int(np.argmax(same)) + 1,
+        )
+
+
+def stuck(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """A position that stops changing in the middle of a motion and jumps on."""
+    step = usual_step(recording.t)
+    if step <= 0:
+        return
+    shortest = max(4, round(STUCK_S / step))
+    for column, _, x in channels(recording, "q"):
+        speed = np.abs(np.diff(x)) / step
+        fast = float(np.percentile(speed, 95)) if len(speed) else 0.0
+        if fast <= 0 or not np.isfinite(fast):
+            continue
+        for a, b in runs(speed == 0):
+            before = speed[max(0, a - 3) : a]
+            after = speed[b + 1 : b + 4]
+            if b - a + 1 >= shortest and len(before) and len(after) and min(before.mean(), after.max()) > 0.5 * fast:
+                rows = f"rows {recording.first_row + a} to {recording.first_row + b + 1}"
+                text = f"the value does not change in {rows} while the joint moves: the channel was stuck"
+                yield Finding("warning", "stuck", text, column, recording.first_row + a)
+                break
+
+
+def saturation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Efforts that stay at their largest or smallest value."""
+    for column, _, x in channels(recording, "tau"):
+        span = float(np.ptp(x))
+        if not np.isfinite(span) or span == 0:
+            continue
+        for limit, word in ((float(x.max()), "largest"), (float(x.min()), "smallest")):
+            at = np.abs(x - limit) <= 1e-6 * span
+            near = (np.abs(x - limit) <= 0.03 * span) & ~at
+            longest = max(runs(at), key=lambda run: run[1] - run[0])
+            if longest[1] - longest[0] + 1 >= SATURATED and at.sum() > near.sum():
+                text = f"{int(at.sum())} samples stand at the {word} value {limit:.5g}: the effort is saturated"
+                yield Finding("warning", "saturation", text, column, recording.first_row + longest[0])
+
+
+def quantisation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Channels that change in visible steps."""
+    for column, _, x in channels(recording, "q", "tau"):
+        resolution = quantum(x)
+        span = float(np.ptp(x))
+        if resolution is not None and resolution > COARSE * span:
+            text = f"quantised at {resolution:.2g}, 1/{span / resolution:.0f} of its range"
+            yield Finding("info", "quantisation", text, column)
+
+
+def quantum(x: Array) -> float | None:
+    """The step of a quantised channel; None where values are not multiples of one step apart."""
+    levels = np.unique(x[np.isfinite(x)])
+    if len(levels) < 3:
+        return None
+    gaps = np.diff(levels)
+    gaps = gaps[gaps > 1e-7 * (levels[-1] - levels[0])]
+    step = float(np.percentile(gaps, 5)) if len(gaps) else 0.0
+    if step <= 0:
+        return None
+    ratio = gaps / step
+    return step if np.mean(np.abs(ratio - np.rint(ratio)) < 0.1) > 0.9 else None
+
+
+def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Single samples far from their neighbours."""
+    for column, _, x in channels(recording, "q", "tau"):
+        if not np.isfinite(x).all() or len(x) < 20:
+            continue
+        low, high = np.percentile(x, (1, 99))
+        off = np.abs(x - median_filter(x, 5, mode="nearest"))
+        noise = float(np.percentile(off, 99))
+        bad = np.flatnonzero((off > SPIKE * (high - low)) & (off > 4 * noise))
+        if high > low and len(bad):
+            worst = int(np.argmax(off))
+            text = f"{len(bad)} spikes, the largest {off[worst]:.3g} away from its neighbours"
+            yield Finding("warning", "spikes", text, column, recording.first_row + worst)
+
+
+__all__ = ["channels", "constant", "held", "not_numbers", "quantisation", "quantum", "runs",
+           "saturation", "spikes", "stuck"]  # fmt: skip

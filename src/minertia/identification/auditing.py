@@ -1,0 +1,66 @@
+"""`audit`: what a recording is worth before anything is fitted to it, each finding with its channel and row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from minertia.identification import audit_motion, audit_time, audit_values
+from minertia.identification.findings import LEVELS, Finding
+from minertia.identification.recording import MATRICES, Recording
+from minertia.robot.robot import Robot
+
+SHORTEST = 10  # samples below which the values are not looked at
+Check = Callable[[Recording, Robot | None], Iterator[Finding]]
+
+# in the order in which they are told; the others look at the longest part without values that are not numbers
+WHOLE_CHECKS: tuple[Check, ...] = (
+    audit_time.length,
+    audit_time.rate,
+    audit_time.order,
+    audit_time.gaps,
+    audit_values.not_numbers,
+)
+CHECKS: tuple[Check, ...] = (
+    audit_values.constant,
+    audit_values.held,
+    audit_values.stuck,
+    audit_values.saturation,
+    audit_values.quantisation,
+    audit_values.spikes,
+    audit_motion.degrees,
+    audit_motion.limits,
+    audit_motion.velocities,
+    audit_motion.accelerations,
+    audit_motion.standstill,
+    audit_motion.delay,
+)
+
+
+def audit(recording: Recording, robot: Robot | None = None) -> tuple[Finding, ...]:
+    """Everything worth saying about a recording; `robot` adds limits, units and the delay of the efforts."""
+    with np.errstate(all="ignore"):  # absurd values are told of, not warned about
+        found = [finding for check in WHOLE_CHECKS for finding in check(recording, robot)]
+        part = _finite_part(recording)
+        if part is not None:
+            found += [finding for check in CHECKS for finding in check(part, robot)]
+    return tuple(found)
+
+
+def _finite_part(recording: Recording) -> Recording | None:
+    """The longest run of rows whose values are all numbers; None where it is too short to say anything about."""
+    if recording.has_gaps_in_values:
+        values = [getattr(recording, name) for name in MATRICES if getattr(recording, name) is not None]
+        finite = np.logical_and.reduce([np.isfinite(v).all(axis=1) for v in values])
+        a, b = max(audit_values.runs(finite), key=lambda run: run[1] - run[0], default=(0, -1))
+        recording = recording.select(slice(a, b + 1))
+    return recording if len(recording) >= SHORTEST else None
+
+
+def worst(findings: tuple[Finding, ...]) -> str:
+    """The highest level among findings."""
+    return max((f.level for f in findings), key=LEVELS.index, default="info")
+
+
+__all__ = ["CHECKS", "WHOLE_CHECKS", "Finding", "audit", "worst"]

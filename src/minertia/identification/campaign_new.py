@@ -1,0 +1,187 @@
+"""`new_campaign`: the text of a campaign file from a robot and the headers of its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from minertia.errors import CampaignError, MinertiaError, RecordingError
+from minertia.identification.columns import Chosen, choose, template_of
+from minertia.identification.columns_file import columns_beside
+from minertia.identification.effects import DEFAULT_EFFECTS
+from minertia.identification.filtering import Filter
+from minertia.identification.readers import iter_blocks, open_log
+from minertia.identification.recording import Recording
+from minertia.identification.repair import repaired
+from minertia.robot.read import read_robot
+from minertia.robot.robot import Robot
+
+ASK = '"?"'
+SUSPICIOUS = 10.0  # rad: a revolute position beyond this may be in degrees
+ROWS = 50_000  # looked at to choose a filter
+
+
+def new_campaign(robot: str | Path | Robot, logs: Sequence[str | Path]) -> str:
+    """A campaign for a robot and its logs; what the headers do not tell is marked "?" for the user.
+
+    The last of several logs is kept back for validation.
+    """
+    if not logs:
+        raise CampaignError("a campaign needs at least one log")
+    return _Writer(robot, [Path(log) for log in logs]).text()
+
+
+class _Writer:
+    """One campaign being written from its first log."""
+
+    def __init__(self, robot: str | Path | Robot, logs: list[Path]) -> None:
+        self.robot_name = (robot.source or robot.name) if isinstance(robot, Robot) else str(robot)
+        self.robot = robot if isinstance(robot, Robot) else read_robot(robot)
+        self.logs = logs
+        self.map = columns_beside(logs[0])
+        self.names = open_log(logs[0], self.map).names()
+        self.chosen = self._chosen()
+        self.sample = self._sample()
+
+    def _chosen(self) -> Chosen | None:
+        """The columns, as far as they are recognised: a missing clock or unit is asked for later."""
+        clock, unit = {"rate_hz": 1.0}, {"effort_unit": "Nm"}
+        for more in ({}, clock, unit, clock | unit):
+            columns = replace(self.map, **more)  # type: ignore[arg-type]
+            try:
+                chosen = choose(self.names, columns, self.robot, str(self.logs[0]))
+            except RecordingError:
+                continue
+            self.asks_unit = columns.effort_unit is not None and self.map.effort_unit is None
+            return chosen
+        self.asks_unit = True
+        return None
+
+    def _sample(self) -> Recording | None:
+        """The first rows, with unknown gains taken as 1: only their shape in time counts."""
+        if self.chosen is None or self.chosen.t is None:
+            return None
+        n = self.robot.n
+        drive = replace(self.map.drive, gains=None)
+        if "motor" in (self.chosen.position_side, self.chosen.effort_side) and drive.coupling is None:
+            drive = replace(drive, ratios=drive.ratios or (1.0,) * n)
+        try:
+            columns = replace(self.map, effort_unit=self.chosen.effort_unit, drive=drive)
+            return repaired(next(iter_blocks(self.logs[0], self.robot, columns, rows=ROWS)))
+        except (MinertiaError, StopIteration):
+            return None
+
+    def text(self) -> str:
+        """The whole file."""
+        parts = [self._head(), self._logs(), self._columns(), self._drive(), self._filter(), self._rest()]
+        return "\n".join("\n".join(lines) + "\n" for lines in parts if lines)
+
+    def _head(self) -> list[str]:
+        gravity = ", ".join(f"{v:g}" for v in self.robot.gravity)
+        return [
+            '# Written from the headers of the logs; every "?" must be answered before the campaign can run.',
+            "# All keys: docs/campaign.md.",
+            "format = 1",
+            f"name = {_quoted(self.robot.name)}",
+            f"robot = {_quoted(self.robot_name)}",
+            f"gravity = [{gravity}]  # m/s2 in the robot's base frame: is the robot mounted upright?",
+        ]
+
+    def _logs(self) -> list[str]:
+        names = [_quoted(str(log)) for log in self.logs]
+        train, validate = (names[:-1], names[-1:]) if len(names) > 1 else (names, [])
+        lines = ["[logs]", f"train = [{', '.join(train)}]"]
+        if validate:
+            return [*lines, f"validate = [{', '.join(validate)}]  # kept back: never fitted"]
+        return [*lines, "# validate = []  # a log of another motion, to judge the result by"]
+
+    def _columns(self) -> list[str]:
+        chosen = self.chosen
+        if chosen is None:
+            listed = ", ".join(self.names[:60])
+            return ["[columns]", f"# the log has: {_plain(listed)}", f"t = {ASK}",
+                    f"q = {ASK}  # a template such as \"pos{{j}}\" or a list, one name for each of: "
+                    f"{_plain(', '.join(self.robot.coordinate_names))}",
+                    f"effort = {ASK}", f"effort_unit = {ASK}  # Nm, A, V, permille or percent"]  # fmt: skip
+        clock = f"rate_hz = {ASK}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
+        lines = ["[columns]", clock]
+        if chosen.time_unit != "s":
+            lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
+        for signal in ("q", "qd", "qdd", "effort"):
+            names = getattr(chosen, signal)
+            if names is not None:
+                lines.append(f"{signal} = {self._names(names)}")
+        return [*lines, self._angle(), self._unit(chosen)]
+
+    def _names(self, names: tuple[str, ...]) -> str:
+        template = template_of(names, self.robot)
+        return _quoted(template) if template else f"[{', '.join(_quoted(name) for name in names)}]"
+
+    def _angle(self) -> str:
+        if self.sample is None:
+            return f"angle = {ASK}  # rad or deg"
+        revolute = [j for j in range(self.sample.n) if self.robot.joints[self.robot.independent[j]].kind == "revolute"]
+        largest = max((float(np.abs(self.sample.q[:, j]).max()) for j in revolute), default=0.0)
+        motor = self.chosen is not None and self.chosen.position_side == "motor"
+        if largest > SUSPICIOUS and not motor:
+            return f"angle = {ASK}  # rad or deg: positions reach {largest:.4g}"
+        return 'angle = "rad"'
+
+    def _unit(self, chosen: Chosen) -> str:
+        if self.asks_unit:
+            return f"effort_unit = {ASK}  # Nm, A, V, permille or percent"
+        return f"effort_unit = {_quoted(chosen.effort_unit)}"
+
+    def _drive(self) -> list[str]:
+        chosen, n = self.chosen, self.robot.n
+        if chosen is None:
+            return []
+        lines = [f"position = {_quoted(chosen.position_side)}", f"effort = {_quoted(chosen.effort_side)}"]
+        each = ", ".join([ASK] * n)
+        if self.asks_unit or chosen.effort_unit != "Nm":
+            unit = "the log's unit" if self.asks_unit else chosen.effort_unit
+            remove = "; remove this line if efforts are in N m" if self.asks_unit else ""
+            lines.append(f"gains = [{each}]  # N m (N for prismatic joints) per {unit}, for each joint{remove}")
+        if "motor" in (chosen.position_side, chosen.effort_side) and self.robot.coupling is None:
+            lines.append(f"ratios = [{each}]  # motor turns per joint turn, with sign; or a matrix `coupling`")
+        return ["[drive]", *lines]
+
+    def _filter(self) -> list[str]:
+        lines = ["[filter]"]
+        if self.sample is None:
+            return [*lines, "# cutoff_hz is chosen from the signal when it is not given"]
+        try:
+            plan = Filter().resolved(self.sample)
+        except MinertiaError:
+            return [*lines, "# cutoff_hz is chosen from the signal when it is not given"]
+        return [*lines, f"cutoff_hz = {plan.cutoff_hz:.3g}  # chosen from the spectrum of the positions",
+                f"rate_hz = {plan.rate_hz:.4g}"]  # fmt: skip
+
+    def _rest(self) -> list[str]:
+        effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
+        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "weighted"']
+        if self.sample is None:
+            return lines
+        try:
+            plan = Filter().resolved(self.sample)
+        except MinertiaError:
+            return lines
+        return [*lines, "", "[evaluation]", f"cutoff_hz = {plan.cutoff_hz:.3g}", f"rate_hz = {plan.rate_hz:.4g}",
+                "trim_s = 0.5"]  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """A TOML string."""
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\u{ord(c):04x}" for c in text if ord(c) < 0x10000)
+    return f'"{escaped}"'
+
+
+def _plain(text: str) -> str:
+    """Text that is safe in a comment."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+__all__ = ["new_campaign"]

@@ -1,0 +1,296 @@
+"""Which column of a log is what: `ColumnMap`, templates of names, and the headers recognised without one.
+
+The format of the tables [columns] and [drive] is described in docs/campaign.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from minertia.errors import RecordingError, UnknownName
+from minertia.identification.drive import Drive
+from minertia.robot.robot import Robot
+
+Names = str | tuple[str, ...]
+EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
+ANGLES = ("rad", "deg")
+LENGTHS = ("m", "mm")
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMap:
+    """Where the signals stand in a log, and in which units.
+
+    t: name of the time column in `time_unit`, or rate_hz when time is not logged.
+    q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
+    name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
+    angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
+    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    """
+
+    t: str | None = None
+    rate_hz: float | None = None
+    time_unit: str = "s"
+    q: Names | None = None
+    qd: Names | None = None
+    qdd: Names | None = None
+    effort: Names | None = None
+    angle: str = "rad"
+    length: str = "m"
+    effort_unit: str | None = None
+    header: tuple[str, ...] = ()
+    delimiter: str | None = None
+    decimal: str = "."
+    topic: str | None = None
+    drive: Drive = field(default_factory=Drive)
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("unit of time", self.time_unit, tuple(TIMES)),
+            ("unit of angles", self.angle, ANGLES),
+            ("unit of lengths", self.length, LENGTHS),
+            ("decimal sign", self.decimal, (".", ",")),
+            ("unit of effort", self.effort_unit or "Nm", EFFORT_UNITS),
+        ):
+            if value not in known:
+                raise UnknownName(what, value, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns of one log, found: names per coordinate; None where the signal is not logged."""
+
+    t: str | None
+    q: tuple[str, ...]
+    qd: tuple[str, ...] | None
+    qdd: tuple[str, ...] | None
+    effort: tuple[str, ...] | None
+    effort_unit: str
+    position_side: str
+    effort_side: str
+    time_unit: str
+    notes: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        signals = (self.q, self.qd, self.qdd, self.effort)
+        return ((self.t,) if self.t is not None else ()) + tuple(name for s in signals for name in s or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A template of names with what it says about the signal: side, and unit of an effort (None: it does not say)."""
+
+    template: str
+    side: str = "joint"
+    unit: str | None = None
+
+
+def _patterns(stems: str, named: str, side: str = "joint", unit: str | None = None) -> tuple[Pattern, ...]:
+    """Patterns of words used with numbers and of words used with the names of joints."""
+    numbered = [f"{stem}{joint}" for stem in stems.split() for joint in ("{j}", "_{j}", "{j0}", "_{j0}")]
+    by_name = [
+        form.format(word=word)
+        for word in named.split()
+        for form in (
+            "{word}_{{joint}}",
+            "{{joint}}_{word}",
+            "{{joint}}/{word}",
+            "{{joint}}.{word}",
+            "{word}/{{joint}}",
+            "{word}.{{joint}}",
+        )  # fmt: skip
+    ]
+    return tuple(Pattern(template, side, unit) for template in (*numbered, *by_name))
+
+
+TIME_NAMES = {  # name -> unit
+    **dict.fromkeys(("t", "time", "timestamp", "stamp", "t_s", "time_s", "seconds", "sec", "time[s]"), "s"),
+    **dict.fromkeys(("t_ms", "time_ms", "timestamp_ms"), "ms"),
+    **dict.fromkeys(("t_us", "time_us", "timestamp_us"), "us"),
+    **dict.fromkeys(("t_ns", "time_ns", "timestamp_ns"), "ns"),
+}
+PATTERNS: dict[str, tuple[Pattern, ...]] = {
+    "q": (
+        *_patterns("q actual_q pos position joint_position joint_pos q_meas", "position pos q"),
+        *_patterns("qm q_motor motor_position theta_m", "motor_position", side="motor"),
+    ),
+    "qd": (
+        *_patterns("dq qd actual_qd vel velocity joint_velocity joint_vel", "velocity vel dq qd"),
+        *_patterns("dqm qdm motor_velocity", "motor_velocity", side="motor"),
+    ),
+    "qdd": (
+        *_patterns("ddq qdd acc acceleration joint_acceleration", "acceleration acc ddq qdd"),
+        *_patterns("ddqm qddm motor_acceleration", "motor_acceleration", side="motor"),
+    ),
+    "effort": (
+        *_patterns("tau tau_J torque joint_torque actual_torque measured_torque", "torque tau", unit="Nm"),
+        *_patterns("taum tau_m motor_torque", "motor_torque taum", side="motor", unit="Nm"),
+        *_patterns("i current actual_current motor_current", "current", unit="A"),
+        *_patterns("u voltage", "voltage", unit="V"),
+        *_patterns("effort joint_effort", "effort"),
+    ),
+}
+
+
+def choose(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str, *, effort: bool = True) -> Chosen:
+    """The columns of a log with these names; `effort` says whether a log without efforts is refused."""
+    return _Choice(names, columns, robot, source).chosen(effort)
+
+
+class _Choice:
+    """One header looked at for one robot."""
+
+    def __init__(self, names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> None:
+        self.names, self.known, self.map, self.robot, self.source = tuple(names), set(names), columns, robot, source
+        self.joints = robot.coordinate_names
+        self.notes: list[str] = []
+        self.side = {"q": columns.drive.position, "effort": columns.drive.effort}
+        self.unit = columns.effort_unit
+
+    def chosen(self, effort: bool) -> Chosen:
+        t, time_unit = self._time()
+        found = {signal: self._signal(signal) for signal in PATTERNS}
+        for signal in ("q", "effort") if effort else ("q",):
+            if found[signal] is None:
+                self._missing(signal)
+        if found["effort"] is not None and self.unit is None:
+            self._fail(
+                f"the unit of the efforts in '{found['effort'][0]}' is not known: say whether they are in N m, A, V or "
+                "per mille with effort_unit",
+                found["effort"][0],
+            )
+        q = found["q"]
+        assert q is not None
+        return Chosen(
+            t, q, found["qd"], found["qdd"], found["effort"], self.unit or "Nm",
+            self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes),
+        )  # fmt: skip
+
+    def _time(self) -> tuple[str | None, str]:
+        if self.map.t is not None:
+            if self.map.t not in self.known:
+                self._absent(self.map.t, "time")
+            return self.map.t, self.map.time_unit
+        if self.map.rate_hz is not None:
+            return None, "s"
+        for name in self.names:
+            if name.strip().lower() in TIME_NAMES:
+                unit = TIME_NAMES[name.strip().lower()]
+                return name, self.map.time_unit if self.map.time_unit != "s" else unit
+        self._fail("there is no time column; name it with t, or give the rate with rate_hz")
+        raise AssertionError
+
+    def _signal(self, signal: str) -> tuple[str, ...] | None:
+        given = getattr(self.map, signal)
+        if given == "":
+            return None
+        if given is not None:
+            return self._given(signal, given)
+        for pattern in PATTERNS[signal]:
+            names = self._expand(pattern.template)
+            if all(name in self.known for name in names):
+                self._check_count(pattern.template, names)
+                if signal in ("qd", "qdd") and pattern.side != (self.side["q"] or "joint"):
+                    continue
+                self._accept(signal, pattern, names)
+                return names
+        return None
+
+    def _given(self, signal: str, given: Names) -> tuple[str, ...]:
+        names = self._expand(given) if isinstance(given, str) else given
+        if len(names) != len(self.joints):
+            self._fail(
+                f"{signal} names {len(names)} columns; the robot '{self.robot.name}' has {len(self.joints)} "
+                f"coordinates: {', '.join(self.joints)}"
+            )
+        for joint, name in zip(self.joints, names, strict=True):
+            if name not in self.known:
+                self._absent(name, f"{signal} of joint '{joint}'")
+        if signal == "effort" and self.unit is None:
+            self.unit = self._unit_of(names)
+        return names
+
+    def _unit_of(self, names: tuple[str, ...]) -> str | None:
+        """The unit that the names themselves tell, for columns given without one."""
+        for pattern in PATTERNS["effort"]:
+            if self._expand(pattern.template) == names:
+                return pattern.unit
+        return None
+
+    def _expand(self, template: str) -> tuple[str, ...]:
+        try:
+            return tuple(template.format(j=k + 1, j0=k, joint=joint) for k, joint in enumerate(self.joints))
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError):
+            self._fail(f"'{template}' is not a template: it may hold {{j}} (from 1), {{j0}} (from 0) or {{joint}}")
+            raise AssertionError from None
+
+    def _check_count(self, template: str, names: tuple[str, ...]) -> None:
+        """Refuse a log of a robot with more joints than this one."""
+        n = len(self.joints)
+        if "{joint}" in template:
+            return
+        numbers = [k for k in range(100) if template.format(j=k, j0=k) in self.known]
+        first = 1 if "{j}" in template else 0
+        if numbers != list(range(first, first + n)):
+            columns = ", ".join(template.format(j=k, j0=k) for k in numbers)
+            self._fail(
+                f"the log has {len(numbers)} joints ({columns}), the robot '{self.robot.name}' has {n} coordinates "
+                f"({', '.join(self.joints)}); name the columns that belong to it",
+                template.format(j=numbers[-1], j0=numbers[-1]),
+            )
+
+    def _accept(self, signal: str, pattern: Pattern, names: tuple[str, ...]) -> None:
+        if signal not in self.side:
+            return
+        stated = self.side[signal]
+        self.side[signal] = stated or pattern.side
+        if signal == "effort" and self.unit is None and pattern.unit is not None:
+            self.unit = pattern.unit
+            words = {"Nm": "N m", "A": "A", "V": "V"}[pattern.unit]
+            self.notes.append(
+                f"efforts taken to be in {words} on the {self.side[signal]} side, from the name '{names[0]}'"
+            )
+
+    def _missing(self, signal: str) -> None:
+        examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
+        n = len(self.joints)
+        for pattern in PATTERNS[signal]:
+            names = self._expand(pattern.template)
+            there = [name for name in names if name in self.known]
+            if there:
+                lost = next(name for name in names if name not in self.known)
+                joint = self.joints[names.index(lost)]
+                self._absent(
+                    lost, f"{signal} of joint '{joint}', {len(there)} of {n} columns like '{there[0]}' are there"
+                )
+        what = "positions" if signal == "q" else "efforts"
+        self._fail(
+            f"no columns of {what} for the {n} coordinates of '{self.robot.name}' "
+            f"({', '.join(self.joints)}) are recognised, such as {examples[signal]}; the log has: {self._listed()}"
+        )
+
+    def _absent(self, name: str, role: str) -> None:
+        self._fail(f"there is no such column ({role}); the log has: {self._listed()}", name)
+
+    def _listed(self) -> str:
+        return ", ".join(self.names[:40]) + (" ..." if len(self.names) > 40 else "")
+
+    def _fail(self, message: str, column: str | None = None) -> None:
+        raise RecordingError(message, file=self.source, column=column)
+
+
+def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
+    """The template that stands for these names, None where there is none."""
+    for patterns in PATTERNS.values():
+        for pattern in patterns:
+            template = pattern.template
+            expanded = tuple(
+                template.format(j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names)
+            )
+            if expanded == names:
+                return template
+    return None

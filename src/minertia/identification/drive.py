@@ -1,0 +1,116 @@
+"""From what a drive reports to the joint side: gains, ratios, coupling, signs and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minertia.errors import RecordingError, UnknownName
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+SIDES = ("joint", "motor")
+WORST_CONDITION = 1e10  # of a coupling matrix that can still be inverted
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """How logged positions and efforts stand to those of the joints.
+
+    position, effort: the side each is logged on, "joint" or "motor"; None: what the names of the columns say.
+    ratios: motor turns per joint turn, may be negative.  coupling: G with motor positions = G q, instead of ratios.
+    gains: effort [N m or N] per unit of the log, on the side it is logged on.
+    signs: +1 or -1, flips a joint's position and effort; effort_signs: its effort only.
+    offsets: added to the joint positions, last [rad or m].  delay: seconds by which the effort lags the position.
+    """
+
+    position: str | None = None
+    effort: str | None = None
+    ratios: tuple[float, ...] | None = None
+    coupling: tuple[tuple[float, ...], ...] | None = None
+    gains: tuple[float, ...] | None = None
+    signs: tuple[float, ...] | None = None
+    effort_signs: tuple[float, ...] | None = None
+    offsets: tuple[float, ...] | None = None
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        for side in (self.position, self.effort):
+            if side is not None and side not in SIDES:
+                raise UnknownName("side of a drive", side, SIDES)
+        if self.ratios is not None and self.coupling is not None:
+            raise RecordingError("a drive has ratios or a coupling matrix (which holds the ratios), not both")
+        for name in ("signs", "effort_signs"):
+            values = getattr(self, name)
+            if values is not None and any(v not in (1, -1) for v in values):
+                raise RecordingError(f"{name} of a drive must be 1 or -1")
+
+    def checked(self, n: int, source: str | None = None) -> None:
+        """Refuse lists that do not have one number for each of the n coordinates, and matrices without inverse."""
+        for name in ("ratios", "gains", "signs", "effort_signs", "offsets"):
+            values = getattr(self, name)
+            if values is not None and len(values) != n:
+                raise RecordingError(
+                    f"{name} of the drive has {len(values)} numbers; the robot has {n} coordinates", file=source
+                )
+        if self.coupling is not None and any(len(row) != n for row in (*self.coupling, self.coupling)):
+            raise RecordingError(f"the coupling of the drive must be a matrix of {n} by {n} numbers", file=source)
+        matrix = self.matrix(n)
+        if matrix is not None and (not np.isfinite(matrix).all() or np.linalg.cond(matrix) > WORST_CONDITION):
+            raise RecordingError("the ratios or the coupling of the drive cannot be inverted", file=source)
+
+    def matrix(self, n: int) -> Array | None:
+        """G with motor positions = G q, None where neither ratios nor a coupling are given."""
+        if self.coupling is not None:
+            return np.array(self.coupling, dtype=float)
+        return None if self.ratios is None else np.diag(np.array(self.ratios, dtype=float))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The matrices of a drive for n coordinates: q = position @ logged + offset, tau = effort @ logged."""
+
+    position: Array
+    offset: Array
+    effort: Array
+    effort_unit: str
+
+    @property
+    def to_log(self) -> Array:
+        """Log effort = to_log @ tau."""
+        return np.asarray(np.linalg.inv(self.effort))
+
+
+def conversion(
+    drive: Drive, sides: tuple[str, str], unit: str, position_scale: Sequence[float], source: str | None = None
+) -> Conversion:
+    """The matrices for positions and efforts logged on these sides, efforts in `unit`.
+
+    position_scale: SI unit per unit of the log, for each logged position.
+    """
+    n = len(position_scale)
+    drive.checked(n, source)
+    G = drive.matrix(n)
+    if "motor" in sides and G is None:
+        raise RecordingError(
+            "signals are logged on the motor side; the drive needs ratios or a coupling matrix", file=source
+        )
+    position = np.diag(np.array(position_scale, dtype=float))
+    effort = np.diag(np.ones(n) if drive.gains is None else np.array(drive.gains, dtype=float))
+    if not np.all(np.diag(effort)):
+        raise RecordingError("a gain of the drive is 0", file=source)
+    if sides[0] == "motor" and G is not None:
+        position = np.linalg.inv(G) @ position
+    if sides[1] == "motor" and G is not None:
+        effort = G.T @ effort
+    flip = np.diag(np.ones(n) if drive.signs is None else np.array(drive.signs, dtype=float))
+    flip_effort = np.diag(np.ones(n) if drive.effort_signs is None else np.array(drive.effort_signs, dtype=float))
+    offset = np.zeros(n) if drive.offsets is None else np.array(drive.offsets, dtype=float)
+    known = unit == "Nm" or drive.gains is not None
+    return Conversion(flip @ position, offset, flip @ flip_effort @ effort, "Nm" if known else unit)

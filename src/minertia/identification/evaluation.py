@@ -1,0 +1,95 @@
+"""How residuals are judged: one fixed filter on predicted and measured effort, whatever filter a fit used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minertia.errors import FilterError, ShapeError
+from minertia.identification.filtering import low_pass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+ORDER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The evaluation filter.
+
+    Efforts pass a zero-phase 4th-order Butterworth at cutoff_hz, are taken at rate_hz, without the first and last
+    trim_s seconds of the log.  log_unit: judge in the log's unit (amperes) and side instead of joint efforts.
+    """
+
+    cutoff_hz: float
+    rate_hz: float
+    trim_s: float = 0.0
+    log_unit: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Residuals of one recording: overall and for each joint; relative = norm of residual / norm of effort."""
+
+    relative: float
+    rmse: float
+    joint_relative: tuple[float, ...]
+    joint_rmse: tuple[float, ...]
+    t: Array
+    measured: Array
+    predicted: Array
+
+
+def evaluated(t: Array, effort: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
+    """Evenly sampled efforts (N, n) as they are judged; `span` is the first and last time of the log if t is a part."""
+    if len(t) < 3:
+        raise FilterError(f"{len(t)} samples are too few to judge")
+    rate = (len(t) - 1) / float(t[-1] - t[0])
+    smooth = low_pass(effort, evaluation.cutoff_hz, rate, ORDER)
+    times = evaluation_times(t, evaluation, span)
+    return np.column_stack([np.interp(times, t, column) for column in smooth.T])
+
+
+def evaluation_times(t: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
+    """The instants at which efforts are compared."""
+    first, last = (float(t[0]), float(t[-1])) if span is None else span
+    start, stop = first + evaluation.trim_s, last - evaluation.trim_s
+    count = int(np.floor((stop - start) * evaluation.rate_hz + 1e-6)) + 1
+    times = start + np.arange(max(count, 0)) / evaluation.rate_hz
+    times = times[(times >= t[0] - 1e-9) & (times <= t[-1] + 1e-9)]
+    if len(times) < 2:
+        raise FilterError(
+            f"the log of {last - first:.3g} s is too short to judge without {evaluation.trim_s:g} s at each end"
+        )
+    return np.asarray(times)
+
+
+def judged(
+    t: Array, measured: Array, predicted: Array, evaluation: Evaluation, span: tuple[float, float] | None = None
+) -> Judged:
+    """Residuals of predicted efforts, both through the same filter."""
+    if measured.shape != predicted.shape:
+        raise ShapeError(f"{predicted.shape} predicted efforts for {measured.shape} measured ones")
+    m, p = (evaluated(t, x, evaluation, span) for x in (measured, predicted))
+    residual = m - p
+    joints = [relative(residual[:, j], m[:, j]) for j in range(m.shape[1])]
+    return Judged(
+        relative=relative(residual, m),
+        rmse=float(np.sqrt(np.mean(residual**2))),
+        joint_relative=tuple(joints),
+        joint_rmse=tuple(np.sqrt(np.mean(residual**2, axis=0)).tolist()),
+        t=evaluation_times(t, evaluation, span),
+        measured=m,
+        predicted=p,
+    )
+
+
+def relative(residual: Array, effort: Array) -> float:
+    """Norm of the residual over the norm of the effort."""
+    size = float(np.linalg.norm(effort))
+    return float(np.linalg.norm(residual)) / size if size > 0 else float("inf")

@@ -1,0 +1,301 @@
+"""Zero-phase filters, differentiation and decimation: from a recording to a `Motion` that a regressor can be built on.
+
+Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
+every column of the regressor and the efforts, pass the same linear-phase filter and are thinned out (the parallel
+filter), so that noise above the motion's frequencies is taken from both alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import signal
+
+from minertia.errors import FilterError, RecordingError, UnknownName
+from minertia.identification.recording import MATRICES, Recording, frozen_array
+from minertia.identification.spectrum import chosen_cutoff
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled
+SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
+EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
+PADDING = 3.0  # periods of the cut-off by which signals are continued beyond their ends
+OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
+STOPBAND = 7.0  # Kaiser window: 70 dB
+ON = ("equation", "signals")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All choices between a recording and the linear problem.
+
+    cutoff_hz: of the low-pass on positions (and logged velocities); None: chosen from the signal (`chosen_cutoff`).
+    order: of the Butterworth, run forwards and backwards.
+    derivative: "central" (differences over 3 points, twice), "central5" (over 5 points), "parabola" (least-squares
+    parabola on five points, Khosla), "savgol" (`window` points, `degree`), "logged" (the log's velocities,
+    differentiated once).
+    rate_hz: rate after decimation, None: five times the cut-off.  parallel_hz: cut-off of the filter on both sides
+    before thinning out, None: 0.4 rate_hz.
+    on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
+    same low-pass, before the regressor is built (cheaper on long logs).
+    trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
+    """
+
+    cutoff_hz: float | None = None
+    order: int = 4
+    derivative: str = "central"
+    window: int = 9
+    degree: int = 3
+    rate_hz: float | None = None
+    parallel_hz: float | None = None
+    on: str = "equation"
+    trim_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.derivative not in DERIVATIVES and self.derivative != "logged":
+            raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
+        if self.on not in ON:
+            raise UnknownName("side to decimate", self.on, ON)
+        for name in ("cutoff_hz", "rate_hz", "parallel_hz"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise FilterError(f"{name} is {value}; it must be greater than 0")
+        if not 1 <= self.order <= 12:
+            raise FilterError(f"the order of the filter is {self.order}; it must be from 1 to 12")
+        if self.window % 2 == 0 or not 1 <= self.degree < self.window:
+            raise FilterError(
+                f"a Savitzky-Golay window of {self.window} points and degree {self.degree} does not work: the window "
+                "must be odd and longer than the degree"
+            )
+        if self.trim_s is not None and not (math.isfinite(self.trim_s) and self.trim_s >= 0):
+            raise FilterError(f"trim_s is {self.trim_s}; it must not be negative")
+
+    def resolved(self, recording: Recording) -> Filter:
+        """The same filter with every number chosen for this recording, checked against its rate."""
+        rate = even_rate(recording)
+        cutoff = self.cutoff_hz
+        if cutoff is None:
+            cutoff = chosen_cutoff(recording.q, rate)
+        _below_nyquist(cutoff, rate, "the cut-off")
+        out = min(self.rate_hz or OVERSAMPLING * cutoff, rate)
+        parallel = self.parallel_hz or 0.4 * rate / max(1, round(rate / out))
+        _below_nyquist(parallel, rate, "the cut-off of the parallel filter")
+        trim = EDGE / cutoff if self.trim_s is None else self.trim_s
+        return replace(self, cutoff_hz=cutoff, rate_hz=out, parallel_hz=parallel, trim_s=trim)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Filtered samples a regressor is built on; (N,) and (N, n).
+
+    keep: samples that stay after the parallel filter, as start, stop and step; `decimated` applies it.
+    filter: resolved.  rate_hz: of these samples.
+    """
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    rate_hz: float
+    filter: Filter
+    keep: tuple[int, int, int]
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("t", "q", "qd", "qdd", "tau"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def kept(self) -> int:
+        """Number of samples left after `decimated`."""
+        return len(range(*self.keep))
+
+
+def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
+    """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
+    plan = (filter or Filter()).resolved(recording)
+    check_finite(recording)
+    rate = even_rate(recording)
+    q, qd, qdd, tau = signals(recording, plan, rate)
+    trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
+    rows = slice(trim, len(recording) - trim)
+    factor = thinning(plan, rate)
+    length = rows.stop - rows.start
+    half = 0 if edges else half_length(plan, rate)
+    if length - 2 * half < 2 * factor:
+        raise FilterError(
+            f"{recording.source or 'the recording'} is too short: of {recording.duration:.3g} s the filter at "
+            f"{plan.cutoff_hz:g} Hz drops {(trim + half) / rate:.3g} s at each end"
+        )
+    motion = Motion(
+        recording.t[rows], q[rows], qd[rows], qdd[rows], tau[rows], rate, plan, (half, length - half, factor),
+        recording.source,
+    )  # fmt: skip
+    return thinned(motion) if plan.on == "signals" else motion
+
+
+def decimated(motion: Motion, *arrays: Array) -> tuple[Array, ...]:
+    """Arrays with one entry for each sample of the motion, through the same filter, at the samples that are kept."""
+    return tuple(_parallel(motion, array) for array in arrays)
+
+
+def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Array:
+    """Zero-phase Butterworth along the first axis, run forwards and backwards, the ends continued oddly."""
+    _below_nyquist(cutoff_hz, rate_hz, "the cut-off")
+    sos = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
+    padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
+    return np.asarray(signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=max(padding, 0)))
+
+
+def even_rate(recording: Recording) -> float:
+    """Samples per second of an evenly sampled recording, or a sentence."""
+    t = recording.t
+    if len(t) < 3:
+        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
+    steps = np.diff(t)
+    step = float(t[-1] - t[0]) / (len(t) - 1)
+    off = np.flatnonzero(np.abs(steps - step) > EVEN * abs(step))
+    if step <= 0 or len(off):
+        row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
+        raise RecordingError(
+            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
+            "resample the recording first with repaired()",
+            file=recording.source or None,
+            column=recording.column("t"),
+            row=row,
+        )
+    return 1.0 / step
+
+
+def check_finite(recording: Recording) -> None:
+    """Refuse values that are not numbers, with column and rows."""
+    for name in MATRICES:
+        values = getattr(recording, name)
+        if values is None or np.isfinite(values).all():
+            continue
+        rows, joints = np.nonzero(~np.isfinite(values))
+        j = int(joints[0])
+        own = rows[joints == j]
+        first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
+        raise RecordingError(
+            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to",
+            file=recording.source or None,
+            column=recording.column(f"{name}{j + 1}"),
+            row=first,
+        )
+
+
+def thinned(motion: Motion) -> Motion:
+    """Only the samples that are kept."""
+    start, stop, step = motion.keep
+    rows = slice(start, stop, step)
+    arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
+    count = len(range(start, stop, step))
+    return replace(motion, **arrays, rate_hz=motion.rate_hz / step, keep=(0, count, 1))  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------- derivatives
+
+
+def _central(x: Array, T: float, plan: Filter) -> Array:
+    return np.asarray(np.gradient(x, T, axis=0))
+
+
+def _central5(x: Array, T: float, plan: Filter) -> Array:
+    d = _central(x, T, plan)
+    d[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) / (12 * T)
+    return d
+
+
+def _parabola(x: Array, T: float, plan: Filter) -> Array:
+    return np.asarray(signal.savgol_filter(x, 5, 2, deriv=1, delta=T, axis=0))
+
+
+def _savgol(x: Array, T: float, plan: Filter) -> Array:
+    return np.asarray(signal.savgol_filter(x, plan.window, plan.degree, deriv=1, delta=T, axis=0))
+
+
+# name -> first derivative along the first axis, applied twice for accelerations
+DERIVATIVES: dict[str, Callable[[Array, float, Filter], Array]] = {
+    "central": _central,
+    "central5": _central5,
+    "parabola": _parabola,
+    "savgol": _savgol,
+}
+
+
+def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Array, Array, Array]:
+    """Filtered q, qd, qdd and tau of all samples, for a resolved filter."""
+    needed = plan.window if plan.derivative == "savgol" else 5
+    if len(recording) < needed:
+        raise FilterError(f"the recording has {len(recording)} samples; the derivative needs {needed}")
+    assert plan.cutoff_hz is not None
+    q = low_pass(recording.q, plan.cutoff_hz, rate, plan.order)
+    if plan.derivative == "logged":
+        if recording.qd is None:
+            raise RecordingError("the log has no velocities to take", file=recording.source or None)
+        qd = low_pass(recording.qd, plan.cutoff_hz, rate, plan.order)
+        qdd = _central5(qd, 1 / rate, plan)
+    else:
+        derivative = DERIVATIVES[plan.derivative]
+        qd = derivative(q, 1 / rate, plan)
+        qdd = derivative(qd, 1 / rate, plan)
+    tau = recording.efforts()
+    if plan.on == "signals":
+        tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
+    return q, qd, qdd, tau
+
+
+def _below_nyquist(cutoff: float, rate: float, what: str) -> None:
+    if cutoff >= rate / 2:
+        raise FilterError(
+            f"{what} of {cutoff:g} Hz is above the Nyquist frequency of {rate / 2:g} Hz, half the rate of {rate:g} Hz"
+        )
+
+
+# ---------------------------------------------------------------------- the parallel filter
+
+
+def thinning(plan: Filter, rate: float) -> int:
+    """One sample of so many is kept."""
+    return max(1, round(rate / (plan.rate_hz or rate)))
+
+
+def half_length(plan: Filter, rate: float) -> int:
+    """Samples on each side of the centre of the linear-phase filter, 0 without one."""
+    if plan.on == "signals" or thinning(plan, rate) == 1:
+        return 0
+    assert plan.parallel_hz is not None
+    return math.ceil(4.5 * rate / plan.parallel_hz)
+
+
+def _parallel(motion: Motion, x: Array) -> Array:
+    start, stop, step = motion.keep
+    if len(x) != len(motion):
+        raise FilterError(f"the array has {len(x)} rows where the motion has {len(motion)} samples")
+    if step == 1:
+        return np.asarray(x[start:stop])
+    half = half_length(motion.filter, motion.rate_hz)
+    taps = signal.firwin(2 * half + 1, motion.filter.parallel_hz, fs=motion.rate_hz, window=("kaiser", STOPBAND))
+    before, after = half - start, half - (len(x) - stop)
+    if before > 0 or after > 0:  # a motion with its edges: the ends continue as they are
+        x = np.concatenate([np.repeat(x[:1], max(before, 0), 0), x, np.repeat(x[-1:], max(after, 0), 0)])
+        start, stop = start + max(before, 0), stop + max(before, 0)
+    shift = -2 * half % step
+    count = len(range(start, stop, step))
+    padded = np.concatenate([np.zeros(shift), taps])
+    y = signal.upfirdn(padded, x[start - half : stop + half], down=step, axis=0)
+    first = (2 * half + shift) // step
+    return np.asarray(y[first : first + count])

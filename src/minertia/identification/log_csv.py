@@ -1,0 +1,234 @@
+"""Logs as text: CSV with any of the usual delimiters, also compressed with gzip.
+
+pyarrow does the work where it is installed; whatever it refuses is looked at again line by line, so that the message
+names the column and the row.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import itertools
+import math
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from minertia.errors import RecordingError
+from minertia.extras import load
+from minertia.identification.log_file import Block, LogFile
+
+if TYPE_CHECKING:
+    from minertia.identification.columns import ColumnMap
+
+DELIMITERS = (",", ";", "\t", "|", " ")
+EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
+MAX_LINE = 2_000_000  # characters; longer first lines are not those of a table
+BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+
+
+class CsvLog(LogFile):
+    """A table as text with a header line, or with its names given."""
+
+    def __init__(self, path: Path, columns: ColumnMap) -> None:
+        super().__init__(path, columns)
+        self.delimiter = columns.delimiter or ","
+        self.decimal = columns.decimal
+        self.has_header = not columns.header
+        self._names: tuple[str, ...] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, from the header line."""
+        if self._names is None:
+            self._names = self.unique(self._read_names())
+        return self._names
+
+    def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        """The wanted columns in blocks of rows."""
+        if importlib.util.find_spec("pyarrow") is not None and self.delimiter != " ":
+            return self._with_arrow(wanted, rows)
+        return self._with_numpy(wanted, rows)
+
+    # ------------------------------------------------------------------ the header
+
+    def _read_names(self) -> list[str]:
+        first, second = self._first_lines()
+        self.delimiter = self.map.delimiter or _delimiter(first, second, self.decimal)
+        cells = self._cells(first)
+        if self.map.header:
+            if len(cells) != len(self.map.header):
+                raise self.fail(f"the first line has {len(cells)} values; header names {len(self.map.header)} columns")
+            return list(self.map.header)
+        if all(_number(cell, self.decimal) is not None for cell in cells):
+            raise self.fail("the first line holds numbers, not names; give the names of the columns with header")
+        names = [cell.strip().strip("\ufeff") for cell in cells]
+        if names[0][:1] in ("#", "%"):
+            names[0] = names[0][1:].strip()
+            names = names[1:] if not names[0] else names
+        if len(names) == 1:
+            raise self.fail(
+                f"split at {self.delimiter!r} the header is one column, '{names[0][:60]}'; is it another delimiter?"
+            )
+        return names
+
+    def _first_lines(self) -> tuple[str, str]:
+        try:
+            with self._open() as file:
+                first, second = file.readline(MAX_LINE), file.readline(MAX_LINE)
+        except BAD_FILE as err:
+            raise self._unreadable(err) from None
+        if not first.strip():
+            raise self.fail("the file is empty")
+        if len(first) >= MAX_LINE or "\0" in first or not first.rstrip("\r\n").isprintable() and "\t" not in first:
+            raise self.fail("the file is not a table of text")
+        return first.rstrip("\r\n"), second.rstrip("\r\n")
+
+    def _cells(self, line: str) -> list[str]:
+        if self.delimiter == " ":
+            return line.split()
+        return next(csv.reader([line], delimiter=self.delimiter), [""])
+
+    def _open(self) -> IO[str]:
+        opener = gzip.open if self.path.suffix == ".gz" else open
+        return cast(IO[str], opener(self.path, "rt", encoding="utf-8-sig"))
+
+    def _unreadable(self, err: Exception) -> RecordingError:
+        if isinstance(err, EOFError):
+            return self.fail("the compressed file ends too early")
+        if isinstance(err, UnicodeDecodeError):
+            return self.fail("the file is not a table of text")
+        return self.fail(f"the file cannot be read ({getattr(err, 'strerror', None) or err})")
+
+    # ------------------------------------------------------------------ the rows
+
+    def _with_arrow(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        arrow, table_csv = load("pyarrow", "logs"), load("pyarrow.csv", "logs")
+        names = self.names()
+        chosen = [name for name in names if name in wanted]
+        try:
+            reader = table_csv.open_csv(
+                str(self.path),
+                read_options=table_csv.ReadOptions(
+                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=8_000_000
+                ),
+                parse_options=table_csv.ParseOptions(delimiter=self.delimiter),
+                convert_options=table_csv.ConvertOptions(
+                    column_types=dict.fromkeys(chosen, arrow.float64()),
+                    include_columns=chosen,
+                    null_values=list(EMPTY),
+                    decimal_point=self.decimal,
+                ),
+            )
+            row, waiting = 1, []
+            for batch in reader:
+                waiting.append(batch)
+                if sum(b.num_rows for b in waiting) >= rows:
+                    block = _block(arrow.Table.from_batches(waiting), row)
+                    yield block
+                    row, waiting = row + len(block.columns[chosen[0]]), []
+            if waiting:
+                yield _block(arrow.Table.from_batches(waiting), row)
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as err:
+            self._scan(chosen)
+            reason = str(err).splitlines()[0][:200]
+            raise self.fail(f"the file cannot be read as a table ({reason})") from None
+
+    def _with_numpy(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        names = self.names()
+        indices = [k for k, name in enumerate(names) if name in wanted]
+        chosen = [names[k] for k in indices]
+        row = 1
+        for lines in self._lines(rows):
+            try:
+                self._check_widths(lines, row)
+                delimiter = None if self.delimiter == " " else self.delimiter
+                text = [line.replace(",", ".") for line in lines] if self.decimal == "," else lines
+                values = np.loadtxt(text, delimiter=delimiter, usecols=indices, ndmin=2, comments=None)
+            except ValueError:
+                values = np.array([self._row(line, row + k, indices) for k, line in enumerate(lines)])
+            yield Block({name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(chosen)}, row)
+            row += len(lines)
+
+    def _check_widths(self, lines: Sequence[str], row: int) -> None:
+        if self.delimiter == " " or len({line.count(self.delimiter) for line in lines}) == 1:
+            return
+        for k, line in enumerate(lines):
+            self._row(line, row + k, [])
+
+    def _lines(self, rows: int) -> Iterator[list[str]]:
+        try:
+            with self._open() as file:
+                for _ in range(int(self.has_header)):
+                    next(file, None)
+                full = (line.rstrip("\r\n") for line in file)
+                full = (line for line in full if line.strip())
+                while block := list(itertools.islice(full, rows)):
+                    yield block
+        except BAD_FILE as err:
+            raise self._unreadable(err) from None
+
+    def _scan(self, wanted: Sequence[str]) -> None:
+        """Find the first thing wrong and say where it is."""
+        indices = [k for k, name in enumerate(self.names()) if name in wanted]
+        row = 1
+        for lines in self._lines(10_000):
+            for k, line in enumerate(lines):
+                self._row(line, row + k, indices)
+            row += len(lines)
+
+    def _row(self, line: str, row: int, indices: Sequence[int]) -> list[float]:
+        names, cells = self.names(), self._cells(line)
+        if len(cells) < len(names):
+            raise self.fail(
+                f"the line holds {len(cells)} of {len(names)} values; does the log end in the middle of a line?",
+                names[max(len(cells) - 1, 0)],
+                row,
+            )
+        if len(cells) > len(names):
+            raise self.fail(f"the line holds {len(cells)} values; the header names {len(names)} columns", None, row)
+        return [self._value(cells[k], names[k], row) for k in indices]
+
+    def _value(self, cell: str, name: str, row: int) -> float:
+        cell = cell.strip()
+        value = math.nan if cell in EMPTY else _number(cell, self.decimal)
+        if value is None:
+            hint = "; a second header: does the file hold two logs?" if cell in self.names() else ""
+            if _number(cell, ",") is not None:
+                hint = "; is the decimal sign a comma?"
+            raise self.fail(f"{cell[:40]!r} is not a number{hint}", name, row)
+        return value
+
+
+def _block(table: Any, row: int) -> Block:
+    columns = {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
+    return Block(columns, row)
+
+
+def _number(cell: str, decimal: str) -> float | None:
+    text = cell.strip()
+    if decimal == ",":
+        text = text.replace(",", ".")
+    if "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _delimiter(first: str, second: str, decimal: str) -> str:
+    """The delimiter that splits the header into most parts and the next line into as many."""
+
+    def parts(line: str, delimiter: str) -> int:
+        return len(line.split()) if delimiter == " " else line.count(delimiter) + 1
+
+    options = [d for d in DELIMITERS if not (d == "," and decimal == ",")]
+    fitting = [d for d in options if parts(first, d) > 1 and (not second or parts(first, d) == parts(second, d))]
+    return max(fitting or options, key=lambda d: (parts(first, d), -options.index(d)))
+
+
+__all__ = ["CsvLog"]

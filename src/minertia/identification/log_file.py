@@ -1,0 +1,116 @@
+"""What every format of logs offers: the names of its columns, and the columns in blocks of rows."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minertia.errors import RecordingError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from minertia.identification.columns import ColumnMap
+
+    Array = NDArray[np.float64]
+
+MAX_COLUMNS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some rows of some columns; first_row counts from 1."""
+
+    columns: Mapping[str, Array]
+    first_row: int = 1
+
+
+class LogFile(abc.ABC):
+    """One log file of some format."""
+
+    def __init__(self, path: Path, columns: ColumnMap) -> None:
+        self.path, self.map = path, columns
+
+    @abc.abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+
+    @abc.abstractmethod
+    def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        """The wanted columns, at most about `rows` rows at a time."""
+
+    def fail(self, message: str, column: str | None = None, row: int | None = None) -> RecordingError:
+        """An error of this file, to be raised."""
+        return RecordingError(message, file=self.path, column=column, row=row)
+
+    def unique(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The names, refused where one stands twice."""
+        if len(names) > MAX_COLUMNS:
+            raise self.fail(f"the log has {len(names)} columns; the limit is {MAX_COLUMNS}")
+        first: dict[str, int] = {}
+        for k, name in enumerate(names):
+            if name in first:
+                raise self.fail(
+                    f"the name stands twice in the header, over columns {first[name] + 1} and {k + 1}; does the file "
+                    "hold two robots? give every column its own name",
+                    name,
+                )
+            first[name] = k
+        return tuple(names)
+
+
+def flattened(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Columns from named arrays, samples first: 'q' of shape (N, 6) becomes q1 to q6."""
+    longest = max((max(a.shape) for a in arrays.values() if a.size), default=0)
+    columns: dict[str, Array] = {}
+    for name, array in arrays.items():
+        if array.ndim == 2 and 1 in array.shape:
+            array = array.reshape(-1)
+        if array.ndim == 1:
+            columns[name] = array
+        elif array.ndim == 2:
+            array = array.T if array.shape[0] != longest and array.shape[1] == longest else array
+            columns |= {f"{name}{k + 1}": array[:, k] for k in range(min(array.shape[1], MAX_COLUMNS))}
+    return columns
+
+
+class ArrayLog(LogFile):
+    """A log whose file is a set of named arrays, small enough to be read at once."""
+
+    def __init__(self, path: Path, columns: ColumnMap) -> None:
+        super().__init__(path, columns)
+        self._columns: dict[str, Array] | None = None
+
+    @abc.abstractmethod
+    def load(self) -> dict[str, Array]:
+        """The numeric arrays of the file by name."""
+
+    def columns(self) -> dict[str, Array]:
+        """The columns, read once."""
+        if self._columns is None:
+            arrays = {name: a for name, a in self.load().items() if a.ndim in (1, 2) and a.size > 1}
+            if not arrays:
+                raise self.fail("the file holds no arrays of numbers")
+            self._columns = flattened(arrays)
+        return self._columns
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return self.unique(list(self.columns()))
+
+    def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        """The wanted columns, refused where their lengths differ."""
+        columns = {name: np.asarray(a, dtype=float) for name, a in self.columns().items() if name in wanted}
+        lengths = {name: len(a) for name, a in columns.items()}
+        if len(set(lengths.values())) > 1:
+            short = min(lengths, key=lambda name: lengths[name])
+            long = max(lengths, key=lambda name: lengths[name])
+            raise self.fail(f"has {lengths[short]} rows where '{long}' has {lengths[long]}", short, lengths[short] + 1)
+        n = next(iter(lengths.values()), 0)
+        for start in range(0, n, rows):
+            yield Block({name: a[start : start + rows] for name, a in columns.items()}, start + 1)

@@ -1,0 +1,192 @@
+"""`read_recording` and `iter_blocks`: any log file to `Recording`s of a robot's coordinates."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import RecordingError
+from minertia.identification.columns import TIMES, Chosen, ColumnMap, choose
+from minertia.identification.columns_file import columns_beside, read_columns
+from minertia.identification.drive import Conversion, conversion
+from minertia.identification.log_file import Block, LogFile
+from minertia.identification.recording import Recording, joined
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+ROWS = 200_000  # in one block
+# ending of the name -> "module:class"
+FORMATS = {
+    ".csv": "minertia.identification.log_csv:CsvLog",
+    ".csv.gz": "minertia.identification.log_csv:CsvLog",
+    ".txt": "minertia.identification.log_csv:CsvLog",
+    ".tsv": "minertia.identification.log_csv:CsvLog",
+    ".dat": "minertia.identification.log_csv:CsvLog",
+    ".parquet": "minertia.identification.log_arrays:ParquetLog",
+    ".npz": "minertia.identification.log_arrays:NpzLog",
+    ".mat": "minertia.identification.log_arrays:MatLog",
+    ".mcap": "minertia.identification.log_ros:BagLog",
+    ".db3": "minertia.identification.log_ros:BagLog",
+}
+SIGNALS = ("q", "qd", "qdd", "effort")
+
+
+def read_recording(
+    path: str | Path, robot: Robot, columns: ColumnMap | str | Path | None = None, *, effort: bool = True
+) -> Recording:
+    """A log as the motion and the joint-side efforts of the robot's coordinates.
+
+    columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
+    (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
+    """
+    given = _columns(path, columns)
+    recording = joined(_blocks(path, robot, given, ROWS, effort))
+    return _undelayed(recording, given.drive.delay)
+
+
+def iter_blocks(
+    path: str | Path,
+    robot: Robot,
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    rows: int = ROWS,
+    effort: bool = True,
+) -> Iterator[Recording]:
+    """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
+    given = _columns(path, columns)
+    if given.drive.delay:
+        raise RecordingError("a log with a delay between position and effort cannot be read in blocks", file=path)
+    return _blocks(path, robot, given, rows, effort)
+
+
+def column_names(path: str | Path, columns: ColumnMap | None = None) -> tuple[str, ...]:
+    """Names of all columns of a log."""
+    return open_log(path, columns or ColumnMap()).names()
+
+
+def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
+    """The log file with the reader of its format."""
+    path = Path(path)
+    if path.is_dir() and (path / "metadata.yaml").is_file():
+        suffix = ".mcap"
+    elif not path.is_file():
+        raise RecordingError("there is no such file", file=path)
+    else:
+        endings = [ending for ending in FORMATS if path.name.lower().endswith(ending)]
+        if not endings:
+            raise RecordingError(f"the format of the log is not known; known: {', '.join(FORMATS)}", file=path)
+        suffix = max(endings, key=len)
+    module, name = FORMATS[suffix].split(":")
+    log: LogFile = getattr(importlib.import_module(module), name)(path, columns)
+    return log
+
+
+def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
+    if isinstance(columns, ColumnMap):
+        return columns
+    return read_columns(columns) if columns is not None else columns_beside(path)
+
+
+def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effort: bool) -> Iterator[Recording]:
+    if robot.is_floating:
+        raise RecordingError(
+            f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
+        )
+    log = open_log(path, columns)
+    chosen = choose(log.names(), columns, robot, str(path), effort=effort)
+    reading = _Reading(log, columns, robot, chosen)
+    count = 0
+    for block in log.blocks(frozenset(chosen.names), rows):
+        recording = reading.recording(block)
+        count += len(recording)
+        yield recording
+    if count == 0:
+        raise log.fail("the log has a header and no rows")
+
+
+class _Reading:
+    """One log being read: how its columns become signals of the joints."""
+
+    def __init__(self, log: LogFile, columns: ColumnMap, robot: Robot, chosen: Chosen) -> None:
+        self.log, self.map, self.robot, self.chosen = log, columns, robot, chosen
+        scale = position_scale(columns, robot, chosen.position_side)
+        sides = (chosen.position_side, chosen.effort_side)
+        drive = columns.drive
+        if drive.ratios is None and drive.coupling is None and robot.coupling is not None:
+            drive = replace(drive, coupling=robot.coupling)
+        self.convert: Conversion = conversion(drive, sides, chosen.effort_unit, scale, str(log.path))
+        self.channels = {
+            f"{'tau' if signal == 'effort' else signal}{j + 1}": name
+            for signal in SIGNALS
+            for j, name in enumerate(getattr(chosen, signal) or ())
+        }
+        self.notes = list(chosen.notes)
+        if self.convert.effort_unit != "Nm" and chosen.effort is not None:
+            self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
+
+    def recording(self, block: Block) -> Recording:
+        """A block as a recording."""
+        convert, chosen = self.convert, self.chosen
+        q, qd, qdd = (self._stack(block, getattr(chosen, s), convert.position) for s in ("q", "qd", "qdd"))
+        tau = self._stack(block, chosen.effort, convert.effort)
+        assert q is not None
+        return Recording(
+            t=self._times(block, len(q)),
+            q=q + convert.offset,
+            qd=qd,
+            qdd=qdd,
+            tau=tau,
+            joints=self.robot.coordinate_names,
+            effort_unit=convert.effort_unit,
+            log_unit=chosen.effort_unit,
+            to_log=convert.to_log,
+            source=str(self.log.path),
+            columns=self.channels,
+            first_row=block.first_row,
+            notes=tuple(self.notes),
+        )
+
+    def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
+        if names is None:
+            return None
+        logged = np.column_stack([block.columns[name] for name in names])
+        if np.array_equal(matrix, np.eye(len(matrix))):
+            return logged
+        if np.array_equal(matrix, np.diag(np.diag(matrix))):
+            return logged * np.diag(matrix)
+        return logged @ matrix.T
+
+    def _times(self, block: Block, count: int) -> Array:
+        if self.chosen.t is None:
+            assert self.map.rate_hz is not None
+            return (block.first_row - 1 + np.arange(count)) / self.map.rate_hz
+        t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
+        bad = np.flatnonzero(~np.isfinite(t))
+        if len(bad):
+            raise self.log.fail("the time is not a number", self.chosen.t, block.first_row + int(bad[0]))
+        return np.asarray(t)
+
+
+def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
+    """SI unit per unit of the log of each logged position; motors turn, whatever their joints do."""
+    angle = np.pi / 180 if columns.angle == "deg" else 1.0
+    length = 1e-3 if columns.length == "mm" else 1.0
+    kinds = [robot.joints[j].kind for j in robot.independent]
+    return [angle if side == "motor" or kind == "revolute" else length for kind in kinds]
+
+
+def _undelayed(recording: Recording, delay: float) -> Recording:
+    """Efforts moved to the positions they belong to: tau(t) = logged(t + delay)."""
+    if not delay or recording.tau is None:
+        return recording
+    t = recording.t
+    at = t + delay
+    inside = (at >= t[0]) & (at <= t[-1])
+    tau = np.column_stack([np.interp(at, t, column) for column in recording.tau.T])
+    shifted = replace(recording, tau=tau).select(inside)
+    return shifted.noted(f"efforts moved {delay * 1e3:g} ms earlier: they lag the positions")

@@ -1,0 +1,156 @@
+"""`Recording`: a measured motion on the joint side, as plain read-only arrays with samples first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.errors import RecordingError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Array = NDArray[np.float64]
+MATRICES = ("q", "qd", "qdd", "tau")
+SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for prismatic joints
+
+
+def frozen_array(values: ArrayLike) -> Array:
+    """A read-only float array; copied unless it is one already."""
+    array = np.asarray(values, dtype=float)
+    if array.flags.writeable or array.base is not None:
+        array = np.array(array, order="C")
+        array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A measured motion of a robot's coordinates.
+
+    t: (N,) [s], strictly increasing only after `repaired`.  q, qd, qdd: (N, n) [rad or m, and per s, per s2].
+    tau: (N, n) effort on the joint side; in `effort_unit`: "Nm" for N m (N for prismatic joints), or the log's own unit
+    ("A", "V", "permille") where no drive gains are known.
+    to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
+    columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
+    notes: what the reader assumed and what was repaired.
+    """
+
+    t: Array
+    q: Array
+    tau: Array | None = None
+    qd: Array | None = None
+    qdd: Array | None = None
+    joints: tuple[str, ...] = ()
+    effort_unit: str = SI
+    log_unit: str = SI
+    to_log: Array | None = None
+    source: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    first_row: int = 1
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "t", frozen_array(self.t))
+        if self.t.ndim != 1:
+            raise ShapeError(f"t has shape {self.t.shape}; a recording needs one time for each sample")
+        for name in MATRICES:
+            values = getattr(self, name)
+            if values is None:
+                continue
+            put(self, name, frozen_array(values))
+            shape = getattr(self, name).shape
+            if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
+                raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
+                                 f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+        if self.to_log is not None:
+            put(self, "to_log", frozen_array(self.to_log))
+        put(self, "columns", MappingProxyType(dict(self.columns)))
+        put(self, "joints", tuple(self.joints) or tuple(f"joint{j + 1}" for j in range(self.n)))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return int(self.q.shape[1])
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first to the last sample."""
+        return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+
+    @property
+    def rate_hz(self) -> float:
+        """Samples per second, from the median step."""
+        steps = np.diff(self.t)
+        step = float(np.median(steps)) if len(steps) else 0.0
+        return 1.0 / step if step > 0 else float("nan")
+
+    @property
+    def has_gaps_in_values(self) -> bool:
+        """Whether any value is not a finite number."""
+        return any(not np.isfinite(values).all() for values in self._arrays().values())
+
+    def column(self, channel: str) -> str:
+        """Name in the log of a channel such as "tau3"."""
+        return self.columns.get(channel, channel)
+
+    def efforts(self) -> Array:
+        """The efforts, or a sentence where the log has none."""
+        if self.tau is None:
+            raise RecordingError("the recording has no effort column", file=self.source or None)
+        return self.tau
+
+    def in_log_unit(self, efforts: Array) -> Array:
+        """Joint-side efforts (N, n) as the log writes them."""
+        return efforts if self.to_log is None else efforts @ self.to_log.T
+
+    def select(self, rows: slice | NDArray[np.bool_]) -> Self:
+        """Some of the samples; a slice keeps the row numbers of the log."""
+        arrays = {name: values[rows] for name, values in self._arrays().items()}
+        start = rows.indices(len(self))[0] if isinstance(rows, slice) else 0
+        return replace(self, **arrays, first_row=self.first_row + start)  # type: ignore[arg-type]
+
+    def between(self, start: float | None = None, stop: float | None = None) -> Self:
+        """The samples from `start` to before `stop` [s of the log's clock]."""
+        first = 0 if start is None else int(np.searchsorted(self.t, start))
+        last = len(self) if stop is None else int(np.searchsorted(self.t, stop))
+        if last - first < 2:
+            raise RecordingError(f"no samples between {start} s and {stop} s; the log runs from "
+                                 f"{self.t[0] if len(self) else 0:g} s to {self.t[-1] if len(self) else 0:g} s",
+                                 file=self.source or None)  # fmt: skip
+        return self.select(slice(first, last))
+
+    def noted(self, *notes: str) -> Self:
+        """The same recording with more notes."""
+        return replace(self, notes=self.notes + notes)
+
+    def _arrays(self) -> dict[str, Array]:
+        return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
+
+    def __str__(self) -> str:
+        logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        return (
+            f"{self.source or 'recording'}: {len(self)} samples of {self.n} joints, {self.duration:.4g} s at "
+            f"{self.rate_hz:.4g} Hz, {logged}, effort in {self.effort_unit}"
+        )
+
+
+def joined(blocks: Iterable[Recording]) -> Recording:
+    """Blocks of one log put together again."""
+    parts = list(blocks)
+    if not parts:
+        raise RecordingError("the log holds no samples")
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in first._arrays()}
+    return replace(first, **arrays)  # type: ignore[arg-type]

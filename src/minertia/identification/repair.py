@@ -1,0 +1,143 @@
+"""Repairs of a recording, each one named: repeated stamps dropped, uneven stamps resampled, standstill cut off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from minertia.errors import RecordingError
+from minertia.identification.filtering import EVEN, check_finite
+from minertia.identification.recording import MATRICES, Recording
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+LONGEST_GAP = 0.25  # s that may be interpolated over
+STILL_WINDOW = 0.1  # s over which motion is measured
+STILL = 0.002  # part of a joint's travel; less in a window is standstill
+STILL_AT_LEAST = 0.2  # s of standstill worth cutting
+APPROACH = 0.1  # length of a first or last move over the longest, below which it is not part of the motion
+
+
+def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True, standstill: bool = True) -> Recording:
+    """The recording with strictly increasing, even stamps and without standstill at its ends.
+
+    stamps: drop samples whose stamp repeats or goes back.  resample: bring uneven stamps to an even rate (positions by
+    a cubic spline, the rest linearly).  standstill: cut it off at both ends.  Everything that was done is in `notes`.
+    """
+    check_finite(recording)
+    if stamps:
+        recording = without_repeats(recording)
+    if resample:
+        recording = resampled(recording)
+    return without_standstill(recording) if standstill else recording
+
+
+def without_repeats(recording: Recording) -> Recording:
+    """Only the samples whose stamp is later than all before."""
+    t = recording.t
+    highest = np.maximum.accumulate(t)
+    step = usual_step(t)
+    back = highest - t
+    worst = int(np.argmax(back)) if len(t) else 0
+    if len(t) and back[worst] > max(10 * step, LONGEST_GAP):
+        row = recording.first_row + int(np.argmax(np.diff(t) < 0)) + 1
+        raise RecordingError(
+            f"time goes back by {back[worst]:.4g} s; does the file hold two logs?",
+            file=recording.source or None,
+            column=recording.column("t"),
+            row=row,
+        )
+    later = np.concatenate([[True], t[1:] > highest[:-1]]) if len(t) else np.zeros(0, bool)
+    dropped = int((~later).sum())
+    if not dropped:
+        return recording
+    return recording.select(later).noted(f"{dropped} samples with a repeated or earlier stamp dropped")
+
+
+def resampled(recording: Recording) -> Recording:
+    """The recording at an even rate; as it is where its stamps are even already."""
+    t = recording.t
+    if len(t) < 4:
+        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
+    steps = np.diff(t)
+    mean = float(t[-1] - t[0]) / (len(t) - 1)
+    if np.all(np.abs(steps - mean) <= EVEN * mean):
+        return recording
+    step = usual_step(t)
+    widest = int(np.argmax(steps))
+    if steps[widest] > max(LONGEST_GAP, 20 * step):
+        raise RecordingError(
+            f"a gap of {steps[widest]:.3g} s follows; use the parts before and after it as two recordings (from, to)",
+            file=recording.source or None,
+            column=recording.column("t"),
+            row=recording.first_row + widest,
+        )
+    even = t[0] + step * np.arange(int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1)
+    arrays = {}
+    for name in MATRICES:
+        values = getattr(recording, name)
+        if values is not None:
+            arrays[name] = make_interp_spline(t, values, k=3 if name == "q" else 1)(even)
+    return replace(recording, t=even, **arrays).noted(
+        f"resampled from uneven steps ({steps.min() * 1e3:.3g} to {steps.max() * 1e3:.3g} ms) to {1 / step:.5g} Hz"
+    )
+
+
+def usual_step(t: Array) -> float:
+    """Mean of the steps that are neither repeats nor gaps [s]."""
+    steps = np.diff(t)
+    steps = steps[steps > 0]
+    if not len(steps):
+        return 0.0
+    middle = float(np.median(steps))
+    return float(np.mean(steps[steps < 1.5 * middle]))
+
+
+def without_standstill(recording: Recording) -> Recording:
+    """The part from the first to the last motion of any joint."""
+    first, last = moving_range(recording)
+    t = recording.t
+    before, after = t[first] - t[0], t[-1] - t[last]
+    first = first if before >= STILL_AT_LEAST else 0
+    last = last if after >= STILL_AT_LEAST else len(t) - 1
+    if (first, last) == (0, len(t) - 1):
+        return recording
+    return recording.select(slice(first, last + 1)).noted(
+        f"standstill cut off: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"
+    )
+
+
+def moving_range(recording: Recording) -> tuple[int, int]:
+    """First and last sample of the motion proper; the whole recording where no joint moves.
+
+    A short move apart from the rest, such as the approach to the first point of a trajectory, is not part of it.
+    """
+    parts = moving_parts(recording)
+    if not parts:
+        return 0, len(recording) - 1
+    longest = max(b - a for a, b in parts)
+    proper = [part for part in parts if part[1] - part[0] >= APPROACH * longest]
+    return proper[0][0], proper[-1][1]
+
+
+def moving_parts(recording: Recording) -> list[tuple[int, int]]:
+    """First and last sample of each stretch of motion, apart from the next by standstill worth cutting."""
+    step = usual_step(recording.t)
+    window = max(1, round(STILL_WINDOW / step)) if step > 0 else 1
+    q = recording.q
+    if len(q) <= window:
+        return []
+    travel = np.ptp(q, axis=0)
+    moved = np.abs(q[window:] - q[:-window]) > STILL * np.maximum(travel, 1e-9)
+    moving = np.flatnonzero((moved & (travel > 0)).any(axis=1))
+    if not len(moving):
+        return []
+    pauses = np.flatnonzero(np.diff(moving) * step > STILL_AT_LEAST)
+    starts, ends = np.concatenate([[0], pauses + 1]), np.concatenate([pauses, [len(moving) - 1]])
+    return [(int(moving[a]), int(moving[b]) + window) for a, b in zip(starts, ends, strict=True)]

@@ -1,0 +1,55 @@
+"""The cut-off a recording asks for, from its spectrum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import signal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FLOOR_BAND = (0.5, 0.95)  # part of the Nyquist frequency where only noise is expected
+ABOVE_FLOOR = 10.0  # power over the noise floor that counts as motion
+SHARE = 0.99  # part of the velocity's power that makes the motion's band
+MARGIN = 10.0  # cut-off over the end of that band
+SEGMENT_S = 10.0  # length of the pieces whose spectra are averaged
+MOVES = 0.01  # travel of a joint that counts as moving, over the largest
+HIGHEST = 0.4  # part of the rate
+
+
+def chosen_cutoff(q: Array, rate_hz: float) -> float:
+    """Cut-off [Hz] of the low-pass on positions when none is given.
+
+    For each joint: the power spectrum of the position (averaged over pieces of 10 s); its noise floor, the median over
+    the upper half of the band; the band of the motion, from 0 to where the spectrum first stays within ten times the
+    floor; in it the frequency below which 99 % of the power of the velocity lies.  The cut-off is ten times the highest
+    of these over the joints that move, so that the filter changes the motion's own frequencies by less than one part in
+    a million, at least twenty cycles per recording and at most 0.4 of the rate.
+    """
+    travel = np.ptp(q, axis=0)
+    highest = [top_frequency(q[:, j], rate_hz) for j in np.flatnonzero(travel > MOVES * travel.max())]
+    lowest = 20.0 * rate_hz / len(q)
+    cutoff = max(MARGIN * max(highest, default=0.0), lowest)
+    return float(min(cutoff, HIGHEST * rate_hz))
+
+
+def top_frequency(x: Array, rate_hz: float) -> float:
+    """Frequency [Hz] below which 99 % of the power of the derivative lies, noise left out."""
+    length = int(min(len(x), max(64, SEGMENT_S * rate_hz)))
+    f, power = signal.welch(x, rate_hz, window="hann", nperseg=length, detrend="linear")
+    f, power = f[1:], power[1:]
+    nyquist = rate_hz / 2
+    band = (f > FLOOR_BAND[0] * nyquist) & (f < FLOOR_BAND[1] * nyquist)
+    floor = float(np.median(power[band])) if band.any() else 0.0
+    # a running mean so that one strong line far up does not count, and one gap between harmonics does not end the band
+    width = max(1, round(0.5 / f[0])) if len(f) else 1
+    smooth = np.convolve(power, np.ones(width) / width, mode="same")
+    noisy = np.flatnonzero(smooth <= ABOVE_FLOOR * floor)
+    end = int(noisy[0]) if len(noisy) else len(f)
+    end = max(end, 1)
+    energy = np.cumsum(f[:end] ** 2 * power[:end])
+    return float(f[min(int(np.searchsorted(energy, SHARE * energy[-1])), end - 1)])

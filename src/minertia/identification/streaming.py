@@ -1,0 +1,88 @@
+"""The filters on logs that do not fit in memory: blocks that overlap by what the filters need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from minertia.errors import FilterError
+from minertia.identification.filtering import (
+    SETTLED,
+    Filter,
+    Motion,
+    check_finite,
+    even_rate,
+    half_length,
+    signals,
+    thinned,
+    thinning,
+)
+from minertia.identification.recording import Recording, joined
+
+
+def prepared_blocks(blocks: Iterable[Recording], filter: Filter | None = None) -> Iterator[Motion]:
+    """Motions of consecutive parts of one log; their kept samples are those of the whole log, once each.
+
+    What the filter leaves open is chosen from the first block.  The parts agree with `prepared` on the whole log to
+    about 1e-9 of the signals.
+    """
+    stream: _Stream | None = None
+    for block in blocks:
+        stream = stream or _Stream.started(block, filter or Filter())
+        yield from stream.motions(block)
+    if stream is None:
+        raise FilterError("there are no samples to filter")
+    yield from stream.last()
+
+
+@dataclass
+class _Stream:
+    """Where a pass over a log stands; indices count the samples of the log from 0."""
+
+    plan: Filter
+    rate: float
+    halo: int
+    half: int
+    step: int
+    next: int
+    tail: Recording | None = None
+    offset: int = 0
+
+    @classmethod
+    def started(cls, first: Recording, filter: Filter) -> _Stream:
+        plan, rate = filter.resolved(first), even_rate(first)
+        assert plan.cutoff_hz is not None
+        halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window
+        half = half_length(plan, rate)
+        trim = math.ceil((plan.trim_s or 0.0) * rate)
+        return cls(plan, rate, halo, half, thinning(plan, rate), trim + half)
+
+    def motions(self, block: Recording) -> Iterator[Motion]:
+        buffer = block if self.tail is None else joined([self.tail, block])
+        end = self.offset + len(buffer) - self.halo - self.half
+        if end > self.next:
+            yield self._motion(buffer, end)
+        first = max(self.next - self.half - self.halo, self.offset)
+        self.tail = buffer.select(slice(first - self.offset, None))
+        self.offset = first
+
+    def last(self) -> Iterator[Motion]:
+        assert self.tail is not None
+        trim = math.ceil((self.plan.trim_s or 0.0) * self.rate)
+        end = self.offset + len(self.tail) - trim - self.half
+        if end > self.next:
+            yield self._motion(self.tail, end)
+
+    def _motion(self, buffer: Recording, end: int) -> Motion:
+        """The kept samples from `next` to before `end`, with what the parallel filter needs around them."""
+        check_finite(buffer)
+        even_rate(buffer)
+        arrays = signals(buffer, self.plan, self.rate)
+        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
+        count = len(range(self.next, end, self.step))
+        keep = (self.half, self.half + end - self.next, self.step)
+        self.next += count * self.step
+        q, qd, qdd, tau = (a[rows] for a in arrays)
+        motion = Motion(buffer.t[rows], q, qd, qdd, tau, self.rate, self.plan, keep, buffer.source)
+        return thinned(motion) if self.plan.on == "signals" else motion

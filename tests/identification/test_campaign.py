@@ -1,0 +1,241 @@
+"""Campaign files: read, written from headers, refused with a sentence; and one for each real log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minertia.errors import CampaignError, MinertiaError, UnknownName
+from minertia.identification import LogEntry, new_campaign, read_campaign
+from minertia.robot.read import read_robot
+from tests.identification.logs import motion, table, write_csv
+from tests.shared import SHARED, needs_shared
+
+ROOT = Path(__file__).resolve().parents[2]
+CAMPAIGNS = sorted((ROOT / "examples" / "logs").glob("*.toml"))
+PLANAR = """
+format = 1
+robot = "planar2r"
+gravity = [0, -9.81, 0]
+joints = [2]
+[logs]
+train = ["run.csv", { file = "run.csv", from = 1, to = 3 }]
+validate = "run.csv"
+[columns]
+q = "q{j}"
+effort = "i{j}"
+effort_unit = "A"
+[drive]
+gains = [2, 3]
+[filter]
+cutoff_hz = 5
+derivative = "parabola"
+[model]
+effects = ["viscous", { kind = "spring", joints = [1], rest = 0.2 }]
+fix = { M2 = 1.5 }
+prior = "robot"
+[estimator]
+name = "ridge"
+weight = 0.1
+[evaluation]
+cutoff_hz = 5
+rate_hz = 50
+trim_s = 0.5
+"""
+
+
+def written(folder: Path, text: str = PLANAR) -> Path:
+    write_csv(folder / "run.csv", table(motion(), q="q", tau="i"))
+    path = folder / "campaign.toml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_is_read(tmp_path: Path):
+    campaign = read_campaign(written(tmp_path))
+    assert campaign.robot.gravity == (0.0, -9.81, 0.0)
+    assert campaign.joints == (1,) and campaign.fix == {"M2": 1.5} and campaign.prior == "robot"
+    assert campaign.filter.derivative == "parabola" and campaign.filter.cutoff_hz == 5
+    assert campaign.estimator == "ridge" and campaign.options == {"weight": 0.1}
+    assert [e.kind for e in campaign.effects] == ["viscous", "spring"]
+    assert campaign.effects[1].joints == (0,) and campaign.effects[1].options == {"rest": 0.2}
+    assert [entry.name for entry in campaign.train] == ["run.csv", "run.csv [1:3]"]
+    part = campaign.recording(campaign.train[1])
+    assert part.t[0] == 1.0 and part.t[-1] < 3.0
+    np.testing.assert_allclose(campaign.recording(campaign.train[0]).tau, motion()["tau"] * [2, 3])
+    assert campaign.with_validation(["other.csv"]).validate == (LogEntry(Path("other.csv")),)
+
+
+def test_files_are_found_in_the_data_folder(tmp_path: Path):
+    data, robots = tmp_path / "data" / "planar", tmp_path / "robots"
+    data.mkdir(parents=True)
+    robots.mkdir()
+    (robots / "mine.toml").write_text('format = 1\nname = "mine"\n' + 2 * '[[joint]]\nkind = "revolute"\n')
+    path = written(tmp_path, PLANAR.replace("planar2r", "mine.toml"))
+    (tmp_path / "run.csv").rename(data / "run.csv")
+    assert read_campaign(path, data).robot.name == "mine"
+    with pytest.raises(CampaignError, match=r"'mine.toml' is not in .*; name the folder of the logs with --data"):
+        read_campaign(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("format = 1", "format = 2", "'format': the file must say format = 1"),
+        ("[filter]", "[filters]", r"'filters': this key is not known; did you mean 'filter'\?"),
+        (
+            "cutoff_hz = 5\nder",
+            "cutof_hz = 5\nder",
+            r"'filter.cutof_hz': this key is not known; did you mean 'cutoff_hz'",
+        ),
+        ("gains = [2, 3]", 'gains = ["?", "?"]', r"""'drive.gains': this is still "\?": fill in"""),
+        ('effort_unit = "A"', 'effort_unit = "?"', r"""'columns.effort_unit': this is still "\?": fill in"""),
+        ('effort_unit = "A"', 'effort_unit = "amps"', "there is no unit of effort called 'amps'"),
+        ("gains = [2, 3]", "gains = [2, nan]", "'drive.gains': this must hold finite numbers"),
+        ("gains = [2, 3]", 'position = "left"', "there is no side of a drive called 'left'"),
+        ('"run.csv", {', '"gone.csv", {', r"'logs.train': 'gone.csv' is not in"),
+        ("joints = [2]", "joints = [3]", "there is no coordinate of the robot called '3'"),
+        ('kind = "spring"', 'kind = "sprung"', "there is no effect called 'sprung'; did you mean 'spring'"),
+        ('{ kind = "spring", joints = [1], rest = 0.2 }', '{ kind = "smooth_coulomb" }', "needs this number"),
+        ("rate_hz = 50\n", "", "needs both cutoff_hz and rate_hz"),
+        ('robot = "planar2r"', "", "name the robot"),
+        ("train = [", "train = [3, ", "a log is the name of a file or a table, not 3"),
+        ("[logs]", "[logs", "this is not valid TOML"),
+        ('derivative = "parabola"', 'derivative = "spline"', "there is no derivative called 'spline'"),
+        ("fix = { M2 = 1.5 }", "fix = { M2 = true }", "'model.fix.M2': this must hold finite numbers"),
+    ],
+)
+def test_sentence(tmp_path: Path, old: str, new: str, message: str):
+    assert old in PLANAR
+    with pytest.raises(MinertiaError, match=message):
+        read_campaign(written(tmp_path, PLANAR.replace(old, new, 1)))
+
+
+def test_joints_the_log_does_not_have_are_held(tmp_path: Path):
+    text = PLANAR.replace("joints = [2]", "hold = { 2 = 0.5 }")
+    with pytest.raises(UnknownName, match="there is no joint called '2'"):
+        read_campaign(written(tmp_path, text))
+    robot = read_robot("planar2r")
+    name = robot.joints[1].name
+    text = PLANAR.replace("joints = [2]", f"hold = {{ {name} = 0.5 }}").replace("gains = [2, 3]", "gains = [2]")
+    campaign = read_campaign(written(tmp_path, text.replace("q{j}", "q1").replace('"i{j}"', '["i1"]')))
+    assert campaign.robot.n == 1 and campaign.recording(campaign.train[0]).n == 1
+
+
+def test_new_campaign_asks_for_what_it_cannot_know(tmp_path: Path):
+    m = motion()
+    one = write_csv(tmp_path / "one.csv", table(m, q="q", qd="dq", tau="i"))
+    two = write_csv(tmp_path / "two.csv", table(m, q="q", qd="dq", tau="i"))
+    text = new_campaign("planar2r", [one, two])
+    assert 'q = "q{j}"' in text and 'effort_unit = "A"' in text and 'gains = ["?", "?"]' in text
+    assert re.search(r"validate = \[.*two.csv", text)
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    with pytest.raises(CampaignError, match="'drive.gains': this is still"):
+        read_campaign(path)
+    path.write_text(text.replace('["?", "?"]', "[2, 3]"))
+    campaign = read_campaign(path)
+    np.testing.assert_allclose(campaign.recording(campaign.train[0]).tau, m["tau"] * [2, 3])
+
+
+def test_new_campaign_without_clock_or_unit(tmp_path: Path):
+    m = motion()
+    columns = table(m, q="q", tau="effort")
+    text = new_campaign("planar2r", [write_csv(tmp_path / "a.csv", columns)])
+    assert 'effort_unit = "?"' in text
+    del columns["t"]
+    text = new_campaign("planar2r", [write_csv(tmp_path / "b.csv", columns)])
+    assert 'rate_hz = "?"' in text and 'effort_unit = "?"' in text
+    text = new_campaign("planar2r", [write_csv(tmp_path / "c.csv", {"a": m["t"], "b": m["t"]})])
+    assert "# the log has: a, b" in text and 'q = "?"' in text
+    degrees = table({**m, "q": 60 * m["q"]}, q="q", tau="tau")
+    assert 'angle = "?"' in new_campaign("planar2r", [write_csv(tmp_path / "d.csv", degrees)])
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_only_our_errors_escape(tmp_path: Path, text: str):
+    path = tmp_path / "fuzz.toml"
+    path.write_text("format = 1\n" + text, encoding="utf-8", errors="replace")
+    with pytest.raises(MinertiaError):
+        read_campaign(path)
+
+
+KEYS = st.sampled_from(["robot", "logs", "columns", "drive", "filter", "model", "evaluation", "joints", "hold"])
+
+
+@given(st.dictionaries(KEYS, st.sampled_from(["3", '"?"', "[]", "{}", "{ q = 3 }", "[[1]]", "true", "{ train = 1 }"])))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_only_our_errors_escape_from_tables(tmp_path: Path, entries: dict[str, str]):
+    path = tmp_path / "fuzz.toml"
+    path.write_text("format = 1\n" + "".join(f"{key} = {value}\n" for key, value in entries.items()))
+    with pytest.raises(MinertiaError):
+        read_campaign(path)
+
+
+def test_worked_example_of_the_page(tmp_path: Path):
+    text = (ROOT / "docs" / "campaign.md").read_text(encoding="utf-8")
+    block = next(b for b in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "format = 1" in b)
+    n = 6
+    m = motion(n)
+    columns = {"timestamp": m["t"]}
+    for signal, stem in (("q", "actual_q_"), ("qd", "actual_qd_"), ("tau", "actual_current_")):
+        columns |= {f"{stem}{j}": m[signal][:, j] for j in range(n)}
+    for name in re.findall(r'"([\w]+\.csv)"', block):
+        write_csv(tmp_path / name, columns)
+    (tmp_path / "campaign.toml").write_text(block)
+    campaign = read_campaign(tmp_path / "campaign.toml")
+    assert campaign.recording(campaign.train[0]).n == 6
+
+
+# ---------------------------------------------------------------------- the real logs
+
+
+@pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)
+@needs_shared
+def test_real_log_reads_through_its_campaign(path: Path):
+    campaign = read_campaign(path, SHARED / "data" / path.stem)
+    assert campaign.evaluation is not None
+    for entry in (*campaign.train, *campaign.validate):
+        recording = campaign.recording(entry)
+        assert recording.n == campaign.robot.n and recording.effort_unit == "Nm"
+        assert recording.duration > 3 and np.isfinite(recording.efforts()).all()
+        assert np.abs(recording.q).max() < 10 and 45 < recording.rate_hz < 5100
+
+
+def test_there_is_a_campaign_for_each_folder():
+    names = {path.stem for path in CAMPAIGNS}
+    assert names == {"airbot_play", "double_pendulum_dfki", "dvrk_psm", "emps", "kr300_weigand", "panda_gaz2019",
+                     "tx40_gautier", "ur10e_innopolis", "xmate7_nku"}  # fmt: skip
+
+
+TRAPS = {
+    "airbot_play": {"quantisation"},
+    "double_pendulum_dfki": {"jitter"},
+    "panda_gaz2019": {"jitter", "gaps", "held rows"},
+    "ur10e_innopolis": {"jitter", "standstill"},
+    "kr300_weigand": {"standstill"},
+    "emps": {"rate"},
+    "tx40_gautier": {"rate"},
+    "dvrk_psm": {"rate"},
+}
+
+
+@pytest.mark.parametrize("folder", [*TRAPS, "xmate7_nku"])
+@needs_shared
+def test_audit_names_the_traps(folder: str):
+    from minertia.identification import audit
+    from minertia.identification.columns import ColumnMap
+    from minertia.identification.readers import read_recording
+
+    campaign = read_campaign(ROOT / "examples" / "logs" / f"{folder}.toml", SHARED / "data" / folder)
+    columns = campaign.columns if folder != "xmate7_nku" else ColumnMap()  # whose campaign leaves the accelerations out
+    recording = read_recording(campaign.train[0].file, campaign.robot, columns)
+    found = {f.check for f in audit(recording, campaign.robot)}
+    assert TRAPS.get(folder, {"qdd inconsistent", "quantisation"}) <= found
+    assert "degrees" not in found

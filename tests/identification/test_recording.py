@@ -1,0 +1,313 @@
+"""Reading logs: every format, every mapping of columns."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minertia.errors import MinertiaError, RecordingError, ShapeError
+from minertia.identification.columns import ColumnMap
+from minertia.identification.columns_file import columns_beside
+from minertia.identification.drive import Drive
+from minertia.identification.joint_state import layout_of
+from minertia.identification.readers import column_names, iter_blocks, read_recording
+from minertia.identification.recording import Recording, joined
+from tests.identification.logs import chain, motion, table, write_csv
+
+ROBOT = chain("RR")
+
+
+def same(recording: Recording, m: dict[str, np.ndarray]) -> None:
+    for name in ("t", "q", "tau"):
+        np.testing.assert_allclose(getattr(recording, name), m[name], rtol=1e-12, atol=1e-12)
+
+
+def test_arrays_cannot_be_written():
+    m = motion()
+    recording = Recording(m["t"], m["q"], m["tau"])
+    with pytest.raises(ValueError, match="read-only"):
+        recording.q[0, 0] = 1
+    m["q"][0, 0] = 99
+    assert recording.q[0, 0] != 99
+
+
+def test_shapes_are_checked():
+    m = motion()
+    with pytest.raises(ShapeError, match="samples first"):
+        Recording(m["t"], m["q"], m["tau"].T)
+
+
+@pytest.mark.parametrize("name", ["run.csv", "run.csv.gz", "run.txt"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_csv(tmp_path: Path, name: str, delimiter: str):
+    m = motion()
+    recording = read_recording(write_csv(tmp_path / name, table(m), delimiter), ROBOT)
+    same(recording, m)
+    np.testing.assert_allclose(recording.qd, m["qd"])
+    assert recording.effort_unit == "Nm"
+    assert recording.column("tau2") == "tau2"
+
+
+def test_csv_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    m = motion()
+    path = write_csv(tmp_path / "run.csv", table(m))
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "pyarrow" else find(name, *a))
+    same(read_recording(path, ROBOT), m)
+    blocks = list(iter_blocks(path, ROBOT, rows=300))
+    assert [b.first_row for b in blocks] == [1, 301, 601, 901, 1201, 1501, 1801]
+    same(joined(blocks), m)
+    (tmp_path / "run.csv").write_text("t,q1,q2,tau1,tau2\n0,1,2,,4\n1,2,3,x,5\n")
+    with pytest.raises(RecordingError, match=r"column 'tau1', row 2: 'x' is not a number"):
+        read_recording(path, ROBOT)
+
+
+def test_decimal_comma_and_given_header(tmp_path: Path):
+    path = tmp_path / "run.csv"
+    path.write_text("0,0;1,5;2,5\n0,1;1,6;2,7\n")
+    columns = ColumnMap(header=("t", "q1", "tau1"), decimal=",")
+    recording = read_recording(path, chain("R"), columns)
+    np.testing.assert_allclose(recording.tau[:, 0], [2.5, 2.7])
+
+
+def test_npz(tmp_path: Path):
+    m = motion()
+    np.savez(tmp_path / "run.npz", t=m["t"], q=m["q"], tau=m["tau"].T, label=np.array(["a"]))
+    same(read_recording(tmp_path / "run.npz", ROBOT), m)
+
+
+def test_npz_is_never_unpickled(tmp_path: Path):
+    np.savez(tmp_path / "run.npz", t=np.arange(3.0), q=np.array([{}, {}, {}], dtype=object))
+    with pytest.raises(RecordingError, match="cannot be read as NPZ"):
+        read_recording(tmp_path / "run.npz", ROBOT)
+
+
+def test_mat(tmp_path: Path):
+    from scipy.io import savemat
+
+    m = motion()
+    savemat(tmp_path / "run.mat", {"run": {"t": m["t"], "q": m["q"], "tau": m["tau"]}})
+    assert "run.q1" in column_names(tmp_path / "run.mat")
+    columns = ColumnMap(t="run.t", q="run.q{j}", effort="run.tau{j}", effort_unit="Nm")
+    same(read_recording(tmp_path / "run.mat", ROBOT, columns), m)
+
+
+def test_mat_73(tmp_path: Path):
+    h5py = pytest.importorskip("h5py")
+    m = motion()
+    with h5py.File(tmp_path / "run.mat", "w", userblock_size=512) as file:
+        for name in ("t", "q", "tau"):
+            file[name] = m[name].T
+    header = b"MATLAB 7.3 MAT-file".ljust(116) + b"\0" * 8 + b"\x00\x02IM"
+    with (tmp_path / "run.mat").open("r+b") as file:
+        file.write(header)
+    same(read_recording(tmp_path / "run.mat", ROBOT), m)
+
+
+def test_parquet_in_blocks(tmp_path: Path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    m = motion()
+    columns = {name: arrow.array(values) for name, values in table(m).items()}
+    parquet.write_table(arrow.table(columns), tmp_path / "run.parquet")
+    same(read_recording(tmp_path / "run.parquet", ROBOT), m)
+    blocks = list(iter_blocks(tmp_path / "run.parquet", ROBOT, rows=500))
+    assert len(blocks) == 4 and blocks[1].first_row == 501
+    same(joined(blocks), m)
+
+
+def test_parquet_with_lists(tmp_path: Path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    m = motion()
+    columns = {"timestamp": m["t"], "state": m["q"].tolist(), "effort": m["tau"].tolist()}
+    parquet.write_table(arrow.table(columns), tmp_path / "run.parquet")
+    recording = read_recording(tmp_path / "run.parquet", ROBOT, ColumnMap(q="state{j}", effort_unit="Nm"))
+    same(recording, m)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_ros_bag_by_joint_name(tmp_path: Path, storage: str):
+    m = motion(seconds=2.0)
+    path = write_bag(tmp_path / "bag", m, storage, order=("elbow", "gripper", "shoulder"))
+    robot = chain("RR", names="{}")
+    robot = named(robot, "shoulder", "elbow")
+    recording = read_recording(path, robot, ColumnMap(effort_unit="Nm"))
+    same(recording, m)
+    with pytest.raises(RecordingError, match=r"the unit of the efforts in 'effort_shoulder' is not known"):
+        read_recording(path, robot)
+    with pytest.raises(RecordingError, match="no columns of positions"):
+        read_recording(path, ROBOT, ColumnMap(effort_unit="Nm"))
+
+
+def test_ros_bag_with_two_topics(tmp_path: Path):
+    m = motion(seconds=0.5)
+    path = write_bag(tmp_path / "bag", m, "mcap", order=("shoulder", "elbow"), topics=("/a/joints", "/b/joints"))
+    robot = named(chain("RR"), "shoulder", "elbow")
+    with pytest.raises(RecordingError, match=r"in 2 topics \(/a/joints, /b/joints\); choose one with topic"):
+        read_recording(path, robot, ColumnMap(effort_unit="Nm"))
+    same(read_recording(path, robot, ColumnMap(effort_unit="Nm", topic="/b/joints")), m)
+
+
+def test_two_robots_on_one_topic(tmp_path: Path):
+    """Messages of another robot between ours are left out."""
+    m = motion(seconds=1.0)
+    path = write_bag(tmp_path / "bag", m, "mcap", order=("elbow", "shoulder"), others=("left_wheel", "right_wheel"))
+    recording = read_recording(path, named(chain("RR"), "shoulder", "elbow"), ColumnMap(effort_unit="Nm"))
+    same(recording, m)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_joint_state(raw: bytes):
+    layout = layout_of(raw)
+    assert layout is None or layout.fits(raw)
+
+
+def named(robot, *names):
+    from dataclasses import replace
+
+    return replace(robot, joints=tuple(replace(j, name=name) for j, name in zip(robot.joints, names, strict=True)))
+
+
+def write_bag(path: Path, m, storage: str, order, topics=("/joint_states",), others=()) -> Path:
+    bags = pytest.importorskip("rosbags.rosbag2")
+    types = pytest.importorskip("rosbags.typesys")
+    store = types.get_typestore(types.Stores.ROS2_HUMBLE)
+    T = store.types
+    State, Header, Time = (T[f"{n}"] for n in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header",
+                                               "builtin_interfaces/msg/Time"))  # fmt: skip
+    kind = bags.StoragePlugin.MCAP if storage == "mcap" else bags.StoragePlugin.SQLITE3
+    index = {"shoulder": 0, "elbow": 1}
+    with bags.Writer(path, version=9, storage_plugin=kind) as writer:
+        connections = [writer.add_connection(topic, State.__msgtype__, typestore=store) for topic in topics]
+        for k, t in enumerate(m["t"]):
+            stamp = 1_700_000_000 * 10**9 + round(t * 1e9)
+            pick = lambda s: np.array([m[s][k, index[n]] if n in index else 0.0 for n in order])  # noqa: E731, B023
+            message = State(
+                header=Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id=""),
+                name=list(order), position=pick("q"), velocity=pick("qd"), effort=pick("tau"),
+            )  # fmt: skip
+            zeros = np.zeros(len(others))
+            other = State(header=message.header, name=list(others), position=zeros, velocity=zeros, effort=zeros)
+            for connection in connections:
+                for each in (message, other) if others else (message,):
+                    writer.write(connection, stamp, store.serialize_cdr(each, State.__msgtype__))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "unit"),
+    [
+        ({"q": "q{j}", "qd": "qd{j}", "qdd": "ddq{j}", "effort": "tau{j}"}, "Nm"),
+        ({"q": "actual_q_{j0}", "qd": "actual_qd_{j0}", "effort": "actual_current_{j0}"}, "A"),
+        ({"q": "position_{joint}", "qd": "velocity_{joint}", "effort": "torque_{joint}"}, "Nm"),
+        ({"q": "{joint}_pos", "effort": "{joint}.current"}, "A"),
+        ({"q": "q_{j}", "effort": "u{j}"}, "V"),
+        ({"q": "q{j0}", "effort": "i{j0}"}, "A"),
+    ],
+)
+def test_headers_recognised(tmp_path: Path, names: dict[str, str], unit: str):
+    m = motion()
+    columns = {"time": m["t"]}
+    for signal, template in names.items():
+        values = m["tau" if signal == "effort" else signal]
+        columns |= {template.format(j=j + 1, j0=j, joint=f"j{j + 1}"): values[:, j] for j in range(2)}
+    for decoy in ("i_des", "tau_des", "target_q_", "target_moment_", "q_ref", "tau_cmd"):
+        columns |= {f"{decoy}{j}": np.full(len(m["t"]), 7.0) for j in range(3)}
+    recording = read_recording(write_csv(tmp_path / "run.csv", columns), ROBOT)
+    same(recording, m)
+    assert recording.effort_unit == unit
+    assert (recording.qd is None) == ("qd" not in names)
+    assert any("taken to be in" in note for note in recording.notes)
+
+
+def test_units_signs_offsets(tmp_path: Path):
+    m = motion()
+    columns = table({**m, "q": np.rad2deg(m["q"]), "t": m["t"] * 1e3}, q="q", tau="i")
+    path = write_csv(tmp_path / "run.csv", columns)
+    drive = Drive(gains=(2.0, 4.0), signs=(1, -1), effort_signs=(-1, 1), offsets=(0.5, 0.0))
+    recording = read_recording(path, ROBOT, ColumnMap(t="t", time_unit="ms", angle="deg", drive=drive))
+    np.testing.assert_allclose(recording.t, m["t"])
+    np.testing.assert_allclose(recording.q, m["q"] * [1, -1] + [0.5, 0])
+    np.testing.assert_allclose(recording.tau, m["tau"] * [-2, -4])
+    np.testing.assert_allclose(recording.in_log_unit(recording.tau), m["tau"])
+    assert recording.effort_unit == "Nm" and recording.log_unit == "A"
+
+
+def test_degrees_leave_lengths_alone(tmp_path: Path):
+    m = motion()
+    recording = read_recording(
+        write_csv(tmp_path / "run.csv", table(m)), chain("RP"), ColumnMap(angle="deg", length="mm")
+    )
+    np.testing.assert_allclose(recording.q, m["q"] * [np.pi / 180, 1e-3])
+
+
+def test_coupled_motors(tmp_path: Path):
+    G = np.array([[45.0, 0.0], [32.0, 32.0]])
+    m = motion()
+    logged = {**m, "q": m["q"] @ G.T, "tau": m["tau"] @ np.linalg.inv(G)}
+    path = write_csv(tmp_path / "run.csv", table(logged, q="qm", tau="taum"))
+    drive = Drive(coupling=tuple(map(tuple, G.tolist())))
+    recording = read_recording(path, ROBOT, ColumnMap(drive=drive))
+    same(recording, m)
+    power = (recording.tau * m["qd"]).sum(1)
+    np.testing.assert_allclose(power, (logged["tau"] * (m["qd"] @ G.T)).sum(1), atol=1e-9)
+    with pytest.raises(RecordingError, match="needs ratios or a coupling matrix"):
+        read_recording(path, ROBOT)
+
+
+def test_delay_is_taken_out(tmp_path: Path):
+    m = motion()
+    late = np.column_stack([np.interp(m["t"] - 0.05, m["t"], x) for x in m["tau"].T])
+    path = write_csv(tmp_path / "run.csv", table({**m, "tau": late}, q="q", tau="tau"))
+    recording = read_recording(path, ROBOT, ColumnMap(drive=Drive(delay=0.05)))
+    np.testing.assert_allclose(recording.tau, m["tau"][: len(recording)], atol=1e-9)
+    with pytest.raises(RecordingError, match="cannot be read in blocks"):
+        iter_blocks(path, ROBOT, ColumnMap(drive=Drive(delay=0.05)))
+
+
+def test_mapping_beside_the_log(tmp_path: Path):
+    m = motion()
+    path = write_csv(tmp_path / "run.csv", table(m, q="pos_", tau="cur"))
+    (tmp_path / "columns.toml").write_text(
+        '[columns]\nq = "pos_{j}"\neffort = ["cur1", "cur2"]\neffort_unit = "A"\n[drive]\ngains = [2, 3]\n'
+    )
+    np.testing.assert_allclose(read_recording(path, ROBOT).tau, m["tau"] * [2, 3])
+    (tmp_path / "run.toml").write_text('[columns]\nq = "pos_{j}"\neffort = "cur{j}"\neffort_unit = "Nm"\n')
+    np.testing.assert_allclose(read_recording(path, ROBOT).tau, m["tau"])
+    assert columns_beside(tmp_path / "run.csv").effort == "cur{j}"
+
+
+def test_rate_instead_of_stamps(tmp_path: Path):
+    m = motion()
+    columns = table(m)
+    del columns["t"]
+    path = write_csv(tmp_path / "run.csv", columns)
+    np.testing.assert_allclose(read_recording(path, ROBOT, ColumnMap(rate_hz=200)).t, m["t"])
+    with pytest.raises(RecordingError, match="there is no time column"):
+        read_recording(path, ROBOT)
+
+
+def test_extra_joints_need_a_word(tmp_path: Path):
+    m = motion(3)
+    path = write_csv(tmp_path / "run.csv", table(m))
+    with pytest.raises(RecordingError, match=r"the log has 3 joints \(q1, q2, q3\), the robot 'chain' has 2"):
+        read_recording(path, ROBOT)
+    recording = read_recording(path, ROBOT, ColumnMap(q=("q1", "q2"), qd="", effort=("tau1", "tau2"), effort_unit="Nm"))
+    assert recording.n == 2
+
+
+def test_part_of_a_recording():
+    m = motion()
+    recording = Recording(m["t"], m["q"], m["tau"])
+    part = recording.between(2.0, 4.0)
+    assert part.first_row == 401 and part.t[0] == 2.0 and part.t[-1] < 4.0
+    with pytest.raises(RecordingError, match="no samples between 50"):
+        recording.between(50.0)
+
+
+def test_public_errors_are_ours():
+    assert issubclass(RecordingError, MinertiaError)

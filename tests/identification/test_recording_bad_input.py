@@ -1,0 +1,142 @@
+"""Bad logs end in one sentence that names file, column and row."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minertia.errors import MinertiaError, RecordingError
+from minertia.identification import Filter, audit, prepared, read_recording, repaired
+from minertia.identification.columns import ColumnMap
+from minertia.identification.drive import Drive
+from tests.identification.logs import chain, motion, table, write_csv
+
+ROBOT = chain("RR")
+HEAD = "t,q1,q2,tau1,tau2\n"
+
+
+def reading(tmp_path: Path, text: str | bytes, name: str = "run.csv", columns: ColumnMap | None = None):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_recording(path, ROBOT, columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        (HEAD, "a header and no rows"),
+        ("t,q1,q2\n0,1,2\n", "no columns of efforts for the 2 coordinates"),
+        ("t,q1,q2,tau1\n0,1,2,3\n", r"column 'tau2': there is no such column \(effort of joint 'j2'"),
+        ("q1,q2,tau1,tau2\n1,2,3,4\n", "there is no time column"),
+        (
+            HEAD + "0,1,2,3,4\n1,2,3",
+            r"column 'q2', row 2: the line holds 3 of 5 values; does the log end in the middle",
+        ),
+        (HEAD + "0,1,2,3,4\n1,2,3,4,5,6\n", r"row 2: the line holds 6 values; the header names 5"),
+        (HEAD + "0,1,2,3,4\n1,2,oops,4,5\n", r"column 'q2', row 2: 'oops' is not a number"),
+        (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; a second header"),
+        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number"),
+        ("t,q1,q2,tau1,tau2,q1,q2,tau1,tau2\n" + ",".join("123456789") + "\n", "does the file hold two robots"),
+        ("0,1,2,3,4\n1,2,3,4,5\n", "the first line holds numbers, not names"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is not a table of text"),
+    ],
+)
+def test_sentence(tmp_path: Path, text: str | bytes, message: str):
+    with pytest.raises(RecordingError, match=message) as caught:
+        reading(tmp_path, text)
+    assert "\n" not in str(caught.value) and "run.csv" in str(caught.value)
+
+
+def test_wrong_delimiter(tmp_path: Path):
+    with pytest.raises(RecordingError, match="split at ';' the header is one column"):
+        reading(tmp_path, HEAD + "0,1,2,3,4\n", columns=ColumnMap(delimiter=";"))
+
+
+def test_missing_and_unknown_files(tmp_path: Path):
+    with pytest.raises(RecordingError, match="there is no such file"):
+        read_recording(tmp_path / "no.csv", ROBOT)
+    with pytest.raises(RecordingError, match="format of the log is not known"):
+        reading(tmp_path, "x", "run.docx")
+
+
+def test_broken_files_of_every_format(tmp_path: Path):
+    for name in ("a.csv.gz", "a.parquet", "a.npz", "a.mat", "a.mcap", "a.db3"):
+        with pytest.raises(RecordingError):
+            reading(tmp_path, b"this is nothing of the sort" * 9, name)
+    whole = gzip.compress((HEAD + "0,1,2,3,4\n" * 5000).encode())
+    with pytest.raises(RecordingError, match="ends too early"):
+        reading(tmp_path, whole[: len(whole) // 2], "b.csv.gz")
+
+
+def test_mixed_lengths(tmp_path: Path):
+    m = motion()
+    np.savez(tmp_path / "run.npz", t=m["t"], q=m["q"], tau=m["tau"][:-7])
+    with pytest.raises(RecordingError, match=r"column 'tau1', row 1994: has 1993 rows where 't' has 2000"):
+        read_recording(tmp_path / "run.npz", ROBOT)
+
+
+def test_columns_that_do_not_exist(tmp_path: Path):
+    path = write_csv(tmp_path / "run.csv", table(motion()))
+    with pytest.raises(
+        RecordingError, match=r"column 'pos1': there is no such column \(q of joint 'j1'\); the log has"
+    ):
+        read_recording(path, ROBOT, ColumnMap(q="pos{j}"))
+    with pytest.raises(RecordingError, match=r"q names 1 columns; the robot 'chain' has 2 coordinates: j1, j2"):
+        read_recording(path, ROBOT, ColumnMap(q=("q1",)))
+    with pytest.raises(RecordingError, match="is not a template"):
+        read_recording(path, ROBOT, ColumnMap(q="q{k}"))
+    with pytest.raises(MinertiaError, match="there is no unit of effort called 'Amps'"):
+        ColumnMap(effort_unit="Amps")
+
+
+def test_drives_that_do_not_fit(tmp_path: Path):
+    path = write_csv(tmp_path / "run.csv", table(motion()))
+    with pytest.raises(RecordingError, match="gains of the drive has 3 numbers; the robot has 2"):
+        read_recording(path, ROBOT, ColumnMap(drive=Drive(gains=(1, 2, 3))))
+    with pytest.raises(RecordingError, match="cannot be inverted"):
+        read_recording(path, ROBOT, ColumnMap(drive=Drive(coupling=((1, 1), (1, 1)))))
+    with pytest.raises(RecordingError, match="not both"):
+        Drive(ratios=(1, 1), coupling=((1, 0), (0, 1)))
+
+
+def test_gaps_in_values_stop_the_filter(tmp_path: Path):
+    columns = {name: values.copy() for name, values in table(motion()).items()}
+    columns["tau2"][100:181] = np.nan
+    recording = read_recording(write_csv(tmp_path / "run.csv", columns), ROBOT)
+    for use in (repaired, lambda r: prepared(r, Filter(cutoff_hz=5))):
+        with pytest.raises(
+            RecordingError, match=r"column 'tau2', row 101: 81 values are not numbers, in rows 101 to 181"
+        ):
+            use(recording)
+    finding = next(f for f in audit(recording, ROBOT) if f.check == "not a number")
+    assert (finding.level, finding.channel, finding.row) == ("error", "tau2", 101)
+    assert "rows 101 to 181" in finding.text
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_only_our_errors_escape_from_bytes(tmp_path: Path, content: bytes):
+    with contextlib.suppress(MinertiaError):
+        reading(tmp_path, content)
+
+
+CELL = st.one_of(
+    st.floats().map(repr), st.sampled_from(["", "nan", "x", '"', "1e999", "0x1", "1_0", "\0", "q1", "1;2"])
+)
+
+
+@given(st.lists(st.lists(CELL, min_size=4, max_size=6), max_size=6), st.sampled_from([",", ";", "\t", " "]))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_only_our_errors_escape_from_tables(tmp_path: Path, rows: list[list[str]], delimiter: str):
+    text = HEAD.replace(",", delimiter) + "".join(delimiter.join(row) + "\n" for row in rows)
+    with contextlib.suppress(MinertiaError):
+        recording = reading(tmp_path, text)
+        audit(recording, ROBOT)
+        repaired(recording)
