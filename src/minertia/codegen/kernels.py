@@ -270,7 +270,7 @@ def _plain_function(program: Program) -> Callable[..., Any]:
             n: v for group, array in zip(names, inputs, strict=True) for n, v in zip(group, array.flat, strict=True)
         }
         with np.errstate(all="ignore"):
-            flat = np.array([float(v) for v in evaluate(program.outputs, values)])
+            flat = [float(v) for v in evaluate(program.outputs, values)]
         for port, array in zip(program.ports, outputs, strict=True):
             array.reshape(-1)[:] = program.sliced(flat)[port.name]
 
