@@ -24,13 +24,14 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 def main() -> None:
     chosen = sys.argv[1:] or list(SUBJECTS)
+    compiler = build.find_compiler()
     lines = [
         "# Benchmarks", "",
         "Written by `make bench`: ours and the peer in turns in one process, processor time of one thread, medians; in",
-        "brackets the quartiles of the ratio.  Goals are for a machine with AVX-512 (8 lanes); with AVX2 half of a batch",
-        "goal is due, with the 2 lanes of NEON a quarter.", "",
+        "brackets the quartiles of the ratio.  Goals are for a machine with AVX-512 (8 lanes); half of those for",
+        "batches where there is only AVX2 (4 lanes).  NEON has 2 lanes.", "",
         f"{datetime.now(UTC):%Y-%m-%d}; {_machine()}; {_versions()}.", "",
-        f"Kernels: {build.status()}.", "",
+        f"C compiler for our kernels: {compiler.version if compiler else 'none'}.", "",
     ]  # fmt: skip
     if not peers.cpp_libraries()[0]:
         lines += [f"No comparison with Pinocchio in C++: {peers.cpp_libraries()[1]}.", ""]

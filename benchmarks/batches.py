@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
             torques, regressor = kernels(name, which)
             count = N if which != "numpy" else N_CPP
             arrays = [s[:count] for s in state]
-            ours = (lambda k=torques, a=arrays, c=count: k(*a, out=out[:c])), float(count)
+            ours = (lambda k=torques, a=arrays, o=out[:count]: k(*a, out=o)), float(count)
             work = Work(NOTHING, arrays, n_samples=count)
             inside = (lambda k=regressor, w=work: k.run(w)), float(count)
             if reference:

@@ -14,8 +14,8 @@ ROUNDS = 15
 class Row:
     """One comparison: seconds per unit of work (median of the rounds) of ours and of the peer.
 
-    goal: the ratio that was asked for on a machine with 8 lanes (AVX-512), None where none was; spread: quartiles of the
-    ratio over the rounds.
+    goal: the ratio that was asked for on a machine with 8 lanes (AVX-512), None where none was; spread: quartiles of
+    the ratio over the rounds.
     """
 
     subject: str

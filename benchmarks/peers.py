@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.oracles import PinocchioOracle
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
@@ -19,7 +20,6 @@ from minertia.robot.inertia import from_pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from tests.oracles import PinocchioOracle
 
 HERE = Path(__file__).parent
 DEFINITIONS = (

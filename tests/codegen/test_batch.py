@@ -219,3 +219,23 @@ def test_slots_are_few():
     plan = schedule(regressor_program(ROBOTS["puma560"], ROBOTS["puma560"].columns()))
     assert plan.slots.count < len(plan.entries) + 100
     assert plan.slots.code[:, 1].max() < plan.slots.count
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no longer floats to compare with")
+def test_sine_and_cosine_are_within_two_ulp(path):
+    """Everywhere up to 1e5, and at the numbers nearest to multiples of a right angle, where a reduction loses most."""
+    g = Graph()
+    (x,) = g.variables("x", 1)
+    kernel = BatchKernel(Program("sincos", g, (Port("x", (1,)),), (Port("y", (2,)),), (x.sin(), x.cos())))
+    rng = np.random.default_rng(0)
+    k = np.arange(1, 63_662)
+    right_angles = (k * (np.longdouble("1.57079632679489661923132169163975144"))).astype(float)
+    spread = np.concatenate(
+        [rng.uniform(-1e5, 1e5, 200_000), rng.normal(size=100_000), 10 ** rng.uniform(-300, 5, 1000)]
+    )
+    for angles, ulps in ((spread, 2.0), (right_angles, 2.0 if np.finfo(np.longdouble).nmant > 100 else 1e6)):
+        found = kernel(angles[:, None])
+        for column, exact in zip(found.T, (np.sin, np.cos), strict=True):
+            wanted = exact(angles.astype(np.longdouble))
+            error = np.abs(column - wanted) / np.spacing(np.abs(wanted).astype(float))
+            assert error.max() < ulps

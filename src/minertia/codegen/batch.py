@@ -47,7 +47,7 @@ def batch_source(schedule: Schedule) -> str:
     block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
-    writer = _Writer(schedule, "vd", {"zero": "(vd){0}", "sqrt": "vector_sqrt", "sign": "vector_sign"}, store)
+    writer = _Writer(schedule, "vd", {"zero": "(vd){{0}}", "sqrt": "vector_sqrt", "sign": "vector_sign"}, store)
     bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
     advance = "\n".join(
         f"        row[{p}] += LANES * {port.size};"
@@ -138,7 +138,9 @@ class _Writer:
     """
 
     def __init__(self, schedule: Schedule, real: str, names: Mapping[str, str], store: Mapping[int, str]) -> None:
-        self.schedule, self.real, self.names, self.store = schedule, real, names, store
+        self.schedule, self.real, self.store = schedule, real, store
+        operands = {letter: f"{{{letter}}}" for letter in "abck"}
+        self.text = {operation: text.format(**operands, **names) for operation, text in TEXT.items()}
         self.parts: list[tuple[list[Step], list[Step]]] = []
         for plain, trig in schedule.stages():
             pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
@@ -233,8 +235,9 @@ class _Writer:
             if self.schedule.common[port]:
                 return f"(vd){{0}} + {place}"
             return f"gather(in[{port}] + {entry}, {self.schedule.inputs[port].size})"
-        operands = dict(zip("abc", (f"t{v}" for v in step.operands), strict=False))
-        return TEXT[step.operation].format(**operands, k=number(step.constant), **self.names)
+        a, b, c = (*step.operands, 0, 0, 0)[:3]
+        text = self.text[step.operation]
+        return text.format(a=f"t{a}", b=f"t{b}", c=f"t{c}", k=number(step.constant) if "{k}" in text else "")
 
 
 def number(value: float) -> str:

@@ -26,6 +26,7 @@ from minertia.robot.robot import Robot
 SWITCH = 1e5  # condition number above which the normal equations are preconditioned
 HOPELESS = 1e13  # condition number of a sample from which no triangle can be had
 SAMPLE = 1024  # samples that give the triangle
+MANY_SAMPLES = 50_000  # from which a look at a sample first costs next to nothing
 
 
 @dataclass(frozen=True)
@@ -216,17 +217,18 @@ class LeastSquaresKernel:
         self, *inputs: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None, threads: int | None = 1
     ) -> Solution:
         """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
-        gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads)
-        gram.check()
-        condition, method = gram.condition(), "normal equations"
-        if not condition < SWITCH:
+        gram, method = None, "normal equations"
+        if not self._looks_hard(inputs, weights):
+            gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads)
+            gram.check()
+        if gram is None or not gram.condition() < SWITCH:
             triangle = self.sample_triangle(*inputs, weights=weights)
             gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads, triangle=triangle)
-            condition, method = gram.condition(), "preconditioned"
+            method = "preconditioned"
         theta = gram.solve()
         left = self.residual(*inputs, tau=tau, theta=theta, weights=weights, threads=threads)
         theta = theta + gram.solve(left.gradient)
-        return Solution(self.columns, theta, condition, left.squares, gram, method)
+        return Solution(self.columns, theta, gram.condition(), left.squares, gram, method)
 
     # ------------------------------------------------------------------ inside
 
@@ -240,6 +242,14 @@ class LeastSquaresKernel:
         if factors is not None and factors.shape not in ((rows,), (n, rows)):
             raise ShapeError(f"weights has shape {factors.shape}; this kernel needs ({rows},) or ({n}, {rows})")
         return Work(GRAM, arrays, pattern=self.pattern, tau=efforts, weights=factors, n_samples=n)
+
+    def _looks_hard(self, inputs: Sequence[ArrayLike], weights: ArrayLike | None) -> bool:
+        """Whether a sample of long data says that normal equations would be accumulated in vain."""
+        work = self._work(inputs, None, weights)
+        if work.n_samples < MANY_SAMPLES:
+            return False
+        chosen = np.linspace(0, work.n_samples - 1, SAMPLE).astype(int)
+        return SWITCH <= scaled_condition(self._triangle_of(work, chosen)) < HOPELESS
 
     def _triangle_of(self, work: Work, chosen: Array) -> Array:
         rows, p = self.pattern.rows, len(self.columns)

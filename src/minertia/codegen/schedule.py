@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +74,7 @@ _NEGATED = {
 _VARIABLE = re.compile(r"(.*)\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One operation: `results` and `operands` are numbers of values, in the order d (and c for sincos), a, b, c.
 
     A load has (input, entry) as operands; `constant` is k.
@@ -134,7 +134,7 @@ class Schedule:
             needed: set[int] = set()
             trig = []
             for step in left:
-                behind = any(v in waiting for v in step.reads)
+                behind = not waiting.isdisjoint(step.reads)
                 if step.operation == "sincos" and not behind:
                     trig.append(step)
                     needed.update(step.reads)
@@ -145,7 +145,7 @@ class Schedule:
                 return
             plain = []
             for step in reversed(left):
-                if step.operation != "sincos" and any(v in needed for v in step.results):
+                if step.operation != "sincos" and step.results[0] in needed:
                     plain.append(step)
                     needed.update(step.reads)
             plain.reverse()
