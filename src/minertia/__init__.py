@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from minertia.identification.campaign_new import new_campaign
     from minertia.identification.columns import ColumnMap
     from minertia.identification.filtering import Filter, prepared
+    from minertia.identification.identify import Identification, identify
+    from minertia.identification.model import IdentifiedModel, identified_model, read_model, write_model
+    from minertia.identification.payload import identify_payload
     from minertia.identification.readers import iter_blocks, read_recording
     from minertia.identification.recording import Recording
     from minertia.identification.repair import repaired
+    from minertia.identification.run import identify_campaign
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
@@ -41,6 +45,8 @@ _HOME = {
     "BaseParameters": "minertia.base.grouping",
     "ColumnMap": "minertia.identification.columns",
     "Filter": "minertia.identification.filtering",
+    "Identification": "minertia.identification.identify",
+    "IdentifiedModel": "minertia.identification.model",
     "MinertiaError": "minertia.errors",
     "Recording": "minertia.identification.recording",
     "Robot": "minertia.robot.robot",
@@ -50,6 +56,10 @@ _HOME = {
     "check_robot": "minertia.robot.check",
     "forward_dynamics": "minertia.dynamics.model",
     "gravity_torques": "minertia.dynamics.model",
+    "identified_model": "minertia.identification.model",
+    "identify": "minertia.identification.identify",
+    "identify_campaign": "minertia.identification.run",
+    "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
     "iter_blocks": "minertia.identification.readers",
     "kinetic_energy": "minertia.dynamics.model",
@@ -58,11 +68,13 @@ _HOME = {
     "potential_energy": "minertia.dynamics.model",
     "prepared": "minertia.identification.filtering",
     "read_campaign": "minertia.identification.campaign",
+    "read_model": "minertia.identification.model",
     "read_recording": "minertia.identification.readers",
     "read_robot": "minertia.robot.read",
     "repaired": "minertia.identification.repair",
     "torque_regressor": "minertia.dynamics.model",
     "velocity_torques": "minertia.dynamics.model",
+    "write_model": "minertia.identification.model",
     "write_robot": "minertia.robot.write",
 }
 
@@ -70,6 +82,8 @@ __all__ = [
     "BaseParameters",
     "ColumnMap",
     "Filter",
+    "Identification",
+    "IdentifiedModel",
     "MinertiaError",
     "Recording",
     "Robot",
@@ -80,6 +94,10 @@ __all__ = [
     "check_robot",
     "forward_dynamics",
     "gravity_torques",
+    "identified_model",
+    "identify",
+    "identify_campaign",
+    "identify_payload",
     "inverse_dynamics",
     "iter_blocks",
     "kinetic_energy",
@@ -88,11 +106,13 @@ __all__ = [
     "potential_energy",
     "prepared",
     "read_campaign",
+    "read_model",
     "read_recording",
     "read_robot",
     "repaired",
     "torque_regressor",
     "velocity_torques",
+    "write_model",
     "write_robot",
 ]
 

@@ -53,6 +53,14 @@ class ShapeError(MinertiaError):
     """Arrays whose shapes do not fit the robot or one another."""
 
 
+class SolverFailed(MinertiaError):
+    """An optimisation that ended without an answer."""
+
+    def __init__(self, problem: str, status: object) -> None:
+        self.problem, self.status = problem, str(status)
+        super().__init__(f"the solver gave no answer for {problem} (its status: {status})")
+
+
 class RankError(MinertiaError):
     """A numerical rank that cannot be decided, or that contradicts what was derived."""
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from minertia.algebra.expr import Expr, Graph
+import numpy as np
+
+from minertia.algebra.expr import Expr, Graph, evaluate
+from minertia.algebra.simplify import free_nodes, operations, simplified
+from minertia.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,9 @@ class Program:
     outputs: one entry per element of each output port, in order; a plain number where an entry is constant.
     parameters: names of the inputs that change rarely (identified parameters, a payload): sums and products of these
     alone are not counted, since they can be computed once.
+    pattern, shape: where the first port lists only the non-zero entries of a matrix of that shape, their rows and
+    columns.
+    columns: names of the parameters the columns of such a matrix (or the entries of `theta`) stand for.
     """
 
     name: str
@@ -42,6 +50,9 @@ class Program:
     outputs: tuple[Expr | float, ...]
     parameters: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    pattern: tuple[tuple[int, int], ...] = ()
+    shape: tuple[int, int] = (0, 0)
+    columns: tuple[str, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -55,3 +66,48 @@ class Program:
             found[port.name] = values[start : start + port.size]
             start += port.size
         return found
+
+    @cached_property
+    def nodes(self) -> list[int]:
+        """The schedule: nodes the outputs need, arguments before users."""
+        return self.graph.needed(self.expressions)
+
+    @cached_property
+    def free(self) -> frozenset[int]:
+        """Nodes that depend on numbers and on the `parameters` inputs only."""
+        return frozenset(free_nodes(self.graph, self.nodes, self.parameters))
+
+    @property
+    def operations(self) -> tuple[int, int]:
+        """Multiplications and additions at every call."""
+        return operations(self.outputs, self.parameters)
+
+    def simplified(self, *, thorough: bool = True) -> Program:
+        """The same program in fewer operations."""
+        outputs = simplified(self.outputs, self.parameters, thorough=thorough)
+        graph = next((output.graph for output in outputs if isinstance(output, Expr)), self.graph)
+        return replace(self, graph=graph, outputs=tuple(outputs))
+
+    def evaluate(self, **inputs: Any) -> dict[str, Any]:
+        """Run the schedule on NumPy: arrays of shape (..., size) in, arrays of shape (..., *port shape) out."""
+        values: dict[str, Any] = {}
+        leading: tuple[int, ...] = ()
+        for port in self.inputs:
+            array = np.asarray(inputs[port.name], float)
+            if array.shape[array.ndim - len(port.shape) :] != port.shape:
+                raise ShapeError(f"{port.name} has shape {array.shape}; '{self.name}' needs (..., {port.shape})")
+            flat = array.reshape(*array.shape[: array.ndim - len(port.shape)], port.size)
+            leading = np.broadcast_shapes(leading, flat.shape[:-1])
+            values |= {f"{port.name}[{k}]": flat[..., k] for k in range(port.size)}
+        flat_outputs = evaluate(self.outputs, values)
+        return {
+            port.name: _stacked(entries, (*leading, *port.shape), leading)
+            for port, entries in zip(self.ports, self.sliced(flat_outputs).values(), strict=True)
+        }
+
+
+def _stacked(entries: Sequence[Any], shape: tuple[int, ...], leading: tuple[int, ...]) -> Any:
+    out = np.zeros((*leading, len(entries)))
+    for k, entry in enumerate(entries):
+        out[..., k] = entry
+    return out.reshape(shape)

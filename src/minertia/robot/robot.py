@@ -260,7 +260,7 @@ class Robot:
             raise InputError("a payload needs finite numbers and a mass that is not negative")
         if about not in ("com", "frame"):
             raise UnknownName("reference point of an inertia", about, ("com", "frame"))
-        frame = self._payload_frame(at)
+        frame = self.payload_frame(at)
         load = transport_ten(from_six(mass, com, inertia, about), numeric_pose(frame.pose, self.symbol_values))
         if frame.joint is None:
             return replace(self, base_link=add_ten(self.base_link or (0.0,) * 10, load))
@@ -273,7 +273,8 @@ class Robot:
         """Name of the base in the description file: its first frame that no joint moves."""
         return next((name for name, frame in self.frames.items() if frame.joint is None), "base")
 
-    def _payload_frame(self, at: str | None) -> Frame:
+    def payload_frame(self, at: str | None) -> Frame:
+        """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
         if at is None:
             last = self.n_joints - 1
             return Frame(last, self.joints[last].file_frame)
@@ -296,6 +297,10 @@ class Robot:
         if len(g) != 3 or not np.all(np.isfinite(g)):
             raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
         return replace(self, gravity=(g[0], g[1], g[2]))
+
+    def with_notes(self, notes: Sequence[Note]) -> Robot:
+        """The robot with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)

@@ -1,0 +1,281 @@
+"""Passes over expression graphs that leave fewer operations: dead code, free operands together, common factors, sums.
+
+A node is *free* when it depends on numbers and on parameters only: such values are computed once, not at every call, so
+a pass may spend as many of them as it likes.  Passes return new expressions in a new graph and never make it dearer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from minertia.algebra.expr import Expr, Graph
+
+ROUNDS = 30
+Term = tuple[int, bool]  # a node and whether it is subtracted
+
+
+def free_nodes(graph: Graph, nodes: Iterable[int], parameters: Collection[str]) -> set[int]:
+    """Of these nodes (arguments before users), those that depend on numbers and the named input arrays only."""
+    free: set[int] = set()
+    for node in nodes:
+        operation, *rest = graph.nodes[node]
+        if operation == "var":
+            if rest[0].split("[")[0] in parameters:
+                free.add(node)
+        elif operation == "const" or all(a in free for a in rest):
+            free.add(node)
+    return free
+
+
+def operations(outputs: Sequence[Any], parameters: Collection[str] = ()) -> tuple[int, int]:
+    """Multiplications (divisions too) and additions of all that is not free."""
+    expressions = [output for output in outputs if isinstance(output, Expr)]
+    if not expressions:
+        return 0, 0
+    graph = expressions[0].graph
+    nodes = graph.needed(expressions)
+    free = free_nodes(graph, nodes, parameters)
+    found = Counter(graph.nodes[node][0] for node in nodes if node not in free)
+    return found["*"] + found["/"], found["+"] + found["-"]
+
+
+def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thorough: bool = True) -> list[Any]:
+    """The same values in fewer operations; thorough also looks for parts that several sums share."""
+    best = list(outputs)
+    cost = sum(operations(best, parameters))
+    passes = (_Factoring, _Sharing) if thorough else (_Factoring,)
+    for _ in range(ROUNDS):
+        start = cost
+        for make in passes:
+            tried = make(best, parameters).run()
+            tried_cost = sum(operations(tried, parameters))
+            if tried_cost < cost or (tried_cost == cost and start == cost):
+                best, cost = tried, tried_cost
+        if cost == start:
+            break
+    return best
+
+
+class _Pass:
+    """Rebuild the graph of the outputs; subclasses say how a sum is put together again."""
+
+    def __init__(self, outputs: Sequence[Any], parameters: Collection[str]) -> None:
+        self.outputs = outputs
+        expressions = [output for output in outputs if isinstance(output, Expr)]
+        self.old = expressions[0].graph if expressions else Graph()
+        self.nodes = self.old.needed(expressions)
+        self.free = free_nodes(self.old, self.nodes, parameters)
+        self.uses: Counter[int] = Counter(output.id for output in expressions)
+        users: dict[int, str] = {}
+        for node in self.nodes:
+            for a in self.old.arguments(node):
+                self.uses[a] += 1
+                users[a] = self.old.nodes[node][0]
+        self.inner = {node for node, user in users.items() if self._melts(node, user)}
+        self.new = Graph()
+        self.made: dict[int, Expr] = {}
+
+    def _melts(self, node: int, user: str) -> bool:
+        """Whether a node is only a step on the way to one longer sum or product."""
+        if self.uses[node] != 1 or node in self.free:
+            return False
+        operation = self.old.nodes[node][0]
+        return (operation in "+-" and user in "+-") or (operation == "*" and user == "*")
+
+    def run(self) -> list[Any]:
+        self.prepare()
+        for node in self.nodes:
+            if node not in self.inner:
+                self.made[node] = self._rebuilt(node)
+        return [self._output(output) for output in self.outputs]
+
+    def _output(self, output: Any) -> Any:
+        if not isinstance(output, Expr):
+            return output
+        made = self.made[output.id]
+        return -made if output.negative else made
+
+    def _rebuilt(self, node: int) -> Expr:
+        operation, *rest = self.old.nodes[node]
+        if operation == "const":
+            return self.new.constant(rest[0])
+        if operation == "var":
+            return self.new.variable(rest[0])
+        if operation in "+-":
+            return self.sum_of(node)
+        if operation == "*":
+            return self._product(self.factors(node))
+        if operation == "/":
+            return self.new.divide(self.made[rest[0]], self.made[rest[1]])
+        if operation == "neg":
+            return -self.made[rest[0]]
+        return self.new.function(operation, self.made[rest[0]])
+
+    def _product(self, factors: list[int]) -> Expr:
+        """Free factors are multiplied first, so that all but one product with them vanish."""
+        ordered = sorted(factors, key=lambda f: f not in self.free)
+        product = self.made[ordered[0]]
+        for factor in ordered[1:]:
+            product = self.new.multiply(product, self.made[factor])
+        return product
+
+    def factors(self, node: int) -> list[int]:
+        """Factors of a product, products used only here taken apart."""
+        found: list[int] = []
+        stack = list(reversed(self.old.arguments(node)))
+        while stack:
+            a = stack.pop()
+            if a in self.inner and self.old.nodes[a][0] == "*":
+                stack.extend(reversed(self.old.arguments(a)))
+            else:
+                found.append(a)
+        return found
+
+    def terms(self, node: int) -> list[Term]:
+        """Terms of a sum, sums used only here taken apart."""
+        found: list[Term] = []
+        stack: list[Term] = [(node, False)]
+        while stack:
+            a, negative = stack.pop()
+            operation, *rest = self.old.nodes[a]
+            if operation in "+-" and (a == node or a in self.inner):
+                stack.append((rest[1], negative != (operation == "-")))
+                stack.append((rest[0], negative))
+            else:
+                found.append((a, negative))
+        return found
+
+    def total(self, terms: Iterable[Expr], start: Expr | None = None) -> Expr:
+        """Sum of new expressions."""
+        result = self.new.constant(0) if start is None else start
+        for term in terms:
+            result = self.new.add(result, term)
+        return result
+
+    def term(self, term: Term) -> Expr:
+        """A term of the old graph in the new one."""
+        node, negative = term
+        made = self.made[node]
+        return -made if negative else made
+
+    def prepare(self) -> None:
+        """Look at the whole graph before it is rebuilt."""
+
+    def sum_of(self, node: int) -> Expr:
+        """How a sum is put together."""
+        raise NotImplementedError
+
+
+class _Factoring(_Pass):
+    """a b + a c becomes a (b + c), greedily, for products that only one sum uses; free terms are added first."""
+
+    def sum_of(self, node: int) -> Expr:
+        terms = self.terms(node)
+        result = self.total(self.term(t) for t in terms if t[0] in self.free)
+        left = [t for t in terms if t[0] not in self.free]
+        while True:
+            factor, group = self._best(left)
+            if len(group) < 2:
+                break
+            left = [t for t in left if t not in group]
+            result = self._grouped(result, factor, group)
+        return self.total((self.term(t) for t in left), result)
+
+    def _best(self, terms: list[Term]) -> tuple[int, list[Term]]:
+        groups: dict[int, list[Term]] = {}
+        for t in terms:
+            for factor in self._candidates(t):
+                groups.setdefault(factor, []).append(t)
+        if not groups:
+            return -1, []
+        return max(groups.items(), key=lambda item: (self._gain(*item), -item[0]))
+
+    def _candidates(self, t: Term) -> set[int]:
+        node = t[0]
+        own = {node}
+        if self.old.nodes[node][0] == "*" and self.uses[node] == 1:
+            own |= set(self.factors(node))
+        return own
+
+    def _gain(self, factor: int, group: list[Term]) -> int:
+        """Operations saved by taking this factor out of these terms."""
+        if len(group) < 2:
+            return -1
+        rests = [self._cofactors(factor, t) for t in group]
+        free = sum(all(f in self.free for f in rest) for rest in rests)
+        products = sum(bool(rest) for rest in rests)
+        return max(free - 1, 0) + products - 1 - (free == len(group) and products == 0)
+
+    def _cofactors(self, factor: int, t: Term) -> list[int]:
+        if t[0] == factor:
+            return []
+        rest = self.factors(t[0])
+        rest.remove(factor)
+        return rest
+
+    def _grouped(self, result: Expr, factor: int, group: list[Term]) -> Expr:
+        inner = self.new.constant(0)
+        for t in sorted(group, key=lambda t: not all(f in self.free for f in self._cofactors(factor, t))):
+            rest = self._cofactors(factor, t)
+            cofactor = self._product(rest) if rest else self.new.constant(1)
+            inner = self.new.add(inner, -cofactor if t[1] else cofactor)
+        return self.new.add(result, self.new.multiply(self.made[factor], inner))
+
+
+class _Sharing(_Pass):
+    """Pairs of terms that stand together in several sums become one node (greedy, most frequent first)."""
+
+    def prepare(self) -> None:
+        sums = [n for n in self.nodes if self.old.nodes[n][0] in "+-" and n not in self.inner and n not in self.free]
+        self.sums = {node: self.terms(node) for node in sums}
+        self.pairs: dict[int, tuple[Term, Term]] = {}
+        fresh = -1
+        while True:
+            pair = self._most_frequent()
+            if pair is None:
+                return
+            self.pairs[fresh] = pair
+            for node, terms in self.sums.items():
+                self.sums[node] = _replaced(terms, pair, fresh)
+            fresh -= 1
+
+    def _most_frequent(self) -> tuple[Term, Term] | None:
+        found: Counter[tuple[Term, Term]] = Counter()
+        for terms in self.sums.values():
+            if 2 <= len(terms) <= 40:
+                found.update({_normal(a, b) for a, b in combinations(terms, 2)})
+        if not found:
+            return None
+        pair, times = max(found.items(), key=lambda item: (item[1], item[0]))
+        return pair if times > 1 else None
+
+    def sum_of(self, node: int) -> Expr:
+        if node in self.free:
+            return self.total(self.term(t) for t in self.terms(node))
+        return self.total(self._made(t) for t in self.sums[node])
+
+    def _made(self, t: Term) -> Expr:
+        if t[0] >= 0:
+            return self.term(t)
+        a, b = self.pairs[t[0]]
+        made = self.new.add(self._made(a), self._made(b))
+        return -made if t[1] else made
+
+
+def _normal(a: Term, b: Term) -> tuple[Term, Term]:
+    """A pair up to order and common sign."""
+    if a[0] > b[0]:
+        a, b = b, a
+    return ((a[0], False), (b[0], a[1] != b[1]))
+
+
+def _replaced(terms: list[Term], pair: tuple[Term, Term], fresh: int) -> list[Term]:
+    for a, b in combinations(terms, 2):
+        if _normal(a, b) == pair:
+            left = [t for t in terms if t is not a and t is not b]
+            first = a if a[0] == pair[0][0] else b
+            return [*left, (fresh, first[1])]
+    return terms

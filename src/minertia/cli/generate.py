@@ -1,0 +1,127 @@
+"""Commands about generated code: `generate`, `count`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.options import AsJson, Floating, Gravity, RobotName, Snap, read_given
+from minertia.cli.terminal import diagnose, say, say_json
+
+if TYPE_CHECKING:
+    from minertia.codegen.generate import GenerationResult
+
+FORMAT = 1
+
+Parameters = Annotated[
+    str,
+    typer.Option("--parameters", metavar="standard|base|mlc|baked", help="Which parameters the code takes, and how."),
+]
+Programs = Annotated[
+    str | None,
+    typer.Option(
+        "--programs",
+        metavar="NAME,...",
+        help="inverse_dynamics, background, synchronous, gravity, mass_matrix, velocity_torque, base_regressor, "
+        "forward_dynamics, recursive_update ...",
+        show_default=False,
+    ),
+]
+Payload = Annotated[bool, typer.Option("--payload", help="Take an arbitrary load at the last link at run time.")]
+Rotors = Annotated[bool, typer.Option("--rotors", help="Include rotor inertias.")]
+Friction = Annotated[bool, typer.Option("--friction", help="Include friction and offsets.")]
+Effort = Annotated[
+    float,
+    typer.Option("--effort", metavar="SECONDS", min=0.0, help="Time to search for fewer operations, per program."),
+]
+
+
+def generate(
+    robot: RobotName,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the code.", show_default=False)],
+    programs: Programs = None,
+    parameters: Parameters = "baked",
+    payload: Payload = False,
+    rotors: Rotors = False,
+    friction: Friction = False,
+    single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
+    own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
+    target: Annotated[str, typer.Option("--target", metavar="c|cortex-m|numpy|matlab", help="What to write.")] = "c",
+    gravity: Gravity = None,
+    effort: Effort = 0.0,
+    seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="DIR", help="Use the choices saved with code generated before."),
+    ] = None,
+    floating: Floating = False,
+    snap: Snap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
+    from minertia.codegen import generate as codegen
+
+    given = read_given(robot, floating, snap, numbers=True)
+    result = codegen.generate(
+        given,
+        out,
+        programs=_listed(programs, codegen.DEFAULT),
+        parameters=parameters,
+        payload=payload,
+        rotors=rotors,
+        friction=friction,
+        gravity=gravity,
+        precision="float" if single else "double",
+        sincos="own" if own_sincos else "libm",
+        effort=effort,
+        seed=seed,
+        representatives=None if replay is None else codegen.load_representatives(replay),
+        target=target,
+    )
+    _show(given.name, result, as_json)
+    if not as_json:
+        diagnose(f"wrote {len(result.files)} files to {out}")
+
+
+def count(
+    robot: RobotName,
+    programs: Programs = None,
+    parameters: Parameters = "base",
+    payload: Payload = False,
+    rotors: Rotors = False,
+    friction: Friction = False,
+    gravity: Gravity = None,
+    effort: Effort = 0.0,
+    floating: Floating = False,
+    snap: Snap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the operations of a robot's programs, read off the code itself."""
+    from minertia.codegen import generate as codegen
+
+    given = read_given(robot, floating, snap, numbers=True)
+    result = codegen.count_programs(
+        given,
+        _listed(programs, codegen.COUNTED),
+        parameters=parameters,
+        payload=payload,
+        rotors=rotors,
+        friction=friction,
+        gravity=gravity,
+        effort=effort,
+    )
+    _show(given.name, result, as_json)
+
+
+def _listed(programs: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if programs is None else tuple(name.strip() for name in programs.split(",") if name.strip())
+
+
+def _show(robot: str, result: GenerationResult, as_json: bool) -> None:
+    data: dict[str, Any] = {"format": FORMAT, "robot": robot, **result.to_dict()}
+    if as_json:
+        say_json(data)
+    else:
+        say(result)

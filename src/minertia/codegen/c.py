@@ -1,0 +1,246 @@
+"""C99 for a controller: a table of operators and a loop over the schedule; no allocation, no globals, no state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minertia.algebra.expr import Expr, Graph
+from minertia.codegen.names import comment
+from minertia.codegen.program import Port, Program
+from minertia.errors import MinertiaError, UnknownName
+
+PRECISIONS = ("double", "float")
+SINCOS = ("libm", "own")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the text is written: prefix of all names, number type, where sines come from."""
+
+    prefix: str
+    precision: str = "double"
+    sincos: str = "libm"
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise UnknownName("precision", self.precision, PRECISIONS)
+        if self.sincos not in SINCOS:
+            raise UnknownName("source of sines", self.sincos, SINCOS)
+
+    @property
+    def suffix(self) -> str:
+        """Of literals and of functions of libm."""
+        return "f" if self.precision == "float" else ""
+
+    def number(self, value: float) -> str:
+        """A literal that reads back as the same number."""
+        if value != value or value in (float("inf"), float("-inf")):
+            raise MinertiaError("a constant of the program is not a finite number")
+        text = repr(value) if self.precision == "double" else f"{value:.9g}"
+        if not any(mark in text for mark in ".e"):
+            text += ".0"
+        return text + self.suffix
+
+
+def schedule(graph: Graph, outputs: Sequence[Expr]) -> list[int]:
+    """Needed nodes, arguments before users, each as late as its first user allows (short lives in registers)."""
+    order: list[int] = []
+    done: set[int] = set()
+    for output in outputs:
+        stack = [(output.id, False)]
+        while stack:
+            node, is_ready = stack.pop()
+            if is_ready:
+                order.append(node)
+            elif node not in done:
+                done.add(node)
+                stack.append((node, True))
+                stack.extend((a, False) for a in reversed(graph.arguments(node)) if a not in done)
+    return order
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One program as C: declarations for the header, definitions for the source."""
+
+    declaration: str
+    definition: str
+    has_prepare: bool
+
+
+def render(program: Program, style: Style) -> Rendered:
+    """The functions of a program."""
+    return _Renderer(program, style).rendered()
+
+
+class _Renderer:
+    """One run over a program; `names` holds the C text of each node met."""
+
+    def __init__(self, program: Program, style: Style) -> None:
+        self.program, self.style = program, style
+        self.function = f"{style.prefix}_{program.name}"
+        self.order = schedule(program.graph, program.expressions)
+        self.slots = self._slots()
+        self.real = style.precision
+        self.temporaries = 0
+
+    def _slots(self) -> dict[int, int]:
+        """Free values that the call needs, numbered: what `_prepare` computes once."""
+        graph, free = self.program.graph, self.program.free
+        wanted = {output.id for output in self.program.expressions}
+        for node in self.order:
+            if node not in free:
+                wanted |= set(graph.arguments(node))
+        kept = [n for n in self.order if n in wanted and n in free and graph.nodes[n][0] != "const"]
+        return {node: k for k, node in enumerate(kept)}
+
+    # ------------------------------------------------------------------ texts
+
+    def rendered(self) -> Rendered:
+        declarations, definitions = [], []
+        if self.slots:
+            n = len(self.slots)
+            declarations += [
+                f"/* What {self.function} needs of its parameters: computed once, whenever they change. */",
+                f"typedef struct {{ {self.real} k[{n}]; }} {self.function}_prepared;",
+                f"{self._prepare_head()};",
+            ]
+            definitions.append(self._prepare())
+        declarations += [*self._meaning(), f"{self._head()};"]
+        definitions.append(self._call())
+        return Rendered("\n".join(declarations) + "\n", "\n".join(definitions), bool(self.slots))
+
+    def _meaning(self) -> list[str]:
+        lines = [f"/* {comment(self.program.name.replace('_', ' '))}"]
+        parameters = set(self.program.parameters) if self.slots else set()
+        for port in self.program.inputs:
+            if port.name not in parameters:
+                lines.append(f"   in  {port.name}[{port.size}]{_text(port)}")
+        lines += [f"   out {port.name}[{port.size}]{_text(port)}" for port in self.program.ports]
+        return [*lines, "*/"]
+
+    def _array(self, port: Port, kind: str = "const ") -> str:
+        return f"{kind}{self.real} *MINERTIA_RESTRICT {port.name}"
+
+    def _head(self) -> str:
+        parameters = set(self.program.parameters)
+        arguments = [self._array(p) for p in self.program.inputs if p.name not in parameters]
+        if self.slots:
+            arguments.append(f"const {self.function}_prepared *MINERTIA_RESTRICT prepared")
+        arguments += [self._array(p, "") for p in self.program.ports]
+        return _wrapped(f"void {self.function}(", arguments)
+
+    def _prepare_head(self) -> str:
+        arguments = [self._array(p) for p in self.program.inputs if p.name in self.program.parameters]
+        arguments.append(f"{self.function}_prepared *MINERTIA_RESTRICT prepared")
+        return _wrapped(f"void {self.function}_prepare(", arguments)
+
+    def _prepare(self) -> str:
+        self.temporaries = 0
+        names: dict[int, str] = {}
+        ordered = list(self.slots)
+        wanted = [Expr(self.program.graph, node, False) for node in ordered]
+        lines = self._statements(schedule(self.program.graph, wanted), names)
+        lines += [f"  prepared->k[{k}] = {names[node]};" for k, node in enumerate(ordered)]
+        used = [p for p in self.program.inputs if p.name in self.program.parameters]
+        return self._function(self._prepare_head(), used, names, lines)
+
+    def _call(self) -> str:
+        self.temporaries = 0
+        names = {node: f"prepared->k[{k}]" for node, k in self.slots.items()}
+        order = [n for n in self.order if n not in self.program.free or self.program.graph.nodes[n][0] == "const"]
+        lines = self._statements(order, names)
+        used = [p for p in self.program.inputs if p.name not in self.program.parameters]
+        values = iter(self.program.outputs)
+        for port in self.program.ports:
+            lines += [f"  {port.name}[{k}] = {self._output(next(values), names)};" for k in range(port.size)]
+        return self._function(self._head(), used, names, lines)
+
+    def _output(self, value: Expr | float, names: dict[int, str]) -> str:
+        number = value.value if isinstance(value, Expr) else float(value)
+        if number is not None:
+            return self.style.number(number + 0.0)
+        assert isinstance(value, Expr)
+        return f"-{names[value.id]}" if value.negative else names[value.id]
+
+    def _function(self, head: str, ports: Sequence[Port], names: dict[int, str], lines: list[str]) -> str:
+        body = "\n".join(lines)
+        unused = [f"  (void){port.name};" for port in ports if f"{port.name}[" not in body]
+        return "\n".join([head, "{", *unused, *lines, "}", ""])
+
+    # ------------------------------------------------------------------ statements
+
+    def _statements(self, order: Sequence[int], names: dict[int, str]) -> list[str]:
+        graph, lines = self.program.graph, []
+        angles = self._angles(order)
+        if angles:
+            lines += self._angle_block(order, names, angles)
+        for node in order:
+            if node in names:
+                continue
+            operation, *rest = graph.nodes[node]
+            if operation == "const":
+                names[node] = self.style.number(rest[0])
+            elif operation == "var":
+                names[node] = rest[0]
+            elif operation in ("sin", "cos") and angles:
+                names[node] = f"{operation[0]}[{angles[rest[0]]}]"
+            else:
+                lines.append(self._statement(node, names))
+        return lines
+
+    def _statement(self, node: int, names: dict[int, str]) -> str:
+        operation, *rest = self.program.graph.nodes[node]
+        a = [names[r] for r in rest]
+        text = {
+            "+": "{} + {}",
+            "-": "{} - {}",
+            "*": "{} * {}",
+            "/": "{} / {}",
+            "neg": "-{}",
+            "sin": f"sin{self.style.suffix}({{}})",
+            "cos": f"cos{self.style.suffix}({{}})",
+            "sqrt": f"sqrt{self.style.suffix}({{}})",
+            "sign": f"{self.style.prefix}_sign({{}})",
+        }[operation].format(*a)
+        names[node] = f"t{self.temporaries}"
+        self.temporaries += 1
+        return f"  const {self.real} {names[node]} = {text};"
+
+    def _angles(self, order: Sequence[int]) -> dict[int, int]:
+        """Arguments of sines and cosines, numbered, where they are taken together; only if they come from inputs."""
+        graph = self.program.graph
+        if self.style.sincos != "own":
+            return {}
+        found = [graph.nodes[n][1] for n in order if graph.nodes[n][0] in ("sin", "cos")]
+        return {argument: k for k, argument in enumerate(dict.fromkeys(found))}
+
+    def _angle_block(self, order: Sequence[int], names: dict[int, str], angles: dict[int, int]) -> list[str]:
+        """All angles first, then one call for all their sines and cosines."""
+        n, lines = len(angles), []
+        arguments = [Expr(self.program.graph, a, False) for a in angles]
+        for node in schedule(self.program.graph, arguments):
+            operation, *rest = self.program.graph.nodes[node]
+            if node in names:
+                continue
+            if operation in ("const", "var"):
+                names[node] = self.style.number(rest[0]) if operation == "const" else rest[0]
+            else:
+                lines.append(self._statement(node, names))
+        padded = (n + 3) // 4 * 4
+        lines.append(f"  {self.real} angle[{padded}], s[{padded}], c[{padded}];")
+        lines += [f"  angle[{k}] = {names[a]};" for a, k in angles.items()]
+        lines += [f"  angle[{k}] = {self.style.number(0.0)};" for k in range(n, padded)]
+        return [*lines, f"  {self.style.prefix}_sincos({n}, angle, s, c);"]
+
+
+def _text(port: Port) -> str:
+    return f": {comment(port.meaning)}" if port.meaning else ""
+
+
+def _wrapped(start: str, arguments: Sequence[str]) -> str:
+    line = start + ", ".join(arguments) + ")"
+    if len(line) <= 100:
+        return line
+    return start + "\n    " + ",\n    ".join(arguments) + ")"

@@ -1,0 +1,92 @@
+"""D and g from compound links, in a chosen formulation, for generated code.
+
+Izaguirre, Hashimoto, Paul, Hayward 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from minertia.algebra.scalar import Scalar, add
+from minertia.algebra.vec3 import ZERO, Vec, cross, dot, scale, vadd
+from minertia.codegen.formulation import Formulation, Straight, straight_ways
+from minertia.dynamics.compound import Matrix, compound_links, drive_inertia, mass_matrix, wrench
+from minertia.dynamics.kinematics import Passage, Scalars, passages
+from minertia.dynamics.newton_euler import Parameters, to_coordinates
+from minertia.robot.inertia import first_moment
+from minertia.robot.robot import Robot
+
+
+class Coefficients:
+    """The compound links of a robot at q, and what follows from them."""
+
+    def __init__(self, robot: Robot, chi: Parameters, q: Scalars, formulation: Formulation) -> None:
+        self.robot, self.chi, self.q, self.formulation = robot, chi, q, formulation
+        self.ways: Sequence[Passage] = passages(robot, q)
+        self.straight: dict[int, Straight] = straight_ways(robot, q, [0] * robot.n_velocity)
+        self.compounds: list[dict[str, Scalar]] = compound_links(robot, chi, self.ways)[0]
+
+    def mass(self, rotors: bool) -> Matrix:
+        """D(q), with the rotor inertias where asked."""
+        if self.robot.is_floating:
+            D = mass_matrix(self.robot, self.chi, self.q)
+        else:
+            size = self.robot.n_velocity
+            D = [[0] * size for _ in range(size)]
+            for j in range(self.robot.n_joints):
+                self._carry_down(D, j)
+        if not rotors:
+            return D
+        return [
+            [add(a, b) for a, b in zip(*rows, strict=True)]
+            for rows in zip(D, drive_inertia(self.robot, self.chi), strict=True)
+        ]
+
+    def _carry_down(self, D: Matrix, j: int) -> None:
+        """Project the wrench of compound j, under a unit acceleration of its joint, on this and every joint before."""
+        robot, waiting = self.robot, dict[int, Vec]()  # moments that skip a joint
+        joint = robot.joints[j]
+        row, ratio = robot.coordinate_of(j), joint.rate(1)
+        f, m = (scale(v, ratio) for v in wrench(self.compounds[j], *joint.twist))
+        i: int | None = j
+        while i is not None:
+            joint = robot.joints[i]
+            S_w, S_v = joint.twist
+            m = vadd(m, waiting.pop(i, ZERO))
+            entry = joint.rate(add(dot(S_w, m), dot(S_v, f)))
+            other = robot.coordinate_of(i)
+            D[other][row] = add(D[other][row], entry)
+            if i != j:
+                D[row][other] = D[other][row] if other != row else add(D[row][row], entry)
+            if joint.parent is not None:
+                f, m = self._handed_on(i, f, m, waiting)
+            i = joint.parent
+
+    def _handed_on(self, i: int, f: Vec, m: Vec, waiting: dict[int, Vec]) -> tuple[Vec, Vec]:
+        way = self.ways[i]
+        f_p = way.outward(f)
+        if i in self.formulation.moments:
+            hub, straight, _ = self.straight[i]
+            above = self.robot.joints[hub].parent
+            if above is not None:
+                waiting[above] = vadd(waiting.get(above, ZERO), straight.outward((m[0], m[1], 0)))
+            m = way.outward((0, 0, m[2]))
+        else:
+            m = way.outward(m)
+        return f_p, vadd(m, cross(way.p, f_p))
+
+    def gravity(self, gravity: Vec) -> list[Scalar]:
+        """g(q): the effort of each joint that holds its compound link."""
+        up: list[Vec] = []
+        efforts: list[Scalar] = []
+        ground = scale(gravity, -1)
+        for j, joint in enumerate(self.robot.joints):
+            above, way = joint.parent, self.ways[j]
+            if j in self.straight:
+                hub, way, _ = self.straight[j]
+                above = self.robot.joints[hub].parent
+            up.append(way.inward(ground if above is None else up[above]))
+            S_w, S_v = joint.twist
+            x: Mapping[str, Scalar] = self.compounds[j]
+            efforts.append(add(dot(S_w, cross(first_moment(x), up[j])), dot(S_v, scale(up[j], x["M"]))))
+        return to_coordinates(self.robot, efforts)

@@ -1,0 +1,86 @@
+"""The example of use in the README of generated C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Template
+
+from minertia.codegen.c import Rendered, Style
+from minertia.codegen.program import Program
+
+
+def usage(style: Style, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
+    """A servo loop with both tasks where they were generated, else a plain call of the first program."""
+    found = {program.name: program for program in programs}
+    if {"background", "synchronous"} <= found.keys():
+        return _servo_loop(style, found, rendered)
+    return _plain(style, programs[0], rendered[programs[0].name]) if programs else ""
+
+
+LOOP = Template("""#include "$prefix.h"
+
+/* yours: sensors, controller, drives */
+void read_encoders($real *q, $real *qd);
+void desired_acceleration(const $real *q, const $real *qd, $real *qdd); /* reference plus feedback */
+void write_torques(const $real *tau);
+
+static $real D[2][$n_D], b[2][$n_b]; /* one copy is read while the other is written */
+static volatile int ready = 0;
+$once
+/* background task, as often as there is time: everything that depends on positions and velocities */
+void background_task(void)
+{
+  $real q[$n_q], qd[$n_qd];
+  const int other = 1 - ready;
+  read_encoders(q, qd);
+  ${prefix}_background(q, qd$background, D[other], b[other]);
+  ready = other;
+}
+
+/* synchronous task, every servo period: n multiplications and n additions per joint */
+void servo_interrupt(void)
+{
+  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_qd];
+  read_encoders(q, qd);
+  desired_acceleration(q, qd, qdd);
+  ${prefix}_synchronous(D[ready], b[ready], qdd$synchronous, tau);
+  write_torques(tau);
+}
+""")
+
+
+def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
+    tasks = {name: found[name] for name in ("background", "synchronous")}
+    sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
+    prepared = [name for name in tasks if rendered[name].has_prepare]
+    extra = {name: f", &for_{name}" if name in prepared else "" for name in tasks}
+    if "qd" in {port.name for port in tasks["synchronous"].inputs}:
+        extra["synchronous"] = ", qd" + extra["synchronous"]
+    once = _once(style, tasks, prepared) if prepared else ""
+    return LOOP.substitute(sizes | extra, prefix=style.prefix, real=style.precision, once=once)
+
+
+def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
+    """The function to call when parameters change."""
+    names = list(dict.fromkeys(name for task in prepared for name in tasks[task].parameters))
+    arguments = ", ".join(f"const {style.precision} *{name}" for name in names)
+    lines = [f"static {style.prefix}_{task}_prepared for_{task};" for task in prepared]
+    lines += ["", "/* once, and whenever the parameters change */", f"void set_parameters({arguments})", "{"]
+    for task in prepared:
+        lines.append(f"  {style.prefix}_{task}_prepare({', '.join(tasks[task].parameters)}, &for_{task});")
+    return "\n".join([*lines, "}", ""])
+
+
+def _plain(style: Style, program: Program, rendered: Rendered) -> str:
+    prefix, real = style.prefix, style.precision
+    lines = [f'#include "{prefix}.h"', ""]
+    inputs = [port for port in program.inputs if port.name not in program.parameters]
+    lines += [f"{real} {port.name}[{port.size}];" for port in (*program.inputs, *program.ports)]
+    arguments = [port.name for port in inputs]
+    if rendered.has_prepare:
+        names = ", ".join(program.parameters)
+        lines += [f"{prefix}_{program.name}_prepared prepared;"]
+        lines += [f"{prefix}_{program.name}_prepare({names}, &prepared); /* when the parameters change */"]
+        arguments.append("&prepared")
+    arguments += [port.name for port in program.ports]
+    return "\n".join([*lines, f"{prefix}_{program.name}({', '.join(arguments)});"]) + "\n"

@@ -1,0 +1,182 @@
+"""Newton-Euler with the free choices of its formulation, for generated code.
+
+The frames in which a vector passes from link to link are free where consecutive axes are parallel: it may be turned
+once by the sum of the angles instead of once by each.  Which choice is cheaper depends on what is zero, so it is an
+option of each joint and counting decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
+from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
+from minertia.dynamics.kinematics import (
+    Motion,
+    Passage,
+    State,
+    base_motion,
+    joint_positions,
+    joint_rates,
+    motion,
+    passages,
+)
+from minertia.dynamics.newton_euler import Parameters, body_wrench, to_coordinates
+from minertia.robot.robot import Robot
+
+
+@dataclass(frozen=True, slots=True)
+class Formulation:
+    """Joints (from 0) whose angular motion, moments and forces skip the parallel joint before them."""
+
+    turns: frozenset[int] = field(default_factory=frozenset)
+    moments: frozenset[int] = field(default_factory=frozenset)
+    forces: frozenset[int] = field(default_factory=frozenset)
+
+
+PLAIN = Formulation()
+
+
+class Straight(NamedTuple):
+    """The way past the parallel joints before a joint: the first of them, one turn by all angles, the sum of rates."""
+
+    hub: int
+    way: Passage
+    rate: Scalar
+
+
+def parallel_joints(robot: Robot) -> tuple[int, ...]:
+    """Rotational joints with the axis of their rotational parent, frames apart by right angles about it at most."""
+    found = []
+    for j, joint in enumerate(robot.joints):
+        p = joint.parent
+        if p is None or joint.kind != "revolute" or robot.joints[p].kind != "revolute":
+            continue
+        if all(type(s) is int for row in joint.R for s in row) and joint.R[2][2] in (1, -1):
+            found.append(j)
+    return tuple(found)
+
+
+def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> dict[int, Straight]:
+    """Of every joint that is parallel to its parent."""
+    angles, rates = joint_positions(robot, q), joint_rates(robot, qd)
+    sums: dict[int, tuple[int, Mat, Scalar, Scalar]] = {}
+    for j in parallel_joints(robot):
+        p = robot.joints[j].parent
+        assert p is not None
+        hub, R, angle, rate = sums.get(p, (p, robot.joints[p].R, angles[p], rates[p]))
+        own = robot.joints[j].R
+        sense = own[2][2]  # Rot(z, a) R = R Rot(z, sense a)
+        sums[j] = hub, matmul(R, own), add(mul(sense, angle), angles[j]), add(mul(sense, rate), rates[j])
+    return {
+        j: Straight(hub, Passage(R, ZERO, (cos(angle), sin(angle))), rate) for j, (hub, R, angle, rate) in sums.items()
+    }
+
+
+def torques(robot: Robot, chi: Parameters, state: State, gravity: Vec, formulation: Formulation) -> list[Scalar]:
+    """`rigid_torques` in a chosen formulation."""
+    ways = passages(robot, state.q)
+    straight = straight_ways(robot, state.q, state.qd)
+    base, motions = forward(robot, ways, state, gravity, straight, formulation)
+    wrench, efforts = _Backward(robot, ways, straight, formulation).run(base, motions, chi)
+    return [*(component for v in wrench for component in v)] * robot.is_floating + to_coordinates(robot, efforts)
+
+
+def forward(
+    robot: Robot,
+    ways: Sequence[Passage],
+    state: State,
+    gravity: Vec,
+    straight: dict[int, Straight],
+    formulation: Formulation,
+) -> tuple[Motion, list[Motion]]:
+    """Motion of the base and of every link; see `kinematics.forward`."""
+    base = base_motion(robot, state, gravity)
+    motions: list[Motion] = []
+    rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
+    for j, (joint, way) in enumerate(zip(robot.joints, ways, strict=True)):
+        parent = base if joint.parent is None else motions[joint.parent]
+        (S_w, S_v), (qd, qdd) = joint.twist, rates[j]
+        if j in formulation.turns:
+            w, wd = _turned_once(robot, j, straight[j], base, motions)
+        else:
+            w = way.inward(parent.w)
+            wd = vadd(way.inward(parent.wd), cross(w, scale(S_w, qd)))
+        wd = vadd(wd, scale(S_w, qdd))
+        slip = cross(w, scale(S_v, mul(2, qd)))
+        vd = vadd(way.inward(vadd(parent.vd, apply(parent.U, way.p))), slip, scale(S_v, qdd))
+        motions.append(motion(vadd(w, scale(S_w, qd)), wd, vd))
+    return base, motions
+
+
+def _turned_once(robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]) -> tuple[Vec, Vec]:
+    """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
+    above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
+    assert near is not None
+    start, parent, sense = base if above is None else motions[above], motions[near], robot.joints[j].R[2][2]
+    x, y, _ = straight.way.inward(start.w)
+    a, b, _ = straight.way.inward(start.wd)
+    wd = vadd((a, b, mul(sense, parent.wd[2])), cross((x, y, 0), (0, 0, straight.rate)))
+    return (x, y, mul(sense, parent.w[2])), wd
+
+
+class _Backward:
+    """Wrenches from the tips to the base."""
+
+    def __init__(
+        self, robot: Robot, ways: Sequence[Passage], straight: dict[int, Straight], formulation: Formulation
+    ) -> None:
+        self.robot, self.ways, self.straight, self.formulation = robot, ways, straight, formulation
+        n = len(robot.joints)
+        self.forces: list[Vec] = [ZERO] * n  # what children add, those that skip a joint apart
+        self.moments: list[Vec] = [ZERO] * n
+        self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
+
+    def run(self, base: Motion, motions: Sequence[Motion], chi: Parameters) -> tuple[tuple[Vec, Vec], list[Scalar]]:
+        first = int(self.robot.is_floating)
+        if first:
+            self.ground = body_wrench(chi[0], base)
+        efforts: list[Scalar] = [0] * len(self.robot.joints)
+        for j in reversed(range(len(self.robot.joints))):
+            force, moment = body_wrench(chi[first + j], motions[j])
+            f, m = vadd(force, self.forces[j]), vadd(moment, self.moments[j])
+            S_w, S_v = self.robot.joints[j].twist
+            efforts[j] = add(dot(S_w, m), dot(S_v, f))
+            if self.robot.joints[j].parent is not None or first:
+                self._hand_on(j, f, m)
+        return self.ground, efforts
+
+    def _hand_on(self, j: int, f: Vec, m: Vec) -> None:
+        """Give the wrench of joint j to its parent, and past it what goes straight."""
+        way, parent = self.ways[j], self.robot.joints[j].parent
+        sense = way.R[2][2]
+        f_p = way.outward(f)
+        lever = cross(way.p, f_p)
+        if j in self.formulation.forces:
+            self._past(j, (f[0], f[1], 0), ZERO)
+            f_p = (0, 0, mul(sense, f[2]))
+        if j in self.formulation.moments:
+            self._past(j, ZERO, (m[0], m[1], 0))
+            m_p: Vec = (0, 0, mul(sense, m[2]))
+        else:
+            m_p = way.outward(m)
+        self._add(parent, f_p, vadd(m_p, lever))
+
+    def _past(self, j: int, f: Vec, m: Vec) -> None:
+        hub, way, _ = self.straight[j]
+        above = self.robot.joints[hub].parent
+        if above is None and not self.robot.is_floating:
+            return
+        f_p = ZERO if all(map(is_zero, f)) else way.outward(f)
+        # the lever of the hub's own placement acts on forces that pass it
+        lever = cross(self.ways[hub].p, f_p)
+        self._add(above, f_p, vadd(way.outward(m) if not all(map(is_zero, m)) else ZERO, lever))
+
+    def _add(self, parent: int | None, f: Vec, m: Vec) -> None:
+        if parent is None:
+            self.ground = vadd(self.ground[0], f), vadd(self.ground[1], m)
+        else:
+            self.forces[parent] = vadd(self.forces[parent], f)
+            self.moments[parent] = vadd(self.moments[parent], m)

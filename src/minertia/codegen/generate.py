@@ -1,0 +1,236 @@
+"""`generate`: a folder of code for a robot, and `count_programs`: the operations it would take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minertia.codegen import c, layout, matlab, numpy_module, selftest
+from minertia.codegen.count import Count, count_c
+from minertia.codegen.example import usage
+from minertia.codegen.names import identifier
+from minertia.codegen.program import Program
+from minertia.codegen.programs import BUILDERS, build
+from minertia.codegen.search import representative
+from minertia.codegen.setting import Representative, Setting
+from minertia.errors import MinertiaError, UnknownName
+from minertia.files import write_text_atomic
+from minertia.robot.robot import Robot
+
+DEFAULT = ("inverse_dynamics", "background", "synchronous")
+COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
+           "base_regressor", "forward_dynamics")  # fmt: skip
+REPRESENTATIVES = "representatives.json"
+
+
+@dataclass(frozen=True)
+class GenerationResult:
+    """What was written.
+
+    counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
+    choices behind the code, to be saved and given again.
+    """
+
+    folder: Path | None
+    files: tuple[Path, ...]
+    counts: Mapping[str, Mapping[str, int]]
+    names: tuple[str, ...]
+    hash: str
+    representatives: Mapping[str, Representative] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "folder": None if self.folder is None else str(self.folder),
+            "files": [path.name for path in self.files],
+            "programs": {name: dict(count) for name, count in self.counts.items()},
+            "parameters": list(self.names),
+            "hash": self.hash,
+        }
+
+    def __str__(self) -> str:
+        rows = [f"{'program':<24}{'M':>7}{'A':>7}{'sin/cos':>9}{'lines':>7}"]
+        for name, n in self.counts.items():
+            rows.append(f"{name:<24}{n['multiplications']:>7}{n['additions']:>7}{n['trigonometric']:>9}{n['lines']:>7}")
+        return "\n".join(rows)
+
+
+def generate(
+    robot: Robot,
+    out: str | Path | None,
+    *,
+    programs: Sequence[str] = DEFAULT,
+    parameters: str = "baked",
+    payload: bool | str = False,
+    rotors: bool = False,
+    friction: bool = False,
+    motors: bool = False,
+    gravity: Sequence[float] | None = None,
+    values: Sequence[float] | None = None,
+    essential: Sequence[str] | None = None,
+    precision: str = "double",
+    sincos: str = "libm",
+    effort: float = 0.0,
+    seed: int = 0,
+    representatives: Mapping[str, Representative] | None = None,
+    target: str = "c",
+) -> GenerationResult:
+    """Write code for a robot into a folder (None: only count).
+
+    programs: of `programs.BUILDERS`.  parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
+    gravity [m/s2] in the base frame instead of the robot's.
+    effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
+    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float,
+    own sines), "numpy" or "matlab".
+    """
+    if target not in TARGETS:
+        raise UnknownName("target", target, TARGETS)
+    for name in programs:
+        if name not in BUILDERS:
+            raise UnknownName("program", name, BUILDERS)
+    setting = Setting(
+        robot if gravity is None else robot.with_gravity(gravity),
+        parameters,
+        rotors,
+        friction,
+        payload,
+        None if values is None else tuple(float(v) for v in values),
+        None if essential is None else tuple(essential),
+        motors,
+    )
+    if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
+        precision, sincos = "float", "own"
+    style = c.Style(identifier(robot.name), precision, sincos)
+    unit = _Unit(setting, style, tuple(dict.fromkeys(programs)), effort, seed, dict(representatives or {}))
+    files = TARGETS[target](unit) | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {})
+    folder = None if out is None else Path(out)
+    paths = () if folder is None else write_files(folder, files)
+    return GenerationResult(folder, paths, unit.statistics(), setting.names, unit.hash, unit.choices)
+
+
+def count_programs(
+    robot: Robot, programs: Sequence[str] = COUNTED, *, parameters: str = "base", **options: Any
+) -> GenerationResult:
+    """The operations of the programs of a robot; writes nothing."""
+    return generate(robot, None, programs=programs, parameters=parameters, **options)
+
+
+def load_representatives(folder: str | Path) -> dict[str, Representative]:
+    """The choices saved with generated code."""
+    path = Path(folder) / REPRESENTATIVES
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
+
+
+class _Unit:
+    """One robot and its programs, built and rendered."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        style: c.Style,
+        names: Sequence[str],
+        effort: float,
+        seed: int,
+        given: dict[str, Representative],
+    ) -> None:
+        self.setting, self.style = setting, style
+        self.choices: dict[str, Representative] = {}
+        self.programs: list[Program] = []
+        for name in names:
+            choice = given.get(name) or representative(setting, name, effort=effort, seed=seed)
+            if choice is not None:
+                self.choices[name] = choice
+            self.programs.append(build(setting, name, choice))
+        self.rendered = {program.name: c.render(program, style) for program in self.programs}
+        self.source = layout.source(style, self.title, list(self.rendered.values()))
+        self.counts: dict[str, Count] = count_c(self.source)
+        self.hash = self._hash()
+
+    @property
+    def title(self) -> str:
+        return f"Dynamics of the robot '{self.setting.robot.name}'"
+
+    def count(self, program: Program) -> Count:
+        return self.counts[f"{self.style.prefix}_{program.name}"]
+
+    def statistics(self) -> dict[str, dict[str, int]]:
+        return {
+            p.name: asdict(self.count(p))
+            | {"inputs": sum(i.size for i in p.inputs), "outputs": sum(o.size for o in p.ports)}
+            for p in self.programs
+        }
+
+    def choices_text(self) -> str:
+        programs = {name: choice.to_dict() for name, choice in self.choices.items()}
+        return json.dumps({"format": layout.FORMAT, "hash": self.hash, "programs": programs}, indent=1) + "\n"
+
+    def _hash(self) -> str:
+        """Of everything the numbers in the code depend on."""
+        s = self.setting
+        robot = s.robot.numeric
+        joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
+        values = robot.parameters() if robot.has_parameters else []
+        chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
+        return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _c_files(unit: _Unit, target: str = "c") -> dict[str, str]:
+    style, title = unit.style, unit.title
+    facts = [("parameters", unit.setting.parameters), ("hash of robot and options", unit.hash)]
+    facts += [("format", str(layout.FORMAT)), ("precision", style.precision)]
+    facts += [(p.name, layout.count_text(unit.count(p))) for p in unit.programs]
+    joints = unit.setting.robot.coordinate_names
+    facts += [(f"joint {k + 1}", name) for k, name in enumerate(joints)]
+    parts = list(unit.rendered.values())
+    cases = [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
+    header = layout.header(style, title, layout.facts(facts), len(joints), parts)
+    return {
+        f"{style.prefix}.h": header,
+        f"{style.prefix}.c": unit.source,
+        "selftest.c": selftest.render_selftest(style, cases),
+        "Makefile": layout.makefile(style, target),
+        "README.md": layout.readme(style, title, unit.counts, usage(style, unit.programs, unit.rendered)),
+    }
+
+
+def _cortex_m_files(unit: _Unit) -> dict[str, str]:
+    return _c_files(unit, "cortex-m")
+
+
+def _numpy_files(unit: _Unit) -> dict[str, str]:
+    return {f"{unit.style.prefix}.py": numpy_module.render(unit.programs, unit.title, unit.hash)}
+
+
+def _matlab_files(unit: _Unit) -> dict[str, str]:
+    return {
+        f"{unit.style.prefix}_{p.name}.m": matlab.render(p, unit.style.prefix, unit.title, unit.hash)
+        for p in unit.programs
+    }
+
+
+TARGETS: dict[str, Callable[[_Unit], dict[str, str]]] = {
+    "c": _c_files,
+    "cortex-m": _cortex_m_files,
+    "numpy": _numpy_files,
+    "matlab": _matlab_files,
+}
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write each file aside and rename it into place, so that no reader ever sees half a file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            write_text_atomic(folder / name, text)
+    except OSError as error:
+        raise MinertiaError(f"cannot write into {folder}: {error.strerror or error}") from None
+    return tuple(folder / name for name in files)

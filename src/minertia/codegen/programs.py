@@ -1,0 +1,279 @@
+"""Programs from a robot: each builder runs the recursion on expressions and names what goes in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.recursive import square_root_update
+from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.vec3 import ZERO
+from minertia.codegen import formulation as nf
+from minertia.codegen.coefficients import Coefficients
+from minertia.codegen.frames import shifted
+from minertia.codegen.program import Port, Program
+from minertia.codegen.setting import Representative, Setting
+from minertia.dynamics.compound import Matrix
+from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.forward import solve_symmetric
+from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.regressor import regressor_entries
+from minertia.errors import UnknownName
+from minertia.robot.robot import Robot
+
+Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
+POSITION, RATE, ACCELERATION = "joint positions [rad, m]", "joint velocities [rad/s, m/s]", "accelerations"
+EFFORT = "joint efforts [N m, N]"
+HOLDING = "efforts that hold the links [N m, N]"
+
+
+class Draft:
+    """One program on its way: the graph, the parameters as they enter, and the state as input variables."""
+
+    def __init__(self, setting: Setting, representative: Representative | None) -> None:
+        self.setting, self.representative = setting, representative
+        shifts = () if representative is None else representative.shifts
+        self.robot: Robot = shifted(setting.robot.numeric, shifts)
+        self.graph = Graph()
+        self.formulation = nf.PLAIN if representative is None else representative.formulation
+        n = self.robot.n_velocity
+        self.rest: list[Scalar] = [0] * n
+        self.q_port = Port("q", (self.robot.n_position,), POSITION)
+        self.qd_port = Port("qd", (n,), RATE)
+        self.qdd_port = Port("qdd", (n,), ACCELERATION)
+
+    def chi(self) -> list[dict[str, Scalar]]:
+        """Parameters of all links; the inputs that carry them are among the program's."""
+        return self.setting.enter(self.graph, self.representative)
+
+    def read(self, port: Port) -> list[Expr]:
+        """The entries of an input."""
+        return self.graph.variables(port.name, port.size)
+
+    def torques(self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], gravity: Any = None) -> list[Scalar]:
+        """Efforts of the links in the chosen formulation."""
+        g = structural_gravity(self.robot.gravity) if gravity is None else gravity
+        return nf.torques(self.robot, chi, State(self.read(self.q_port), qd, qdd), g, self.formulation)
+
+    def coefficients(self, chi: Any) -> Coefficients:
+        """Compound links, for D and g."""
+        return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
+
+    def effects(self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
+        """Efforts of rotors and friction."""
+        return effect_torques(self.robot, chi, State(self.read(self.q_port), qd, qdd))
+
+    def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
+        """Efforts at the motors where asked; a floating base's six stay in front."""
+        if not self.setting.motors:
+            return tau
+        first = 6 * self.robot.is_floating
+        return tau[:first] + [_combined(tau[first:], row) for row in self.setting.to_motors]
+
+
+def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
+    return [add(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _inverse_dynamics(d: Draft) -> Built:
+    chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
+    tau = d.at_motors(_sum(d.torques(chi, qd, qdd), d.effects(chi, qd, qdd)))
+    return [d.q_port, d.qd_port, d.qdd_port], [Port("tau", (len(tau),), EFFORT)], tau
+
+
+def _gravity(d: Draft) -> Built:
+    tau = d.torques(d.chi(), d.rest, d.rest)
+    return [d.q_port], [Port("g", (len(tau),), HOLDING)], tau
+
+
+def _velocity_torque(d: Draft) -> Built:
+    tau = d.torques(d.chi(), d.read(d.qd_port), d.rest, ZERO)
+    return [d.q_port, d.qd_port], [Port("h", (len(tau),), "centrifugal and Coriolis efforts [N m, N]")], tau
+
+
+def _mass_matrix(d: Draft) -> Built:
+    D = d.coefficients(d.chi()).mass(d.setting.rotors)
+    return [d.q_port], [_mass_port(len(D))], _flat(D)
+
+
+def _coefficients(d: Draft) -> Built:
+    """D and g alone: what Izaguirre counts apart from the velocity efforts."""
+    chi = d.chi()
+    bodies = d.coefficients(chi)
+    D = bodies.mass(d.setting.rotors)
+    g = d.torques(chi, d.rest, d.rest) if d.robot.is_floating else bodies.gravity(structural_gravity(d.robot.gravity))
+    return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*_flat(D), *g]
+
+
+def _background(d: Draft) -> Built:
+    chi = d.chi()
+    D = d.coefficients(chi).mass(d.setting.rotors)
+    bias = d.torques(chi, d.read(d.qd_port), d.rest)
+    port = Port("b", (len(D),), "velocity and gravity efforts h + g [N m, N]")
+    return [d.q_port, d.qd_port], [_mass_port(len(D)), port], [*_flat(D), *bias]
+
+
+def _background_parts(d: Draft) -> Built:
+    _, ports, outputs = _coefficients(d)
+    _, (h_port,), h = _velocity_torque(d)
+    return [d.q_port, d.qd_port], [*ports, h_port], [*outputs, *h]
+
+
+def _synchronous(d: Draft) -> Built:
+    n = d.robot.n_velocity
+    D_port, b_port = _mass_port(n), Port("b", (n,), "velocity and gravity efforts, from the background task")
+    D, b, qdd = d.read(D_port), d.read(b_port), d.read(d.qdd_port)
+    tau: list[Scalar] = [_dot(D[n * i : n * i + n], qdd, b[i]) for i in range(n)]
+    inputs = [D_port, b_port, d.qdd_port]
+    if d.setting.friction:
+        inputs.append(d.qd_port)
+        tau = _sum(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest))
+    return inputs, [Port("tau", (n,), EFFORT)], d.at_motors(tau)
+
+
+def _forward_dynamics(d: Draft) -> Built:
+    n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
+    tau_port = Port("tau", (n,), EFFORT)
+    bias = _sum(d.torques(chi, qd, d.rest), d.effects(chi, qd, d.rest))
+    D = d.coefficients(chi).mass(d.setting.rotors)
+    qdd = solve_symmetric(D, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)])
+    return [d.q_port, d.qd_port, tau_port], [Port("qdd", (n,), ACCELERATION)], qdd
+
+
+def regressor_rows(d: Draft) -> list[list[Scalar]]:
+    """Y of the base parameters (essential ones alone where so set), row by row; int 0 where structure is zero."""
+    base, n = d.setting.base, d.robot.n_velocity
+    state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
+    entries = regressor_entries(d.robot, state, frozenset(base.kept))
+    mixing = np.linalg.inv(base.K[:, base.kept_indices])
+    rows: list[list[Scalar]] = []
+    for i in range(n):
+        own = [entries.get((i, name), 0) for name in base.kept]
+        rows.append([_combined(own, mixing[:, c]) for c in d.setting.essential_rows])
+    return rows
+
+
+def _combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
+    total: Scalar = 0
+    for entry, w in zip(entries, weights, strict=True):
+        if abs(w) > 1e-14:
+            total = add(total, mul(int(w) if w in (1, -1) else float(w), entry))
+    return total
+
+
+def _base_regressor(d: Draft) -> Built:
+    rows = regressor_rows(d)
+    shape = (len(rows), len(rows[0]))
+    return [d.q_port, d.qd_port, d.qdd_port], [Port("Y", shape, "efforts for unit base parameters")], _flat(rows)
+
+
+def _base_regressor_entries(d: Draft) -> Built:
+    entries = [entry for row in regressor_rows(d) for entry in row if not _is_number(entry, 0)]
+    port = Port("Y", (len(entries),), "non-zero entries of the regressor, row by row")
+    return [d.q_port, d.qd_port, d.qdd_port], [port], entries
+
+
+def _recursive_update(d: Draft) -> Built:
+    rows = regressor_rows(d)
+    n, p = len(rows), len(rows[0])
+    tau, forget = Port("tau", (n,), EFFORT), Port("forgetting", (1,), "forgetting factor, 0 to 1")
+    beta, factor = Port("beta", (p,), "base parameters"), Port("S", (p * (p + 1) // 2,), _FACTOR)
+    S = _upper(d.read(factor), p)
+    theta: list[Scalar] = list(d.read(beta))
+    step: Scalar = d.read(forget)[0]
+    for row, effort in zip(rows, d.read(tau), strict=True):
+        S, theta = square_root_update(S, theta, row, effort, step)
+        step = 1  # one step of time: forget once
+    packed = [S[i][j] for i in range(p) for j in range(i, p)]
+    inputs = [d.q_port, d.qd_port, d.qdd_port, tau, forget, beta, factor]
+    return inputs, [Port("beta_next", beta.shape, beta.meaning), Port("S_next", factor.shape, _FACTOR)], theta + packed
+
+
+_FACTOR = "upper triangle, row by row, of S with covariance S S'"
+
+
+def _upper(values: Sequence[Scalar], p: int) -> Matrix:
+    S: Matrix = [[0] * p for _ in range(p)]
+    k = iter(values)
+    for i in range(p):
+        for j in range(i, p):
+            S[i][j] = next(k)
+    return S
+
+
+BUILDERS: dict[str, Callable[[Draft], Built]] = {
+    "inverse_dynamics": _inverse_dynamics,
+    "background": _background,
+    "background_parts": _background_parts,
+    "synchronous": _synchronous,
+    "coefficients": _coefficients,
+    "gravity": _gravity,
+    "mass_matrix": _mass_matrix,
+    "velocity_torque": _velocity_torque,
+    "base_regressor": _base_regressor,
+    "base_regressor_entries": _base_regressor_entries,
+    "forward_dynamics": _forward_dynamics,
+    "recursive_update": _recursive_update,
+}
+
+
+def build(
+    setting: Setting, name: str, representative: Representative | None = None, *, thorough: bool | None = True
+) -> Program:
+    """A program of `BUILDERS`; thorough: how hard to look for fewer operations (None: not at all)."""
+    if name not in BUILDERS:
+        raise UnknownName("program", name, BUILDERS)
+    draft = Draft(setting, representative)
+    inputs, ports, outputs = BUILDERS[name](draft)
+    used = _used_inputs(draft, outputs)
+    parameters = [port for port in setting.ports if port.name in used]
+    program = Program(
+        name=name,
+        graph=draft.graph,
+        inputs=(*inputs, *parameters),
+        ports=tuple(ports),
+        outputs=tuple(output if isinstance(output, Expr) else float(output) for output in outputs),
+        parameters=tuple(port.name for port in parameters),
+        **_shape_of(draft, name),
+    )
+    return program if thorough is None else program.simplified(thorough=thorough)
+
+
+def _used_inputs(draft: Draft, outputs: Sequence[Scalar]) -> set[str]:
+    nodes = draft.graph.needed([o for o in outputs if isinstance(o, Expr)])
+    return {draft.graph.nodes[k][1].split("[")[0] for k in nodes if draft.graph.nodes[k][0] == "var"}
+
+
+def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
+    """Names of the columns, and where the entries of a sparse matrix stand."""
+    if not name.startswith(("base_regressor", "recursive")):
+        return {"columns": draft.setting.names}
+    rows, base = regressor_rows(draft), draft.setting.base
+    columns = tuple(base.names[k] for k in draft.setting.essential_rows)
+    if name != "base_regressor_entries":
+        return {"columns": columns, "shape": (len(rows), len(columns))}
+    pattern = tuple((i, c) for i, row in enumerate(rows) for c, entry in enumerate(row) if not _is_number(entry, 0))
+    return {"columns": columns, "shape": (len(rows), len(columns)), "pattern": pattern}
+
+
+def _is_number(entry: Scalar, number: float) -> bool:
+    value = entry.value if isinstance(entry, Expr) else entry
+    return value is not None and bool(value == number)
+
+
+def _mass_port(n: int) -> Port:
+    return Port("D", (n, n), "mass matrix [kg m2, kg m, kg]")
+
+
+def _flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    return [entry for row in rows for entry in row]
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar], start: Scalar) -> Scalar:
+    total = start
+    for x, y in zip(a, b, strict=True):
+        total = add(total, mul(x, y))
+    return total

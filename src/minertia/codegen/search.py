@@ -1,0 +1,174 @@
+"""The free choices of a program, searched for the fewest operations.
+
+Base parameters are not unique: any independent columns that span the same space carry the same torques, and which of
+them leave most zeros (or most sharing) shows only by counting.  A few good starts are always tried; with an effort in
+seconds a seeded annealing exchanges columns and formulations.  The result is a `Representative`, saved and replayed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minertia.base import numeric
+from minertia.codegen.formulation import Formulation, parallel_joints
+from minertia.codegen.frames import useful_shifts
+from minertia.codegen.programs import build
+from minertia.codegen.setting import Array, Representative, Setting
+from minertia.robot.parameters import split_name
+
+SMALLEST_PIVOT = 0.02
+LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
+LARGE = 9  # joints: beyond, only a few choices are counted
+TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
+WITHOUT_CHOICE = frozenset({"synchronous", "base_regressor", "base_regressor_entries", "recursive_update"})
+
+
+def representative(
+    setting: Setting, name: str, *, effort: float = 0.0, seed: int = 0, start: Representative | None = None
+) -> Representative | None:
+    """The cheapest representative found for a program; None where there is nothing to choose."""
+    if name in WITHOUT_CHOICE:
+        return None
+    search = _Search(setting, name, seed)
+    starts = [start] if start is not None else search.starts()
+    best = min(starts, key=search.cost)
+    best = search.flipped(best)
+    return search.anneal(best, effort) if effort > 0 else best
+
+
+@dataclass
+class _Point:
+    """A choice of columns with every column expressed on it."""
+
+    kept: list[int]
+    K: Array
+
+
+class _Search:
+    def __init__(self, setting: Setting, name: str, seed: int) -> None:
+        self.setting, self.name = setting, name
+        self.columns = setting.base.columns
+        self.rng = np.random.default_rng(seed)
+        self.seen: dict[Representative, int] = {}
+        self.relations: dict[tuple[float, ...], Array] = {}
+        self.parallel = parallel_joints(setting.robot.numeric)
+
+    def cost(self, choice: Representative) -> int:
+        """Operations of the program with this choice, before the passes (they change little and take most time)."""
+        if choice not in self.seen:
+            self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=None).operations)
+        return self.seen[choice]
+
+    def starts(self) -> list[Representative]:
+        """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""
+        return [
+            Representative(kept, shifts=shifts)
+            for shifts in self._shifts()
+            for kept in dict.fromkeys((self.setting.base.kept, self._from_tips(shifts)))
+            if np.linalg.cond(self._K(shifts)[:, [self.columns.index(name) for name in kept]]) < 1e6
+        ]
+
+    def _shifts(self) -> list[tuple[float, ...]]:
+        found = useful_shifts(self.setting.robot.numeric)
+        return found[:2] if self.setting.robot.n_joints > LARGE else found
+
+    def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
+        order = sorted(range(len(self.columns)), key=self._tips_first)
+        kept = sorted(numeric.independent_columns(self._K(shifts), order))
+        return tuple(self.columns[c] for c in kept)
+
+    def _K(self, shifts: tuple[float, ...]) -> Array:
+        if shifts not in self.relations:
+            self.relations[shifts] = self.setting.relations(shifts)
+        return self.relations[shifts]
+
+    def _tips_first(self, c: int) -> tuple[int, int]:
+        symbol, link = split_name(self.columns[c])
+        return (-link, TIPS_FIRST.index(symbol) if symbol in TIPS_FIRST else -1)
+
+    # ------------------------------------------------------------------ formulation
+
+    def flipped(self, choice: Representative) -> Representative:
+        """Each switch of the formulation turned while that helps; on large robots all of them at once."""
+        if self.setting.robot.n_joints > LARGE:
+            every = Formulation(frozenset(self.parallel), frozenset(self.parallel))
+            return min((choice, replace(choice, formulation=every)), key=self.cost)
+        improved = True
+        while improved:
+            improved = False
+            for switch in self._switches():
+                tried = replace(choice, formulation=_flip(choice.formulation, *switch))
+                if self.cost(tried) < self.cost(choice):
+                    choice, improved = tried, True
+        return choice
+
+    def _switches(self) -> list[tuple[str, int]]:
+        robot = self.setting.robot
+        first = [j for j in self.parallel if robot.joints[j].parent not in self.parallel]
+        return [(kind, j) for kind in ("turns", "moments") for j in self.parallel] + [("forces", j) for j in first]
+
+    # ------------------------------------------------------------------ columns
+
+    def anneal(self, choice: Representative, seconds: float) -> Representative:
+        """Random exchanges, worse ones accepted less and less, until the time is over."""
+        here = best = choice
+        point = self._point(choice)
+        begin, end = time.monotonic(), time.monotonic() + seconds
+        while (now := time.monotonic()) < end:
+            temperature = 2.5 * (1 - (now - begin) / seconds) ** 2
+            tried_point, tried = self._neighbour(point, here)
+            change = self.cost(tried) - self.cost(here)
+            if change <= 0 or self.rng.random() < math.exp(-change / max(temperature, 1e-9)):
+                point, here = tried_point, tried
+            if self.cost(here) < self.cost(best):
+                best = here
+            elif self.cost(here) > self.cost(best) + 12:
+                here, point = best, self._point(best)
+        return best
+
+    def _point(self, choice: Representative) -> _Point:
+        kept = [self.columns.index(name) for name in choice.kept]
+        K = self._K(choice.shifts)
+        return _Point(kept, np.asarray(np.linalg.solve(K[:, kept], K), float))
+
+    def _neighbour(self, point: _Point, choice: Representative) -> tuple[_Point, Representative]:
+        formulation = choice.formulation
+        switches = self._switches()
+        if switches and self.rng.random() < 0.1:
+            formulation = _flip(formulation, *switches[int(self.rng.integers(len(switches)))])
+        for _ in range(int(self.rng.choice([1, 1, 1, 2, 2, 3]))):
+            point = self._exchanged(point)
+        names = tuple(self.columns[c] for c in sorted(point.kept))
+        return point, Representative(names, formulation, choice.shifts)
+
+    def _exchanged(self, point: _Point) -> _Point:
+        """Another column for one of the kept ones, where the pivot is large enough."""
+        usable = np.abs(point.K) > SMALLEST_PIVOT
+        usable[:, point.kept] = False
+        rows, columns = np.nonzero(usable)
+        if not len(rows):
+            return point
+        k = int(self.rng.integers(len(rows)))
+        row, column = int(rows[k]), int(columns[k])
+        factors = point.K[:, column] / point.K[row, column]
+        factors[row] = 0.0
+        K = point.K - np.outer(factors, point.K[row])
+        K[row] = point.K[row] / point.K[row, column]
+        K[np.abs(K) < 1e-12] = 0.0
+        if np.abs(K).max() > LARGEST:
+            return point
+        kept = list(point.kept)
+        kept[row] = column
+        return _Point(kept, K)
+
+
+def _flip(formulation: Formulation, kind: str, j: int) -> Formulation:
+    if kind == "turns":
+        return replace(formulation, turns=formulation.turns ^ {j})
+    if kind == "moments":
+        return replace(formulation, moments=formulation.moments ^ {j})
+    return replace(formulation, forces=formulation.forces ^ {j})

@@ -1,0 +1,208 @@
+"""Reference vectors from the plain recursion (never from the generated graph), and the self-test that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.recursive import square_root_update
+from minertia.base.numeric import random_states
+from minertia.codegen.c import Style
+from minertia.codegen.program import Program
+from minertia.codegen.setting import LOAD, Setting
+from minertia.dynamics import model
+
+Array = NDArray[np.float64]
+SAMPLES = 8
+Arrays = dict[str, Array]
+
+SELFTEST = Template("""/* Self-test of $name: results against reference values from the recursion on numbers. */
+#include "$name.h"
+#include <stdio.h>
+
+$tables
+static double distance(double a, double b) { return a > b ? a - b : b - a; }
+
+static int check(const char *name, const $real *found, const $real *wanted, int n, double tolerance)
+{
+  double worst = 0.0, largest = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double d = distance((double)found[i], (double)wanted[i]), size = distance((double)wanted[i], 0.0);
+    worst = d > worst ? d : (d == d ? worst : 1e300);
+    largest = size > largest ? size : largest;
+  }
+  const int is_good = worst <= tolerance * (largest > 0.0 ? largest : 1.0);
+  printf("%-40s %s  (largest difference %.3g of %.3g)\\n", name, is_good ? "ok" : "FAILED", worst, largest);
+  return is_good ? 0 : 1;
+}
+
+int main(void)
+{
+  int failed = 0;
+$calls  return failed;
+}
+""")
+
+
+def reference(setting: Setting, program: Program, seed: int = 0, samples: int = SAMPLES) -> tuple[Arrays, Arrays]:
+    """Random inputs of a program and what it must return, samples first."""
+    state = random_states(setting.robot, samples, seed)
+    rng = np.random.default_rng(seed + 1)
+    inputs: Arrays = dict(zip(("q", "qd", "qdd"), (np.asarray(part) for part in state), strict=True))
+    if samples >= SAMPLES:
+        _special_postures(setting, inputs["q"][:, 7 * setting.robot.is_floating :])
+    inputs |= _parameter_inputs(setting, rng)
+    chi = setting.standard_parameters(inputs)
+    return _FIND[program.name](setting, program, inputs, chi, rng)
+
+
+def _special_postures(setting: Setting, q: Array) -> None:
+    """The first samples: stretched, at right angles (where wrists lose a freedom), at both ends of every joint."""
+    limits = [setting.robot.joints[j].limits for j in setting.robot.independent]
+    q[0] = 0.0
+    q[1] = np.pi / 2
+    q[2] = [-1.0 if each.lower is None else each.lower for each in limits]
+    q[3] = [1.0 if each.upper is None else each.upper for each in limits]
+
+
+def _parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
+    if setting.robot.has_parameters or setting.parameters == "baked":
+        found = setting.nominal_inputs()
+    else:
+        found = {"theta": rng.uniform(0.1, 1.0, len(setting.names))}
+        found |= {LOAD: np.zeros(10)} if setting.payload is not False else {}
+    if LOAD in found:
+        found[LOAD] = rng.uniform(0.05, 0.2, 10)
+    return found
+
+
+def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
+    robot, q, qd, qdd = setting.robot, inputs["q"], inputs["qd"], inputs["qdd"]
+    rest = np.zeros_like(qd)
+    tau = np.asarray(model.inverse_dynamics(robot, q, qd, qdd, parameters=chi))
+    links = [{s: v for s, v in x.items() if s in LINKS} for x in chi]
+    rigid = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=links))
+    g = np.asarray(model.inverse_dynamics(robot, q, rest, rest, parameters=links))
+    D = np.asarray(model.mass_matrix(robot, q, parameters=chi, rotors=setting.rotors))
+    if setting.motors:
+        first = 6 * robot.is_floating
+        tau = np.hstack([tau[:, :first], tau[:, first:] @ setting.to_motors.T])
+    return {"tau": tau, "b": rigid, "g": g, "h": rigid - g, "D": D}
+
+
+def _from_recursion(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    found = _recursion(setting, inputs, chi)
+    return _named(program, inputs), {port.name: found[port.name] for port in program.ports}
+
+
+def _synchronous(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    found = _recursion(setting, inputs, chi)
+    if not setting.friction:  # rotors are in D
+        tau = np.einsum("kij,kj->ki", found["D"], inputs["qdd"]) + found["b"]
+        found["tau"] = tau @ setting.to_motors.T if setting.motors else tau
+    return _named(program, inputs | found), {"tau": found["tau"]}
+
+
+def _forward(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    tau = _recursion(replace(setting, motors=False), inputs, chi)["tau"]
+    return _named(program, inputs | {"tau": tau}), {"qdd": inputs["qdd"]}
+
+
+def _regressor(setting: Setting, inputs: Arrays) -> Array:
+    return setting.base.regressor(inputs["q"], inputs["qd"], inputs["qdd"])[..., setting.essential_rows]
+
+
+def _dense(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    return _named(program, inputs), {"Y": _regressor(setting, inputs)}
+
+
+def _sparse(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    rows, columns = np.array(program.pattern, dtype=int).reshape(-1, 2).T
+    return _named(program, inputs), {"Y": _regressor(setting, inputs)[:, rows, columns]}
+
+
+def _recursive(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    Y = _regressor(setting, inputs)
+    samples, n, p = Y.shape
+    upper = np.triu_indices(p)
+    S = np.triu(0.1 * rng.normal(size=(samples, p, p))) + np.eye(p)
+    given = inputs | {
+        "tau": rng.normal(size=(samples, n)),
+        "beta": rng.normal(size=(samples, p)),
+        "forgetting": np.full((samples, 1), 0.98),
+        "S": S[:, upper[0], upper[1]],
+    }
+    betas, factors = [], []
+    for k in range(samples):
+        root: Any = S[k].tolist()
+        beta: Any = given["beta"][k].tolist()
+        for i in range(n):
+            root, beta = square_root_update(root, beta, Y[k, i].tolist(), given["tau"][k, i], 0.98 if i == 0 else 1)
+        betas.append(beta)
+        factors.append(np.array(root)[upper])
+    return _named(program, given), {"beta_next": np.array(betas, float), "S_next": np.array(factors, float)}
+
+
+def _named(program: Program, inputs: Mapping[str, Array]) -> Arrays:
+    return {port.name: inputs[port.name] for port in program.inputs}
+
+
+LINKS = frozenset({"XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M"})
+_FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
+    "inverse_dynamics": _from_recursion,
+    "background": _from_recursion,
+    "background_parts": _from_recursion,
+    "coefficients": _from_recursion,
+    "gravity": _from_recursion,
+    "mass_matrix": _from_recursion,
+    "velocity_torque": _from_recursion,
+    "synchronous": _synchronous,
+    "forward_dynamics": _forward,
+    "base_regressor": _dense,
+    "base_regressor_entries": _sparse,
+    "recursive_update": _recursive,
+}
+
+
+def render_selftest(style: Style, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
+    """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
+    tables = "\n".join(_tables(style, *case) for case in cases)
+    calls = "".join(_calls(style, *case) for case in cases)
+    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=tables, calls=calls)
+
+
+def _tables(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+    lines = []
+    for kind, arrays in (("in", inputs), ("out", outputs)):
+        for name, array in arrays.items():
+            values = [style.number(float(v) + 0.0) for v in np.asarray(array, float).ravel()]
+            label = f"static const {style.precision} {program.name}_{kind}_{name}[{len(values)}] = {{"
+            lines += [label, *(f"  {', '.join(values[k : k + 6])}," for k in range(0, len(values), 6)), "};"]
+    return "\n".join(lines) + "\n"
+
+
+def _calls(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+    function = f"{style.prefix}_{program.name}"
+    sizes = {port.name: port.size for port in program.inputs}
+    lines = ["  {"]
+    arguments = [f"{program.name}_in_{n} + k * {sizes[n]}" for n in inputs if n not in program.parameters]
+    if has_prepare:
+        lines.append(f"    {function}_prepared prepared;")
+        given = [f"{program.name}_in_{name}" for name in program.parameters]
+        lines.append(f"    {function}_prepare({', '.join([*given, '&prepared'])});")
+        arguments.append("&prepared")
+    samples = len(next(iter(outputs.values())))
+    for port in program.ports:
+        lines.append(f"    {style.precision} {port.name}[{samples * port.size}];")
+        arguments.append(f"{port.name} + k * {port.size}")
+    tolerance = "1e-11" if style.precision == "double" else "1e-4"
+    lines += [f"    for (int k = 0; k < {samples}; ++k)", f"      {function}({', '.join(arguments)});"]
+    for port in program.ports:
+        wanted, size = f"{program.name}_out_{port.name}", samples * port.size
+        lines.append(f'    failed += check("{program.name} {port.name}", {port.name}, {wanted}, {size}, {tolerance});')
+    return "\n".join([*lines, "  }"]) + "\n"

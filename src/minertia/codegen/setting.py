@@ -1,0 +1,268 @@
+"""`Setting`: a robot with the choice of its parameters, and how these enter the recursion.
+
+Whatever the user gives (standard, base or minimal combinations at run time, numbers, a payload), the recursion sees the
+parameters of one *representative*: links that are zero outside chosen independent columns and have the same torques.
+The way there is linear with constant coefficients, so it is computed once and costs nothing at a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.expr import Graph
+from minertia.algebra.scalar import Scalar, add, mul
+from minertia.base.derive import base_parameters
+from minertia.base.grouping import BaseParameters
+from minertia.codegen.formulation import PLAIN, Formulation
+from minertia.codegen.frames import parameters_back
+from minertia.codegen.program import Port
+from minertia.errors import MinertiaError, UnknownName
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+PARAMETERS = ("standard", "base", "mlc", "baked")
+NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
+LOAD, THETA = "load", "theta"
+
+
+@dataclass(frozen=True, slots=True)
+class Representative:
+    """The free choices of a program.
+
+    kept: independent columns that carry the parameters.  shifts: how far [m] each frame is moved along its axis, none
+    if empty.
+    """
+
+    kept: tuple[str, ...]
+    formulation: Formulation = PLAIN
+    shifts: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        f = self.formulation
+        return {
+            "kept": list(self.kept),
+            "turns": sorted(f.turns),
+            "moments": sorted(f.moments),
+            "forces": sorted(f.forces),
+            "shifts": list(self.shifts),
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, list[object]]) -> Representative:
+        """What `to_dict` wrote."""
+        turns, moments, forces = (frozenset(int(str(j)) for j in data[k]) for k in ("turns", "moments", "forces"))
+        shifts = tuple(float(str(s)) for s in data["shifts"])
+        return Representative(tuple(str(name) for name in data["kept"]), Formulation(turns, moments, forces), shifts)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to generate for.
+
+    parameters: "standard", "base" or "mlc" (inputs `theta` at run time) or "baked" (numbers in the code).
+    values: those of all base parameters, to bake; by default the robot's nominal ones.
+    essential: names of the base parameters that are not zero; by default all.
+    payload: an arbitrary load's ten parameters, in the frame of the last link (or of the named one), as input `load`.
+    rotors, friction: include IA, and FV, FC, OFF, of joints and of coupled motors.
+    motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
+    """
+
+    robot: Robot
+    parameters: str = "baked"
+    rotors: bool = False
+    friction: bool = False
+    payload: bool | str = False
+    values: tuple[float, ...] | None = None
+    essential: tuple[str, ...] | None = None
+    motors: bool = False
+
+    def __post_init__(self) -> None:
+        if self.motors and self.robot.coupling is None:
+            raise MinertiaError(
+                f"the drives of '{self.robot.name}' are not coupled, so motor efforts are joint efforts"
+            )
+        if self.parameters not in PARAMETERS:
+            raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters of this robot and these effects."""
+        method = "mlc" if self.parameters == "mlc" else "closed-form"
+        return base_parameters(self.robot, method, rotors=self.rotors, friction=self.friction)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of `theta`; none for baked parameters."""
+        if self.parameters == "baked":
+            return ()
+        if self.parameters == "standard":
+            return self._standard_names()
+        return tuple(self.base.names[k] for k in self.essential_rows)
+
+    @cached_property
+    def ports(self) -> tuple[Port, ...]:
+        """The inputs that carry parameters."""
+        kind = {"standard": "standard", "base": "base", "mlc": "minimal linear combination"}.get(self.parameters, "")
+        theta = (Port(THETA, (len(self.names),), f"{kind} parameters: {', '.join(self.names)}"),) if self.names else ()
+        text = f"load at joint {self._load_joint + 1}: {' '.join(LINK_SYMBOLS)}, about its frame's origin"
+        return theta + ((Port(LOAD, (10,), text),) if self.payload is not False else ())
+
+    @cached_property
+    def _load_joint(self) -> int:
+        return self.robot.joint_index(self.payload) if isinstance(self.payload, str) else self.robot.n_joints - 1
+
+    # ------------------------------------------------------------------ from inputs to base parameters
+
+    @cached_property
+    def _inputs_to_base(self) -> Array:
+        """beta = matrix @ (constant 1 or theta, then the load)."""
+        K = self.base.K
+        if self.parameters == "baked":
+            matrix = self._baked_values()[:, None]
+        elif self.parameters == "standard":
+            matrix = K[:, [self.base.columns.index(name) for name in self.names]]
+        else:
+            matrix = np.eye(len(K))[:, self.essential_rows]
+        if self.payload is False:
+            return matrix
+        ten = [self.base.columns.index(full_name(s, self._load_joint + 1)) for s in LINK_SYMBOLS]
+        return np.hstack([matrix, K[:, ten]])
+
+    def _baked_values(self) -> Array:
+        beta = self.base.values() if self.values is None else np.asarray(self.values, float)
+        if beta.shape != (self.base.count,):
+            raise MinertiaError(f"{len(beta)} values are given; '{self.robot.name}' has {self.base.count} parameters")
+        if not np.all(np.isfinite(beta)):
+            bad = self.base.names[int(np.argmin(np.isfinite(beta)))]
+            raise MinertiaError(f"the parameter {bad} is not a finite number, so no program can be made with it")
+        kept = np.zeros(len(beta))
+        rows = self.essential_rows
+        kept[rows] = beta[rows]
+        return kept
+
+    @cached_property
+    def essential_rows(self) -> list[int]:
+        """Which base parameters are not zero."""
+        if self.essential is None:
+            return list(range(self.base.count))
+        known = {name: k for names in (self.base.kept, self.base.names) for k, name in enumerate(names)}
+        for name in self.essential:
+            if name not in known:
+                raise UnknownName("base parameter", name, self.base.names)
+        return sorted({known[name] for name in self.essential})
+
+    def _standard_names(self) -> tuple[str, ...]:
+        """Standard parameters that have an effect and, where the robot has values, are not zero."""
+        shown = np.any(self.base.K != 0, axis=0)
+        if self.robot.has_parameters:
+            nominal = self.robot.parameter_vector(rotors=True, friction=True)
+            table = dict(zip(self.robot.columns(True, True), nominal, strict=True))
+            shown &= np.array([table[name] != 0 for name in self.base.columns])
+        return tuple(name for name, is_shown in zip(self.base.columns, shown, strict=True) if is_shown)
+
+    def nominal_inputs(self) -> dict[str, Array]:
+        """Nominal values of the parameter inputs (a load of zero)."""
+        found = {}
+        if self.parameters == "standard":
+            vector = self.robot.parameter_vector(rotors=True, friction=True)
+            table = dict(zip(self.robot.columns(True, True), vector, strict=True))
+            found[THETA] = np.array([table[name] for name in self.names])
+        elif self.parameters != "baked":
+            found[THETA] = self.base.values()[self.essential_rows]
+        if self.payload is not False:
+            found[LOAD] = np.zeros(10)
+        return found
+
+    def standard_parameters(self, inputs: dict[str, Array]) -> list[dict[str, float]]:
+        """Standard parameters with the torques of these parameter inputs, for the plain recursion."""
+        parts = [np.ones(1)] if self.parameters == "baked" else [inputs[THETA]]
+        parts += [inputs[LOAD]] if self.payload is not False else []
+        beta = self._inputs_to_base @ np.concatenate(parts)
+        chi = _empty(self.robot, 0.0)
+        for name, value in zip(self.base.columns, self.base.standard_values(beta), strict=True):
+            _put(self.robot, chi, name, float(value))
+        return chi
+
+    @cached_property
+    def to_motors(self) -> Array:
+        """tau_m = matrix @ tau of the joint coordinates, from tau = G' tau_m."""
+        return cleared_product(np.asarray(np.linalg.inv(np.array(self.robot.coupling, float).T)), np.eye(self.robot.n))
+
+    # ------------------------------------------------------------------ into the recursion
+
+    def relations(self, shifts: Sequence[float] = ()) -> Array:
+        """K with beta = K chi, chi in frames moved along their axes."""
+        K = self.base.K
+        return K @ parameters_back(self.robot, self.base.columns, shifts) if any(shifts) else K
+
+    def matrix(self, choice: Representative) -> Array:
+        """chi of the kept columns = matrix @ inputs, rounding errors cleared."""
+        key = (choice.kept, choice.shifts)
+        if key not in self._matrices:
+            self._matrices[key] = self._matrix(choice)
+        return self._matrices[key]
+
+    @cached_property
+    def _matrices(self) -> dict[tuple[tuple[str, ...], tuple[float, ...]], Array]:
+        return {}
+
+    def _matrix(self, choice: Representative) -> Array:
+        where = [self.base.columns.index(name) for name in choice.kept]
+        inverse: Array = np.asarray(np.linalg.inv(self.relations(choice.shifts)[:, where]), float)
+        return cleared_product(inverse, self._inputs_to_base)
+
+    def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
+        """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""
+        choice = Representative(self.base.kept) if choice is None else choice
+        inputs: list[Scalar] = [1] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
+        inputs += graph.variables(LOAD, 10) if self.payload is not False else []
+        chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
+        for name, row in zip(choice.kept, self.matrix(choice), strict=True):
+            total: Scalar = 0
+            for k in np.flatnonzero(row):
+                total = add(total, mul(_structural(float(row[k])), inputs[k]))
+            _put(self.robot, chi, name, total)
+        return chi
+
+    def with_essential(self, names: Sequence[str]) -> Setting:
+        """The same with fewer parameters."""
+        return replace(self, essential=tuple(names))
+
+
+def cleared_product(A: Array, B: Array) -> Array:
+    """A B, entries that are only the rounding errors of larger terms set to zero, equal sizes made equal."""
+    product, terms = A @ B, np.abs(A) @ np.abs(B)
+    product = np.where(np.abs(product) <= NEGLIGIBLE * terms, 0.0, product)
+    nearest = np.rint(product)
+    product = np.where(np.abs(product - nearest) <= NEGLIGIBLE * terms, nearest, product)
+    return _with_equal_sizes(product)
+
+
+def _with_equal_sizes(values: Array) -> Array:
+    """Numbers of one size up to rounding made exactly so: what is equal by symmetry is then one constant."""
+    sizes = np.abs(values).ravel()
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    is_new = np.concatenate([[True], np.diff(ordered) > NEGLIGIBLE * ordered[1:]])
+    sizes[order] = ordered[is_new][np.cumsum(is_new) - 1]
+    return np.asarray(np.copysign(sizes.reshape(values.shape), values))
+
+
+def _empty(robot: Robot, zero: Scalar) -> list[dict[str, Scalar]]:
+    return [dict.fromkeys(LINK_SYMBOLS, zero) for _ in range(robot.n_joints + int(robot.is_floating))]
+
+
+def _put(robot: Robot, chi: list[dict[str, Scalar]], name: str, value: Scalar) -> None:
+    symbol, link = split_name(name)
+    chi[link - 1 + int(robot.is_floating)][symbol] = value
+
+
+def _structural(value: float) -> Scalar:
+    return int(value) if value in (0, 1, -1) else value

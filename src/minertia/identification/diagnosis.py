@@ -1,0 +1,115 @@
+"""What a motion can identify: rank, condition, and a sentence for everything it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.base import numeric
+from minertia.identification.linear import symbol_of
+from minertia.identification.observation import Observation
+
+Array = NDArray[np.float64]
+RANK_TOLERANCE = 1e-7  # of the largest singular value, columns scaled to length 1
+EXCITED = 1e-7  # smallest length of a column, over its usual length in random states
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """What the recordings can tell apart.
+
+    condition: of the columns as they are; scaled_condition: of the columns scaled to length 1 (both of an independent
+    set).  independent: columns that depend on none before them.  not_excited: unknowns without a value of their own,
+    with a sentence each.
+    """
+
+    count: int
+    rank: int
+    condition: float
+    scaled_condition: float
+    independent: tuple[int, ...]
+    not_excited: dict[str, str]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every unknown gets a value."""
+        return self.rank == self.count
+
+
+def excitation(observation: Observation, sigma: Array | None = None) -> Excitation:
+    """Examine the recordings before anything is estimated."""
+    R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
+    lengths = np.linalg.norm(R, axis=0)
+    scale = 1.0 if sigma is None else float(np.max(sigma))
+    usual = observation.model.reference[list(observation.keep)] * np.sqrt(observation.samples)
+    shown = lengths * scale > EXCITED * usual
+    unit = np.where(shown, R / np.where(shown, lengths, 1.0), 0.0)
+    _, s, Vt = np.linalg.svd(unit)
+    rank = int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum()) if s.size else 0
+    independent = _independent(unit, shown)[:rank]
+    hidden = np.linalg.norm(Vt[rank:], axis=0) if rank < len(lengths) else np.zeros(len(lengths))
+    sentences = {}
+    for c in np.flatnonzero(hidden > 1e-6):
+        name = observation.names[c]
+        sentences[name] = _together(observation, Vt[rank:], int(c)) if shown[c] else _unseen(observation, int(c))
+    chosen = R[:, independent]
+    return Excitation(
+        count=observation.count,
+        rank=rank,
+        condition=_condition(chosen),
+        scaled_condition=_condition(unit[:, independent]),
+        independent=tuple(independent),
+        not_excited=sentences,
+    )
+
+
+def _independent(unit: Array, shown: Array) -> list[int]:
+    """Columns in an order that keeps the ones furthest from the others first where there is a choice."""
+    Q = np.zeros((len(unit), 0))
+    kept = []
+    for c in range(unit.shape[1]):
+        v = unit[:, c]
+        for _ in range(2):
+            v = v - Q @ (Q.T @ v)
+        size = float(np.linalg.norm(v))
+        if shown[c] and size > 10 * RANK_TOLERANCE:
+            Q = np.column_stack([Q, v / size])
+            kept.append(c)
+    return kept
+
+
+def _condition(R: Array) -> float:
+    if R.shape[1] == 0:
+        return 1.0
+    s = np.linalg.svd(R, compute_uv=False)
+    return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
+
+
+def _unseen(observation: Observation, c: int) -> str:
+    """Why a column is zero."""
+    model = observation.model
+    full = observation.keep[c]
+    robot, link = model.robot, model.link_of(full)
+    name = observation.names[c]
+    if link >= 1:
+        joint = robot.joints[link - 1]
+        still = set.intersection(*(set(r.still) for r in observation.records))
+        symbol = symbol_of(model.standard[model.kept[full]])
+        if robot.coordinate_of(link - 1) in still and symbol not in ("OFF", "OFFM"):
+            return f"{name} was not excited: joint '{joint.name}' did not move"
+    return f"{name} was not excited: it has no effect on the efforts in this motion"
+
+
+def _together(observation: Observation, null: Array, c: int) -> str:
+    """With which others a column acts in the same way."""
+    basis = numeric.cleared(null)
+    rows = basis[np.abs(basis[:, c]) > 1e-6]
+    size = np.abs(rows).max(axis=0)
+    order: Sequence[int] = np.argsort(-size).tolist()
+    others = [observation.names[k] for k in order if size[k] > 1e-6 and k != c][:4]
+    more = int((size > 1e-6).sum()) - 1 - len(others)
+    listed = ", ".join(others) + (f" and {more} more" if more > 0 else "")
+    return f"{observation.names[c]} was not excited by itself: in this motion it acts only together with {listed}"

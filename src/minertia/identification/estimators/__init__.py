@@ -1,0 +1,32 @@
+"""The estimators, by name; each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from minertia.errors import UnknownName
+from minertia.identification.estimators.estimator import Estimator
+
+_HERE = "minertia.identification.estimators"
+ESTIMATORS = {
+    "ols": f"{_HERE}.least_squares:OrdinaryLeastSquares",
+    "wls": f"{_HERE}.least_squares:WeightedLeastSquares",
+    "robust": f"{_HERE}.robust:Robust",
+    "tls": f"{_HERE}.total:TotalLeastSquares",
+    "iv": f"{_HERE}.instrumental:InstrumentalVariable",
+    "ridge": f"{_HERE}.ridge:Ridge",
+    "sequential": f"{_HERE}.staged:Sequential",
+    "offline": f"{_HERE}.staged:OneJointAtATime",
+    "recursive": f"{_HERE}.recursive:Recursive",
+    "physical": f"{_HERE}.physical:Physical",
+}
+
+
+def estimator(name: str, **options: Any) -> Estimator:
+    """An estimator of the table with its options."""
+    if name not in ESTIMATORS:
+        raise UnknownName("estimator", name, ESTIMATORS)
+    module, kind = ESTIMATORS[name].split(":")
+    made: Estimator = getattr(importlib.import_module(module), kind)(**options)
+    return made

@@ -1,0 +1,49 @@
+"""Ordinary least squares, and least squares weighted by joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from minertia.identification.estimate import Fit
+from minertia.identification.estimators.estimator import (
+    Estimator,
+    inverse,
+    noise_levels,
+    solve,
+    weighted_solution,
+)
+from minertia.identification.observation import Observation
+
+
+@final
+@dataclass(frozen=True)
+class OrdinaryLeastSquares(Estimator):
+    """All efforts count alike; the covariance still knows that each has its own noise."""
+
+    def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        ones = np.ones(len(problem.row_names))
+        R = problem.triangle()
+        beta = solve(R)
+        sigma = noise_levels(problem, beta, R, ones)
+        inv = inverse(R[:-1, :-1])
+        spread = sum(
+            (inv.T @ (s * total[:, :-1]).T) @ (s * total[:, :-1] @ inv)
+            for s, total in zip(sigma, problem.totals, strict=True)
+        )
+        return Fit(beta, inv @ spread @ inv.T, sigma)
+
+
+@final
+@dataclass(frozen=True)
+class WeightedLeastSquares(Estimator):
+    """Each effort is divided by the deviation of its residual, until the two agree (Izaguirre 1992, section 7)."""
+
+    iterations: int = 30
+
+    def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        beta, R, sigma = weighted_solution(problem, self.iterations)
+        inv = inverse(R[:-1, :-1])
+        return Fit(beta, inv @ inv.T, sigma)

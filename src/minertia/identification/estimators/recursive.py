@@ -1,0 +1,81 @@
+"""On-line estimation: one sample at a time, in square-root form, with forgetting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.identification.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator, inverse, noise_levels, solve, weighted_solution
+from minertia.identification.observation import Observation
+from minertia.identification.triangles import triangle
+
+Array = NDArray[np.float64]
+
+
+class OnlineState:
+    """The triangle of all samples so far, older ones forgotten by a factor per sample.
+
+    Square-root information form: the triangle is updated by orthogonal transformations, so it never loses its sign.
+    """
+
+    def __init__(
+        self, count: int, sigma: Array, *, forgetting: float = 1.0, prior: Array | None = None, trust: float = 0.0
+    ) -> None:
+        """prior, trust: values to start from and their weight (1 / deviation, all unknowns alike)."""
+        if not 0 < forgetting <= 1:
+            raise MinertiaError(f"the forgetting factor must lie above 0 and at most at 1; it is {forgetting:g}")
+        self.R: Array = np.zeros((count + 1, count + 1))
+        start = np.zeros(count) if prior is None else np.asarray(prior, float)
+        self.R[:-1, :-1] = trust * np.eye(count)
+        self.R[:-1, -1] = trust * start
+        self.sigma = np.asarray(sigma, float)
+        self.forgetting = forgetting
+        self.samples = 0
+
+    def update(self, Y: Array, tau: Array) -> None:
+        """Take in one sample: Y (efforts, unknowns), tau (efforts,)."""
+        rows = np.column_stack([Y, tau]) / self.sigma[:, None]
+        self.R = triangle(np.concatenate([np.sqrt(self.forgetting) * self.R, rows]))
+        self.samples += 1
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every unknown has been excited."""
+        d = np.abs(np.diag(self.R)[:-1])
+        lengths = np.linalg.norm(self.R[:, :-1], axis=0)
+        return bool(np.all(d > 1e-9 * np.maximum(lengths, 1e-300)))
+
+    @property
+    def beta(self) -> Array:
+        """Values now."""
+        if not self.is_ready:
+            raise MinertiaError(f"after {self.samples} samples the motion has not excited every unknown yet")
+        return solve(self.R)
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the values, for noise of the stated levels."""
+        inv = inverse(self.R[:-1, :-1])
+        return np.asarray(inv @ inv.T)
+
+
+@final
+@dataclass(frozen=True)
+class Recursive(Estimator):
+    """The on-line estimator run over the recordings in order."""
+
+    forgetting: float = 1.0
+
+    def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        _, _, sigma = weighted_solution(problem)
+        state = OnlineState(problem.count, sigma, forgetting=self.forgetting)
+        for chunk in problem.stream():
+            for Y, tau in zip(chunk.Y, chunk.tau, strict=True):
+                state.update(Y, tau)
+        levels = noise_levels(problem, state.beta, problem.triangle(sigma), sigma)
+        return Fit(state.beta, state.covariance, levels)

@@ -1,0 +1,87 @@
+"""Ridge: least squares drawn towards prior values, as strongly as predicts best what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import ShapeError
+from minertia.identification.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator, inverse, noise_floor, noise_levels, solve, strongest
+from minertia.identification.observation import Observation
+from minertia.identification.triangles import merged, triangle
+
+Array = NDArray[np.float64]
+WEIGHTS = tuple(10.0**k for k in range(-8, 2))
+FOLDS = 5
+
+
+@final
+@dataclass(frozen=True)
+class Ridge(Estimator):
+    """Each unknown is drawn to its prior value by what it does to the efforts, so units do not matter.
+
+    prior: values of all the model's unknowns (None: zero).  weight: of the prior; 1 counts as much as all data, None is
+    chosen by leaving out stretches of the recordings.
+    """
+
+    prior: Array | None = None
+    weight: float | None = None
+    fills_gaps: ClassVar[bool] = True
+
+    def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        target = self._target(problem)
+        sigma = np.maximum(problem.effort_rms, noise_floor(problem))
+        for _ in range(30):
+            weight = _best_weight(problem, sigma, target) if self.weight is None else self.weight
+            R = penalised(problem.triangle(sigma), target, weight, _lengths(problem, sigma))
+            beta = solve(R)
+            updated = noise_levels(problem, beta, R, sigma)
+            done = bool(np.all(np.abs(updated / sigma - 1) < 1e-6))
+            sigma = updated
+            if done:
+                break
+        inv = inverse(R[:-1, :-1])
+        return Fit(beta, inv @ inv.T, sigma, notes=(f"the prior counts {weight:.1e} of the data",))
+
+    def _target(self, problem: Observation) -> Array:
+        if self.prior is None:
+            return np.zeros(problem.count)
+        prior = np.asarray(self.prior, float)
+        if prior.shape != (problem.model.count,):
+            raise ShapeError(f"the prior has {prior.shape} values; the model has {problem.model.count} unknowns")
+        return np.asarray((prior - problem.shift)[list(problem.keep)])
+
+
+def penalised(R: Array, target: Array, weight: float, lengths: Array) -> Array:
+    """The triangle with rows sqrt(weight) lengths (beta - target) added."""
+    root = np.sqrt(weight) * lengths
+    return triangle(np.concatenate([R, np.column_stack([np.diag(root), root * target])]))
+
+
+def _lengths(problem: Observation, sigma: Array) -> Array:
+    """Length of each column; of one the motion does not excite, its usual length."""
+    lengths = np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0)
+    usual = problem.model.reference[list(problem.keep)] * np.sqrt(problem.samples) / float(np.max(sigma))
+    return np.asarray(np.where(lengths > 1e-7 * usual, lengths, usual))
+
+
+def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:
+    """The weight that predicts best stretches of the recordings that were left out."""
+    blocks = problem.blocks / sigma[:, None, None]
+    folds = np.array_split(np.arange(len(blocks)), min(FOLDS, len(blocks)))
+    if len(folds) < 2:
+        return WEIGHTS[2]
+    k = blocks.shape[-1]
+    parts = [triangle(merged(blocks[fold]).reshape(-1, k)) for fold in folds]
+    lengths = _lengths(problem, sigma)
+    errors = np.zeros((len(WEIGHTS), len(parts)))
+    for k, weight in enumerate(WEIGHTS):
+        for out, part in enumerate(parts):
+            rest = triangle(np.concatenate([p for m, p in enumerate(parts) if m != out]))
+            beta = solve(penalised(rest, target, weight, lengths))
+            errors[k, out] = float(np.sum((part @ np.append(-beta, 1.0)) ** 2))
+    return WEIGHTS[strongest(errors)]

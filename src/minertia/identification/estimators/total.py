@@ -1,0 +1,55 @@
+"""Total least squares: noise in the columns as well as in the efforts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from minertia.errors import MinertiaError
+from minertia.identification.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator, inverse, solve, weighted_solution
+from minertia.identification.linear import symbol_of
+from minertia.identification.observation import Observation
+from minertia.identification.triangles import triangle
+
+EXACT = ("OFF", "OFFM", "FC", "FCM", "FCP", "FCN")  # constants and signs carry no measurement noise
+
+
+@final
+@dataclass(frozen=True)
+class TotalLeastSquares(Estimator):
+    """Mixed total least squares on rows weighted by joint (Van Huffel & Vandewalle 1991, section 3.5).
+
+    ratio: relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.
+    """
+
+    ratio: float = 0.1
+
+    def fit(self, problem: Observation) -> Fit:  # noqa: D102
+        _, R, sigma = weighted_solution(problem)
+        model = problem.model
+        exact = [k for k, c in enumerate(problem.keep) if symbol_of(model.standard[model.kept[c]]) in EXACT]
+        noisy = [k for k in range(problem.count) if k not in exact]
+        if not noisy:
+            inv = inverse(R[:-1, :-1])
+            return Fit(solve(R), inv @ inv.T, sigma)
+        order = [*exact, *noisy]
+        T = triangle(R[:, [*order, problem.count]])
+        e = len(exact)
+        lengths = np.linalg.norm(R, axis=0)
+        scales = np.append(self.ratio * lengths[noisy], max(lengths[-1], 1e-300))
+        _, s, Vt = np.linalg.svd(T[e:, e:] / scales)
+        v = Vt[-1] / scales
+        if abs(Vt[-1][-1]) < 1e-12:
+            raise MinertiaError("total least squares has no solution here: the noise hides a column altogether")
+        beta = np.zeros(problem.count)
+        beta[noisy] = -v[:-1] / v[-1]
+        if exact:
+            beta[exact] = solve(np.column_stack([T[: e + 1, :e], np.append(T[:e, -1] - T[:e, e:-1] @ beta[noisy], 0)]))
+        rows = problem.samples * len(problem.row_names)
+        size = 1 + float(np.sum((beta[noisy] * scales[:-1] / scales[-1]) ** 2))
+        variance = s[-1] ** 2 / max(rows - problem.count, 1) * size * scales[-1] ** 2
+        inv = inverse(R[:-1, :-1])
+        return Fit(beta, variance * inv @ inv.T, sigma)

@@ -1,0 +1,251 @@
+"""Evidence: how well each value is known, and how well the model predicts what it was and was not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.diagnosis import excitation
+from minertia.identification.estimate import Estimate
+from minertia.identification.estimators.estimator import solve, weighted_solution
+from minertia.identification.intervals import Spread
+from minertia.identification.observation import Observation
+from minertia.identification.threads import one_thread
+from minertia.identification.triangles import merged, triangle
+
+Array = NDArray[np.float64]
+FOLDS = 5
+EQUAL = 1.01  # ratio of errors within which two models are equally good
+OVERFIT = 1.5  # unseen over training error from which the difference is named
+POOR = 0.3  # relative deviation from which a value is called poorly known
+
+
+@dataclass(frozen=True)
+class ParameterEvidence:
+    """One value: deviation and 95 % interval under correlated residuals; over recordings: mean, deviation, min, max."""
+
+    name: str
+    value: float
+    deviation: float
+    relative_deviation: float
+    interval: tuple[float, float]
+    kind: str  # "alone", "combination" or "fixed"
+    over_recordings: Mapping[str, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of the result's parameter list."""
+        relative = self.relative_deviation
+        return {
+            "name": self.name,
+            "value": self.value,
+            "deviation": self.deviation,
+            "relative_deviation": relative if np.isfinite(relative) else None,
+            "class": self.kind,
+        }
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of one recording or of several: relative = norm of residual over norm of effort; rmse [N m or N]."""
+
+    log: str
+    relative: float
+    rmse: float
+    joints: tuple[str, ...]
+    joint_relative: tuple[float, ...]
+    joint_rmse: tuple[float, ...]
+
+    def to_dict(self, with_log: bool = True) -> dict[str, Any]:
+        """As plain data; a relative residual of a joint without effort is null."""
+        per_joint = [
+            {"joint": j, "relative": r if np.isfinite(r) else None, "rmse": e}
+            for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
+        ]
+        head: dict[str, Any] = {"log": self.log} if with_log else {}
+        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint}
+
+
+def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
+    """From norms per joint of residual and effort over a number of samples."""
+    total, size = float(np.linalg.norm(residual)), float(np.linalg.norm(effort))
+    relative = np.divide(residual, effort, out=np.full(len(effort), np.inf), where=effort > 0)
+    return Residuals(
+        log,
+        total / size if size > 0 else float("inf"),
+        total / float(np.sqrt(max(samples * len(joints), 1))),
+        tuple(joints),
+        tuple(relative.tolist()),
+        tuple((residual / np.sqrt(max(samples, 1))).tolist()),
+    )
+
+
+def residuals_of_arrays(log: str, joints: Sequence[str], measured: Array, predicted: Array) -> Residuals:
+    """From efforts (N, joints)."""
+    rest = np.linalg.norm(measured - predicted, axis=0)
+    return residuals_of(log, joints, rest, np.linalg.norm(measured, axis=0), len(measured))
+
+
+def training_residuals(observation: Observation, beta: Array, log: str = "training") -> Residuals:
+    """Over all recordings of an observation of all the model's unknowns, as the fit saw them."""
+    effort = np.linalg.norm(observation.totals[:, :, -1], axis=1)
+    return residuals_of(log, observation.row_names, observation.residuals(beta), effort, observation.samples)
+
+
+def recording_residuals(observation: Observation, beta: Array) -> list[Residuals]:
+    """One per recording."""
+    return [training_residuals(observation.only([k]), beta, r.name) for k, r in enumerate(observation.records)]
+
+
+def pooled(log: str, parts: Sequence[tuple[Residuals, int]]) -> Residuals:
+    """Residuals of several recordings together, with their numbers of samples."""
+    joints = parts[0][0].joints
+    rest = np.sqrt(sum(n * np.array(r.joint_rmse) ** 2 for r, n in parts))
+    sizes = [np.array(r.joint_rmse) * np.sqrt(n) / np.maximum(np.array(r.joint_relative), 1e-300) for r, n in parts]
+    effort = np.sqrt(sum(s**2 for s in sizes))
+    return residuals_of(log, joints, np.asarray(rest), np.asarray(effort), sum(n for _, n in parts))
+
+
+def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, float]]:
+    """Mean, deviation, minimum and maximum over fits of each recording alone, where it excites the unknown."""
+    if len(problem.records) < 2:
+        return {}
+    values: dict[str, list[float]] = {name: [] for name in problem.names}
+    for k in range(len(problem.records)):
+        part = problem.only([k])
+        found = excitation(part)
+        fitted = part.reduced(found.independent)
+        beta = solve(fitted.triangle(sigma))
+        for name, value in zip(fitted.names, beta, strict=True):
+            if name not in found.not_excited:
+                values[name].append(float(value))
+    return {
+        name: {
+            "mean": float(np.mean(v)),
+            "deviation": float(np.std(v, ddof=1)),
+            "min": min(v),
+            "max": max(v),
+            "recordings": float(len(v)),
+        }
+        for name, v in values.items()
+        if len(v) > 1
+    }
+
+
+def parameter_evidence(
+    estimate: Estimate, problem: Observation, widths: Spread | None, repeated: Mapping[str, Mapping[str, float]]
+) -> tuple[ParameterEvidence, ...]:
+    """One entry per value that the data (or a pin) give; what was not excited has none."""
+    factor = dict(zip(problem.names, widths.inflation.tolist(), strict=True)) if widths is not None else {}
+    half = {}
+    if widths is not None:
+        deviations = np.array([estimate.deviation[estimate.names.index(n)] for n in problem.names]) * widths.inflation
+        half = dict(zip(problem.names, widths.half_width(deviations).tolist(), strict=True))
+    entries = []
+    for k, name in enumerate(estimate.names):
+        if name in estimate.not_excited:
+            continue
+        value, deviation = float(estimate.beta[k]), float(estimate.deviation[k]) * factor.get(name, 1.0)
+        kind = "fixed" if name in estimate.fixed else estimate.classes[k]
+        h = half.get(name, 1.96 * deviation)
+        relative = deviation / abs(value) if value != 0 else float("inf") if deviation > 0 else 0.0
+        offset = float(problem.shift[k])
+        own = {
+            key: v if key in ("deviation", "recordings") else v + offset for key, v in repeated.get(name, {}).items()
+        }
+        entries.append(ParameterEvidence(name, value, deviation, relative, (value - h, value + h), kind, own or None))
+    return tuple(entries)
+
+
+def friction_only(observation: Observation, nominal: Array | None) -> Array:
+    """The rival: inertias as the robot's file gives them (none where it gives none), friction and offsets fitted."""
+    model = observation.model
+    friction = [k for k in range(model.count) if model.is_friction(k)]
+    known = np.zeros(model.count) if nominal is None else np.array(nominal, float)
+    known[friction] = 0.0
+    if not friction:
+        return known
+    rest = observation.reduced(friction, known)
+    found = excitation(rest)
+    rest = rest.reduced(found.independent)
+    if rest.count == 0:
+        return known
+    beta, _, _ = weighted_solution(rest)
+    return rest.expand(beta)
+
+
+def left_out_error(problem: Observation, sigma: Array, folds: int = FOLDS) -> float:
+    """Relative residual of stretches of the recordings predicted by a fit of the others."""
+    with one_thread():
+        blocks = problem.blocks / sigma[:, None, None]
+        parts = np.array_split(np.arange(len(blocks)), min(folds, len(blocks)))
+        if len(parts) < 2:
+            return float("nan")
+        k = blocks.shape[-1]
+        pieces = [triangle(merged(blocks[p]).reshape(-1, k)) for p in parts]
+        rest = effort = 0.0
+        for out, own in zip(parts, range(len(pieces)), strict=True):
+            R = triangle(np.concatenate([p for m, p in enumerate(pieces) if m != own]))
+            d = np.abs(np.diag(R)[:-1])
+            if d.min(initial=1.0) <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0):
+                return float("inf")  # the other stretches do not excite everything
+            beta = solve(R)
+            T = merged(problem.blocks[out])
+            rest += float(np.sum((T @ np.append(-beta, 1.0)) ** 2))
+            effort += float(np.sum(T[:, :, -1] ** 2))
+        return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Is the model good, and why."""
+
+    is_good: bool
+    reasons: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"good": self.is_good, "reasons": list(self.reasons)}
+
+
+def verdict(
+    training: Residuals,
+    unseen: Sequence[Residuals],
+    rivals: Mapping[str, Sequence[Residuals]],
+    left_out: float,
+    parameters: Sequence[ParameterEvidence],
+    not_excited: Mapping[str, str],
+) -> Verdict:
+    """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
+    reasons: list[str] = []
+    is_good = True
+    if unseen:
+        own = float(np.mean([r.relative for r in unseen]))
+        reasons.append(f"on {len(unseen)} unseen recording(s) the residual is {_percent(own)} of the effort")
+        for name, judged in rivals.items():
+            theirs = float(np.mean([r.relative for r in judged]))
+            is_good &= own <= EQUAL * theirs
+            word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
+            reasons.append(f"{word} {name} there ({_percent(theirs)})")
+        if own > OVERFIT * training.relative:
+            reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
+    else:
+        reasons.append("no unseen recording was given; judged on stretches of the training that were left out")
+        if np.isfinite(left_out):
+            is_good = left_out < 0.5
+            reasons.append(f"stretches left out are predicted to {_percent(left_out)} of the effort")
+        else:
+            is_good = False
+            reasons.append("the recordings are too short to leave stretches out")
+    poor = [p.name for p in parameters if p.kind != "fixed" and p.relative_deviation > POOR]
+    if poor:
+        reasons.append(f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(POOR)}")
+    reasons += list(not_excited.values())
+    return Verdict(is_good, tuple(reasons))
+
+
+def _percent(x: float) -> str:
+    return f"{100 * x:.3g} %"

@@ -1,0 +1,286 @@
+"""`identify`: recordings in, a model with its evidence out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError, UnknownName
+from minertia.identification import evidence
+from minertia.identification.diagnosis import Excitation, excitation
+from minertia.identification.estimate import Estimate
+from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.estimators.estimator import Estimator, weighted_solution
+from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
+from minertia.identification.intervals import Spread, spread
+from minertia.identification.linear import LinearModel, linear_model
+from minertia.identification.observation import Observation, observe
+from minertia.identification.prediction import Judge, load_efforts, pinned, predict
+from minertia.identification.rows import MotionLike, RowFilter, Source, sections
+from minertia.identification.scan import best_terms
+from minertia.identification.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.threads import one_thread
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Everything one identification found."""
+
+    model: LinearModel
+    estimate: Estimate
+    excitation: Excitation
+    parameters: tuple[ParameterEvidence, ...]
+    training: Residuals
+    validation: tuple[Residuals, ...]
+    rivals: Mapping[str, tuple[Residuals, ...]]
+    verdict: Verdict
+    spread: Spread | None = None
+    recordings: tuple[Residuals, ...] = ()
+    observation: Observation | None = field(default=None, repr=False)
+
+    @property
+    def robot(self) -> Robot:
+        """The robot that was identified."""
+        return self.model.robot
+
+    @property
+    def beta(self) -> Array:
+        """Values of the model's unknowns."""
+        return self.estimate.beta
+
+    def predict(self, motion: MotionLike) -> Array:
+        """Efforts (N, joints) of a motion."""
+        return predict(self.model, self.estimate.beta, motion)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, for JSON."""
+        condition = self.estimate.condition
+        return {
+            "robot": self.robot.name,
+            "estimator": self.estimate.estimator,
+            "count": len(self.estimate.names),
+            "condition": condition if np.isfinite(condition) else None,
+            "parameters": [p.to_dict() for p in self.parameters],
+            "not_excited": list(self.estimate.not_excited),
+            "training": self.training.to_dict(with_log=False),
+            "validation": [r.to_dict() for r in self.validation],
+            "physical": dict(self.estimate.verdict),
+            "verdict": self.verdict.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        reasons = "\n".join(f"- {reason}" for reason in self.verdict.reasons)
+        return f"{self.robot.name}\n{self.estimate}\n{'good' if self.verdict.is_good else 'not good'}:\n{reasons}"
+
+
+def identify(
+    robot: Robot,
+    motions: Sequence[Source],
+    *,
+    effects: Sequence[Wanted] = DEFAULT_EFFECTS,
+    estimator: str | Estimator = "wls",
+    options: Mapping[str, Any] | None = None,
+    validation: Sequence[Source] = (),
+    names: Sequence[str] | None = None,
+    validation_names: Sequence[str] | None = None,
+    fix: Mapping[str, float] | None = None,
+    joints: Sequence[str | int] | None = None,
+    prior: Mapping[str, float] | Robot | None = None,
+    gravity: Sequence[float] | None = None,
+    rows: RowFilter | None = None,
+    judge: Judge | None = None,
+    judged_motions: Sequence[Source] | None = None,
+    accumulate: str = "qr",
+) -> Identification:
+    """Identify a robot from prepared recordings.
+
+    effects: see `chosen_effects`.  estimator: a name of the table with its options, or an object.  validation:
+    recordings that are only predicted.  fix: parameters whose values are known.  joints: those whose efforts are used.
+    prior: standard parameters (or a robot) that ridge and physical are drawn to.  gravity [m/s2] instead of the
+    robot's.  rows: filter of both sides of the equation.  judge: how measured and predicted efforts are compared (by
+    default as fitted); judged_motions: the training recordings to judge on, where they differ.
+    """
+    robot = robot if gravity is None else robot.with_gravity(gravity)
+    model = linear_model(robot, effects, joints=joints)
+    with one_thread():
+        observation = _observed(model, motions, names, rows, accumulate)
+        observation = best_terms(observation)
+        model = observation.model
+        problem, fixed = pinned(observation, {**model.choice.pinned, **(fix or {})})
+        found = excitation(problem)
+        if problem.count and found.rank == 0:
+            raise MinertiaError("nothing moved in these recordings, so nothing can be identified")
+        chosen = _estimator(estimator, options or {}, model, prior, fix or {})
+        part = problem if chosen.fills_gaps else problem.reduced(found.independent)
+        fit = chosen.fit(part)
+        widths = _spread(part, fit.beta, fit.sigma, found)
+        estimate = Estimate(
+            names=model.names,
+            classes=model.classes,
+            beta=part.expand(fit.beta),
+            covariance=part.expand_covariance(fit.covariance),
+            sigma=fit.sigma,
+            estimator=_name(estimator),
+            rank=found.rank,
+            condition=found.condition,
+            scaled_condition=found.scaled_condition,
+            fixed=fixed,
+            not_excited=found.not_excited,
+            standard=fit.standard,
+            verdict=fit.verdict,
+            notes=fit.notes,
+        )
+        return _judged(
+            Identification(model, estimate, found, (), evidence.training_residuals(observation, estimate.beta), (), {},
+                           Verdict(False, ()), widths, observation=observation),
+            part, fit.sigma, motions if judged_motions is None else judged_motions, validation,
+            validation_names, rows, judge,
+        )  # fmt: skip
+
+
+def _observed(
+    model: LinearModel, motions: Sequence[Source], names: Sequence[str] | None, rows: RowFilter | None, method: str
+) -> Observation:
+    """One pass, or two where friction depends on the load: first without it, to know the load."""
+    if not model.choice.needs_load:
+        return observe(model, motions, names=names, rows=rows, method=method)
+    zero = lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity))  # noqa: E731
+    first = observe(model, motions, names=names, rows=rows, method=method, load=zero)
+    part = first.reduced(excitation(first).independent)
+    beta = part.expand(weighted_solution(part)[0])
+    return observe(model, motions, names=names, rows=rows, method=method, load=load_efforts(model, beta))
+
+
+def _estimator(
+    chosen: str | Estimator,
+    options: Mapping[str, Any],
+    model: LinearModel,
+    prior: Mapping[str, float] | Robot | None,
+    fix: Mapping[str, float],
+) -> Estimator:
+    """The estimator; ridge and physical are given the prior and what is known."""
+    if isinstance(chosen, Estimator):
+        return chosen
+    name = ALIASES.get(chosen, chosen)
+    if name not in ESTIMATORS:
+        raise UnknownName("estimator", chosen, (*ESTIMATORS, *ALIASES))
+    given = dict(options)
+    values = _prior_values(prior)
+    if name == "ridge":
+        own = model.nominal() if values is None and model.robot.has_parameters else None
+        given.setdefault("prior", own if values is None else model.values(values | model.choice.pinned))
+    if name == "physical":
+        given.setdefault("prior", values)
+        given.setdefault("fixed", fix)
+        if prior is not None:
+            given.setdefault("weight", None)
+    return estimator(name, **given)
+
+
+def _prior_values(prior: Mapping[str, float] | Robot | None) -> dict[str, float] | None:
+    if prior is None:
+        return None
+    if isinstance(prior, Robot):
+        return dict(zip(prior.columns(True, True), prior.parameter_vector(True, True).tolist(), strict=True))
+    return dict(prior)
+
+
+def _name(chosen: str | Estimator) -> str:
+    return ALIASES.get(chosen, chosen) if isinstance(chosen, str) else type(chosen).__name__
+
+
+def _spread(part: Observation, beta: Array, sigma: Array, found: Excitation) -> Spread | None:
+    """Widths under correlated residuals, where the data alone determine the fit."""
+    if not part.count or found.rank < part.count or sum(len(r.counts) for r in part.records) < 4:
+        return None
+    return spread(part, beta, sigma)
+
+
+def _judged(
+    result: Identification,
+    part: Observation,
+    sigma: Array,
+    motions: Sequence[Source],
+    validation: Sequence[Source],
+    validation_names: Sequence[str] | None,
+    rows: RowFilter | None,
+    judge: Judge | None,
+) -> Identification:
+    """Add what the model predicts well and badly."""
+    model, estimate, observation = result.model, result.estimate, result.observation
+    assert observation is not None
+    titles = tuple(validation_names or (f"validation {k + 1}" for k in range(len(validation))))
+    _refuse_training_as_validation(motions, validation, titles)
+    nominal = model.nominal() if model.robot.has_parameters else None
+    friction = evidence.friction_only(observation, nominal)
+    rivals = {"friction only" if nominal is None else "nominal with fitted friction": friction}
+    if nominal is not None:
+        rivals["the nominal model"] = nominal
+
+    def judged(beta: Array, sources: Sequence[Source], logs: Sequence[str]) -> tuple[Residuals, ...]:
+        return tuple(_judge(model, beta, s, log, rows, judge) for s, log in zip(sources, logs, strict=True))
+
+    logs = [r.name for r in observation.records]
+    each = (
+        judged(estimate.beta, motions, logs)
+        if judge
+        else tuple(evidence.recording_residuals(observation, estimate.beta))
+    )
+    training = result.training
+    if judge:
+        counts = [sum(len(judge(s, s.tau[:, list(model.rows)])[0]) for s in sections(m)) for m in motions]
+        training = evidence.pooled("training", list(zip(each, counts, strict=True)))
+    unseen = judged(estimate.beta, validation, titles)
+    theirs = {name: judged(beta, validation, titles) for name, beta in rivals.items()} if validation else {}
+    repeated = evidence.over_recordings(part, sigma)
+    parameters = evidence.parameter_evidence(estimate, part, result.spread, repeated)
+    left_out = evidence.left_out_error(part, sigma) if part.count else float("nan")
+    verdict = evidence.verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited)
+    return replace(
+        result, parameters=parameters, training=training, validation=unseen, rivals=theirs, verdict=verdict,
+        recordings=each,
+    )  # fmt: skip
+
+
+def _judge(
+    model: LinearModel, beta: Array, source: Source, log: str, rows: RowFilter | None, judge: Judge | None
+) -> Residuals:
+    """Residuals of one recording: as fitted, or as a judge compares efforts."""
+    if judge is None:
+        load = load_efforts(model, beta) if model.choice.needs_load else None
+        return evidence.training_residuals(observe(model, [source], names=[log], rows=rows, load=load), beta, log)
+    pairs = [judge(s, predict(model, beta, s)) for s in sections(source)]
+    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return evidence.residuals_of_arrays(log, model.row_names, measured, predicted)
+
+
+def _refuse_training_as_validation(
+    motions: Sequence[Source], validation: Sequence[Source], titles: Sequence[str]
+) -> None:
+    """A model compared with what it was fitted on proves nothing."""
+    for source, title in zip(validation, titles, strict=True):
+        for other in motions:
+            if source is other or _same(source, other):
+                raise MinertiaError(
+                    f"{title} was used to fit; a recording that judges the model must not be one of those"
+                )
+
+
+def _same(a: Source, b: Source) -> bool:
+    if not (hasattr(a, "tau") and hasattr(b, "tau")):
+        return False
+    x, y = next(sections(a)), next(sections(b))
+    return x.tau.shape == y.tau.shape and bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))

@@ -1,0 +1,275 @@
+"""The linear model of a robot's efforts: which unknowns there are, and their columns for a motion.
+
+tau = Y(q, qd, qdd) beta, where beta = K chi combines the standard parameters and extra effects that this choice of
+effects and joints can tell apart for some motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.base import numeric
+from minertia.base.derive import base_parameters
+from minertia.base.grouping import BaseParameters
+from minertia.dynamics.kinematics import joint_positions, joint_rates
+from minertia.dynamics.model import torque_regressor
+from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.terms import DEFAULT_EFFECTS, EffectChoice, JointState, Term, Wanted, chosen_effects
+from minertia.identification.threads import one_thread
+from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Unknowns and their columns.
+
+    names: the unknowns.  standard: the parameters they combine, chi, with beta = K chi.  kept: standard columns of
+    which Y is made (Y = Y_standard[:, kept] K[:, kept]^-1).  rows: indices of the efforts used; terms: extra effects.
+    reference: usual length of each column, from random states, to judge what a motion excites.
+    """
+
+    robot: Robot
+    base: BaseParameters
+    names: tuple[str, ...]
+    standard: tuple[str, ...]
+    K: Array
+    kept: tuple[int, ...]
+    rows: tuple[int, ...]
+    choice: EffectChoice
+    reference: Array
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.names)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the joints whose efforts are used."""
+        every = row_names(self.robot)
+        return tuple(every[r] for r in self.rows)
+
+    @cached_property
+    def mixing(self) -> Array | None:
+        """K[:, kept]^-1, None where it is the identity."""
+        K = self.K[:, self.kept]
+        return None if np.array_equal(K, np.eye(len(self.kept))) else np.asarray(np.linalg.inv(K))
+
+    def columns(self, q: Array, qd: Array, qdd: Array, load: Array | None = None) -> Array:
+        """Y, shape (N, rows, unknowns); load (N, efforts): what the links ask for, for load-dependent effects."""
+        Y = standard_columns(self, q, qd, qdd, load, [self.standard[k] for k in self.kept])
+        return Y if self.mixing is None else np.asarray(Y @ self.mixing)
+
+    def values(self, parameters: Mapping[str, float]) -> Array:
+        """beta of standard parameters by name; those not named count as 0."""
+        return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
+
+    def nominal(self) -> Array:
+        """beta of the robot's own parameters; extra effects at their stated value or 0."""
+        own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
+        return self.values(own | self.choice.pinned)
+
+    def standard_values(self, beta: Array) -> dict[str, float]:
+        """Standard parameters with the same efforts, zero outside the kept columns."""
+        chi = np.zeros(len(self.standard))
+        chi[list(self.kept)] = beta if self.mixing is None else self.mixing @ beta
+        return dict(zip(self.standard, chi.tolist(), strict=True))
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Per unknown: "alone" (a standard parameter by itself) or "combination"."""
+        return tuple("alone" if np.count_nonzero(row) == 1 else "combination" for row in self.K)
+
+    def link_of(self, unknown: int) -> int:
+        """Number of the link (from 1) to which an unknown belongs: that of its kept column."""
+        return link_number(self.standard[self.kept[unknown]])
+
+    def is_friction(self, unknown: int) -> bool:
+        """Whether an unknown consists of friction and offsets alone."""
+        return all(
+            symbol_of(self.standard[c]) not in (*LINK_SYMBOLS, "IA", "IAM") for c in np.flatnonzero(self.K[unknown])
+        )
+
+    def index(self, name: str) -> int:
+        """Position of an unknown."""
+        if name not in self.names:
+            raise UnknownName("parameter", name, self.names)
+        return self.names.index(name)
+
+
+def row_names(robot: Robot) -> tuple[str, ...]:
+    """Names of all efforts: those of a floating base, then the coordinates."""
+    return (BASE_ROWS if robot.is_floating else ()) + robot.coordinate_names
+
+
+def symbol_of(name: str) -> str:
+    """Symbol of a standard or extra column."""
+    return name.split("@")[0].rstrip("0123456789")
+
+
+def link_number(name: str) -> int:
+    """Link or joint number of a standard or extra column, from 1."""
+    return int(name.split("@")[0][len(symbol_of(name)) :])
+
+
+def linear_model(
+    robot: Robot,
+    effects: Sequence[Wanted] = DEFAULT_EFFECTS,
+    *,
+    joints: Sequence[str | int] | None = None,
+    method: str = "closed-form",
+    seed: int = 0,
+) -> LinearModel:
+    """The unknowns for a choice of effects and of joints whose efforts are used (names, or numbers from 1).
+
+    With a subset of joints the unknowns are those that these efforts can show: rows and columns go together.
+    """
+    choice = chosen_effects(robot, effects)
+    symbols = {symbol_of(name).removesuffix("M") for name in choice.own}
+    with one_thread():
+        base = base_parameters(robot, method, rotors="IA" in symbols, friction=bool(symbols & {"FV", "FC", "OFF"}))
+        return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
+
+
+def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, ...]:
+    """Indices of efforts, in the robot's order whatever the order of asking."""
+    every = row_names(robot)
+    if joints is None:
+        return tuple(range(len(every)))
+    first = len(every) - robot.n
+    rows = set()
+    for joint in joints:
+        if isinstance(joint, int) or str(joint).isdigit():
+            if not 1 <= int(joint) <= robot.n:
+                raise MinertiaError(f"there is no joint {joint}; '{robot.name}' has coordinates 1 to {robot.n}")
+            rows.add(first + int(joint) - 1)
+        elif joint in every:
+            rows.add(every.index(joint))
+        else:
+            raise UnknownName("joint", joint, every)
+    if not rows:
+        raise MinertiaError("no joint is left to identify")
+    return tuple(sorted(rows))
+
+
+def _complete(
+    robot: Robot, base: BaseParameters, choice: EffectChoice, rows: tuple[int, ...], seed: int
+) -> LinearModel:
+    """Restrict the base set to the chosen effects and rows, add the extra columns, and let the rank decide."""
+    chosen = [c for c, name in enumerate(base.columns) if _is_chosen(name, choice)]
+    standard = (*(base.columns[c] for c in chosen), *(t.name for t in choice.terms))
+    K0 = base.K[:, chosen]
+    alive = np.flatnonzero(np.abs(K0).max(axis=1, initial=0.0) > 0)
+    n_extra = len(choice.terms)
+    K = np.block(
+        [
+            [K0[alive], np.zeros((alive.size, n_extra))],
+            [np.zeros((n_extra, len(chosen))), np.eye(n_extra)],
+        ]
+    )
+    names = (*(base.names[r] for r in alive), *(t.name for t in choice.terms))
+    preferred = [standard.index(base.kept[r]) for r in alive if base.kept[r] in standard]
+    others = [c for c in range(len(standard)) if c not in preferred]
+    kept = tuple(numeric.independent_columns(K, [*preferred, *others]))
+    kept = _matched(K, kept)
+    model = LinearModel(robot, base, names, standard, K, kept, rows, choice, np.ones(len(names)))
+    return _independent(model, seed)
+
+
+def _matched(K: Array, kept: tuple[int, ...]) -> tuple[int, ...]:
+    """Kept columns in the order of the unknowns they stand for, as far as each has one of its own."""
+    left = list(kept)
+    result = []
+    for row in K:
+        c = max(left, key=lambda k: abs(row[k]))
+        left.remove(c)
+        result.append(c)
+    return tuple(result)
+
+
+def _is_chosen(name: str, choice: EffectChoice) -> bool:
+    return symbol_of(name) not in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) or name in choice.own
+
+
+def _independent(model: LinearModel, seed: int) -> LinearModel:
+    """Merge unknowns that these rows cannot tell apart for any motion, and drop those they never show."""
+    states = numeric.enough_states(model.robot, 2 * model.count)
+    state = numeric.random_states(model.robot, states, seed)
+    rng = np.random.default_rng(seed)
+    load = rng.normal(size=(states, model.robot.n_velocity))
+    q, qd, qdd = (np.asarray(a) for a in state)
+    qd = qd * np.where(np.arange(states) % 2, 1.0, 10 ** rng.uniform(-3, 0, states))[:, None]  # slow ones show friction
+    W = model.columns(q, qd, qdd, load).reshape(-1, model.count)
+    R = numeric.triangle(np.ascontiguousarray(W))
+    reference = np.linalg.norm(W, axis=0) / np.sqrt(states)
+    rank, _ = numeric.rank_and_gap(R)
+    if rank == model.count:
+        return _replace(model, names=model.names, K=model.K, kept=model.kept, reference=reference)
+    pinned = [c for c in range(model.count) if model.names[c] in model.choice.pinned]
+    order = [*(c for c in range(model.count) if c not in pinned), *pinned]
+    chosen = sorted(numeric.independent_columns(R, order))
+    merged = numeric.express(R, chosen)
+    names = tuple(_merged_name(model.names[c], int(np.count_nonzero(merged[k])) > 1) for k, c in enumerate(chosen))
+    kept = tuple(model.kept[c] for c in chosen)
+    return _replace(model, names=names, K=merged @ model.K, kept=kept, reference=reference[chosen])
+
+
+def _replace(
+    model: LinearModel, *, names: tuple[str, ...], K: Array, kept: tuple[int, ...], reference: Array
+) -> LinearModel:
+    return LinearModel(model.robot, model.base, names, model.standard, K, kept, model.rows, model.choice, reference)
+
+
+def _merged_name(name: str, is_merged: bool) -> str:
+    try:
+        symbol, link = split_name(name)
+    except ValueError:
+        return name
+    return regrouped_name(symbol, link) if is_merged else name
+
+
+def standard_columns(
+    model: LinearModel, q: Array, qd: Array, qdd: Array, load: Array | None, names: Sequence[str]
+) -> Array:
+    """Columns of standard parameters and extra effects by name, shape (N, rows, names)."""
+    terms = {t.name: t for t in model.choice.terms}
+    own = [name for name in names if name not in terms]
+    Y = np.zeros((len(q), len(model.rows), len(names)))
+    where = {name: k for k, name in enumerate(names)}
+    full = torque_regressor(model.robot, q, qd, qdd, columns=own)
+    Y[:, :, [where[name] for name in own]] = full[:, list(model.rows)]
+    for name in names:
+        if name in terms:
+            _add_term(model, Y[:, :, where[name]], terms[name], (q, qd, qdd), load)
+    return Y
+
+
+def _add_term(
+    model: LinearModel, column: Array, term: Term, state: tuple[Array, Array, Array], load: Array | None
+) -> None:
+    """The effort of one extra effect, on the row of the coordinate that drives its joint."""
+    robot, j = model.robot, term.joint
+    row = robot.coordinate_of(j) + 6 * robot.is_floating
+    if row not in model.rows:
+        return
+    q, qd, qdd = state
+    if term.symbol == "FCL" and load is None:
+        raise MinertiaError("load-dependent friction needs the efforts the links ask for; fit without it first")
+    n = len(q)
+    joint_state = JointState(
+        np.broadcast_to(joint_positions(robot, list(q.T))[j], n),
+        np.broadcast_to(joint_rates(robot, list(qd.T))[j], n),
+        np.broadcast_to(joint_rates(robot, list(qdd.T))[j], n),
+        np.zeros(n) if load is None else load[:, row],
+    )
+    ratio = float(robot.joints[j].rate(1))
+    column[:, model.rows.index(row)] = ratio * term.effect.shape(joint_state, term.settings)

@@ -1,0 +1,277 @@
+"""The linear problem of a set of recordings: streamed once, kept as one small triangle per block and effort.
+
+Memory does not grow with the logs, and logs can be appended.  What needs the rows themselves (robust weights,
+instruments, on-line estimation) streams them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError, ShapeError
+from minertia.identification.linear import LinearModel
+from minertia.identification.rows import (
+    Change,
+    Load,
+    RowFilter,
+    Source,
+    section_residuals,
+    section_rows,
+    sections,
+    still_joints,
+)
+from minertia.identification.threads import one_thread
+from minertia.identification.triangles import Accumulator, merged, triangle
+
+Array = NDArray[np.float64]
+BLOCKS = 64  # kept per recording, at most
+SHORTEST_BLOCK = 16  # samples
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of the linear problem: Y (N, efforts, unknowns), tau (N, efforts), of one recording."""
+
+    record: int
+    Y: Array
+    tau: Array
+
+
+class Stream(Protocol):
+    """A pass over all rows; `change` replaces the motion of each section (same samples) before its columns are made."""
+
+    def __call__(self, change: Change | None = None) -> Iterator[Chunk]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is kept of one recording: block triangles of [Y tau] per effort, samples per block, largest entries."""
+
+    name: str
+    triangles: Array  # (blocks, efforts, k, k)
+    counts: Array  # (blocks,)
+    largest: Array  # (efforts, k)
+    still: tuple[int, ...]  # coordinates that never moved
+
+    @cached_property
+    def total(self) -> Array:
+        """One triangle per effort."""
+        return merged(self.triangles)
+
+    @property
+    def samples(self) -> int:
+        """Rows per effort."""
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The linear problem Y beta = tau over all recordings.
+
+    names: unknowns; keep, shift: how they come from the model's, beta_model[keep] = beta, the rest (and what is added)
+    is known: beta_model = scatter(beta) + shift.
+    """
+
+    model: LinearModel
+    names: tuple[str, ...]
+    records: tuple[Record, ...]
+    stream: Stream
+    rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, recording by recording
+    keep: tuple[int, ...]
+    shift: Array
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.names)
+
+    @property
+    def samples(self) -> int:
+        """Rows per effort, over all recordings."""
+        return sum(record.samples for record in self.records)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the efforts."""
+        return self.model.row_names
+
+    @cached_property
+    def totals(self) -> Array:
+        """One triangle per effort, (efforts, k, k)."""
+        return merged(np.stack([record.total for record in self.records]))
+
+    @cached_property
+    def blocks(self) -> Array:
+        """All block triangles, (blocks, efforts, k, k), recording by recording."""
+        return np.concatenate([record.triangles for record in self.records])
+
+    @cached_property
+    def largest(self) -> Array:
+        """Largest entry of each column and of the effort, (efforts, k)."""
+        return np.asarray(np.max([record.largest for record in self.records], axis=0))
+
+    @cached_property
+    def effort_rms(self) -> Array:
+        """Root mean square of each effort."""
+        return np.asarray(np.linalg.norm(self.totals[:, :, -1], axis=1) / np.sqrt(max(self.samples, 1)))
+
+    def triangle(self, sigma: Array | None = None) -> Array:
+        """The triangle of all rows, each divided by its effort's noise level."""
+        rows = self.totals if sigma is None else self.totals / np.asarray(sigma)[:, None, None]
+        return triangle(rows.reshape(-1, rows.shape[-1]))
+
+    def residuals(self, beta: Array, totals: Array | None = None) -> Array:
+        """Norm of the residual of each effort, exactly, without the rows."""
+        totals = self.totals if totals is None else totals
+        return np.asarray(np.linalg.norm(totals @ np.append(-beta, 1.0), axis=1))
+
+    def reduced(self, keep: Sequence[int], known: Array | None = None) -> Observation:
+        """The problem for some of the unknowns; the others have the values in `known` (all unknowns; default 0).
+
+        What a kept unknown has in `known` is taken off too: the new unknown is the rest.
+        """
+        values = np.zeros(self.count) if known is None else np.asarray(known, float)
+        T = np.zeros((self.count + 1, len(keep) + 1))
+        T[list(keep), range(len(keep))] = 1.0
+        T[:-1, -1] = -values
+        T[-1, -1] = 1.0
+        columns = [*keep, self.count]
+        records = tuple(
+            replace(r, triangles=triangle(r.triangles @ T), largest=r.largest[:, columns]) for r in self.records
+        )
+        shift = self.shift.copy()
+        shift[list(self.keep)] += values
+        stream, has_shift = self.stream, bool(np.any(values))
+
+        def mapped(change: Change | None = None) -> Iterator[Chunk]:
+            for c in stream(change):
+                yield Chunk(c.record, c.Y[:, :, list(keep)], c.tau - c.Y @ values if has_shift else c.tau)
+
+        kept = tuple(self.keep[k] for k in keep)
+        return Observation(self.model, tuple(self.names[k] for k in keep), records, mapped, self.rest, kept, shift)
+
+    def expand(self, beta: Array) -> Array:
+        """Values of all the model's unknowns."""
+        full = self.shift.copy()
+        full[list(self.keep)] += beta
+        return full
+
+    def expand_covariance(self, covariance: Array) -> Array:
+        """Covariance of all the model's unknowns; known ones have none."""
+        full = np.zeros((self.model.count, self.model.count))
+        full[np.ix_(self.keep, self.keep)] = covariance
+        return full
+
+    def only(self, records: Sequence[int]) -> Observation:
+        """The problem of some of the recordings."""
+        stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(records)}
+
+        def chosen(change: Change | None = None) -> Iterator[Chunk]:
+            return (replace(c, record=where[c.record]) for c in stream(change) if c.record in where)
+
+        def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+            return ((where[r], e) for r, e in every(beta) if r in where)
+
+        return replace(self, records=tuple(self.records[r] for r in records), stream=chosen, rest=rest)
+
+    def appended(self, other: Observation) -> Observation:
+        """The problem with more recordings of the same robot and unknowns."""
+        if other.names != self.names or not np.array_equal(other.shift, self.shift):
+            raise ShapeError("the two sets of recordings have different unknowns")
+        first, second, offset = self.stream, other.stream, len(self.records)
+
+        def both(change: Change | None = None) -> Iterator[Chunk]:
+            yield from first(change)
+            yield from (replace(c, record=c.record + offset) for c in second(change))
+
+        def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+            yield from self.rest(beta)
+            yield from ((r + offset, e) for r, e in other.rest(beta))
+
+        return replace(self, records=self.records + other.records, stream=both, rest=rest)
+
+
+def observe(
+    model: LinearModel,
+    sources: Sequence[Source],
+    *,
+    names: Sequence[str] | None = None,
+    rows: RowFilter | None = None,
+    method: str = "qr",
+    load: Load | None = None,
+    blocks: int = BLOCKS,
+) -> Observation:
+    """Stream recordings into triangles.
+
+    rows: filter and decimation of both sides.  method: "qr", or "gram" (preconditioned normal equations, faster on long
+    logs).  load(q, qd, qdd): efforts the links ask for, for load-dependent effects.
+    """
+    if not sources:
+        raise MinertiaError("there is no recording to identify from")
+    if method not in ("qr", "gram"):
+        raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
+    titles = tuple(names) if names is not None else tuple(f"recording {k + 1}" for k in range(len(sources)))
+
+    stream, rest = _passes(model, sources, titles, rows, load)
+    with one_thread():
+        records = [
+            _record(model, source, title, rows, load, method, blocks)
+            for source, title in zip(sources, titles, strict=True)
+        ]
+    keep, shift = tuple(range(model.count)), np.zeros(model.count)
+    return Observation(model, model.names, tuple(records), stream, rest, keep, shift)
+
+
+def _passes(
+    model: LinearModel, sources: Sequence[Source], titles: Sequence[str], rows: RowFilter | None, load: Load | None
+) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
+    """Functions that read all recordings again: for their rows, and for the residuals of given values."""
+
+    def stream(change: Change | None = None) -> Iterator[Chunk]:
+        for k, source in enumerate(sources):
+            for part in sections(source):
+                section = part if change is None else change(part)
+                for Y, tau in section_rows(model, section, rows, load, titles[k]):
+                    yield Chunk(k, Y, tau)
+
+    def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+        for k, source in enumerate(sources):
+            for section in sections(source):
+                for e in section_residuals(model, section, rows, load, titles[k], beta):
+                    yield k, e
+
+    return stream, rest
+
+
+def _record(
+    model: LinearModel,
+    source: Source,
+    title: str,
+    rows: RowFilter | None,
+    load: Load | None,
+    method: str,
+    blocks: int,
+) -> Record:
+    """One pass over a recording."""
+    store: Accumulator | None = None
+    largest = np.zeros((len(model.rows), model.count + 1))
+    still = set(range(model.robot.n))
+    for section in sections(source):
+        if store is None:
+            expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
+            store = Accumulator(max(SHORTEST_BLOCK, -(-expected // blocks)), blocks, method)
+        still &= set(still_joints(model, np.asarray(section.q, float)))
+        for Y, tau in section_rows(model, section, rows, load, title):
+            both = np.concatenate([Y, tau[:, :, None]], axis=2)
+            largest = np.maximum(largest, np.abs(both).max(axis=0))
+            store.add(both)
+    if store is None or (not store.done and not store.pending):
+        raise MinertiaError(f"{title}: no sample is left after the filter")
+    triangles, counts = store.finish()
+    return Record(title, triangles, counts, largest, tuple(sorted(still)))

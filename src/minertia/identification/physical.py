@@ -1,0 +1,252 @@
+"""Parameters that a real robot can have: each link's pseudo-inertia positive definite, friction not negative.
+
+The fit needs only the triangle of the data, so the length of the logs does not matter (Wensing, Kim, Slotine 2018;
+Sousa & Cortesao 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import UnknownName
+from minertia.identification.cones import Program, dual_matrix, link_svec, svec
+from minertia.identification.linear import LinearModel, link_number, symbol_of
+from minertia.identification.terms import EXTRA_EFFECTS
+from minertia.identification.threads import one_thread
+from minertia.robot.inertia import from_com, pseudo_inertia
+from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+
+Array = NDArray[np.float64]
+MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace
+BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this is at it
+GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
+UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
+PRIORS = ("euclidean", "entropic")
+
+
+@dataclass(frozen=True)
+class PhysicalSpace:
+    """The standard parameters of a linear model as a convex set.
+
+    prior: a physical robot (by default the nominal one, else bodies of 1 kg and 0.1 m); fixed: known parameters.
+    effort: usual effort of each row, the size of effects about which the prior says nothing.
+    """
+
+    model: LinearModel
+    prior: Mapping[str, float]
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    effort: tuple[float, ...] = ()
+
+    @cached_property
+    def x0(self) -> Array:
+        """The prior in the order of the standard parameters."""
+        return np.array([self.prior.get(name, 0.0) for name in self.model.standard])
+
+    @cached_property
+    def links(self) -> dict[int, list[int]]:
+        """Positions of the ten parameters of each link."""
+        where = {name: k for k, name in enumerate(self.model.standard)}
+        numbers = sorted({link_number(n) for n in self.model.standard if symbol_of(n) in LINK_SYMBOLS})
+        return {link: [where[full_name(s, link)] for s in LINK_SYMBOLS] for link in numbers}
+
+    @cached_property
+    def nonnegative(self) -> list[int]:
+        """Positions of effects that cannot be negative."""
+        return [k for k, name in enumerate(self.model.standard) if _is_nonnegative(symbol_of(name))]
+
+    @cached_property
+    def scales(self) -> Array:
+        """Natural size of each parameter, from the prior."""
+        scale = np.ones(len(self.model.standard))
+        for ten in self.links.values():
+            P = pseudo_inertia(self.x0[ten].tolist())
+            m = P[3, 3]
+            size = np.trace(P[:3, :3])
+            scale[ten] = [size] * 6 + [np.sqrt(m * size)] * 3 + [m]
+        for k in self.effects:
+            joint = link_number(self.model.standard[k]) - 1
+            row = self.model.robot.coordinate_of(joint) + 6 * self.model.robot.is_floating
+            usual = self.effort[self.model.rows.index(row)] if self.effort and row in self.model.rows else 0.1
+            part = 0.01 if symbol_of(self.model.standard[k]).startswith("OFF") else 0.1  # offsets are small
+            scale[k] = max(abs(float(self.x0[k])), part * usual, 1e-6)
+        return scale
+
+    @cached_property
+    def effects(self) -> list[int]:
+        """Positions of all that is no inertial parameter of a link."""
+        inside = {k for ten in self.links.values() for k in ten}
+        return [k for k in range(len(self.model.standard)) if k not in inside]
+
+    def pull(self, weight: float) -> Array:
+        """Weight of the prior on each parameter in units of `scales`; hardly any on effects it does not know."""
+        near = np.full(len(self.model.standard), weight)
+        for k in self.effects:
+            if self.x0[k] == 0:
+                near[k] = UNKNOWN_EFFECT
+        return near
+
+    @cached_property
+    def roots(self) -> dict[int, Array]:
+        """Cholesky factor of each link's prior pseudo-inertia."""
+        return {link: _root(self.x0[ten]) for link, ten in self.links.items()}
+
+    @cached_property
+    def K(self) -> Array:
+        """Base parameters of standard parameters in units of `scales`."""
+        return np.asarray(self.model.K * self.scales)
+
+    def body_rows(self, link: int, width: int, margin: float = 0.0) -> Array:
+        """svec of a link's pseudo-inertia, seen from its prior, on variables in units of `scales`."""
+        ten = self.links[link]
+        rows = np.zeros((10, width))
+        rows[:, ten] = link_svec(self.roots[link], margin) * self.scales[ten]
+        return rows
+
+    def constrain(self, program: Program, margin: float, origin: Array) -> None:
+        """Every link physical with a margin, effects not negative, fixed parameters fixed.
+
+        The first variables are the standard parameters in units of `scales`, counted from `origin`.
+        """
+        width, n = program.variables, len(self.model.standard)
+        start = np.concatenate([origin, np.zeros(width - n)])
+        for link in self.links:
+            rows = self.body_rows(link, width, margin)
+            program.semidefinite(rows, rows @ start)
+        program.nonnegative(np.eye(width)[self.nonnegative], start[self.nonnegative])
+        A, b = np.zeros((len(self.fixed), width)), np.zeros(len(self.fixed))
+        for k, (name, value) in enumerate(self.fixed.items()):
+            if name in self.model.standard:
+                c = self.model.standard.index(name)
+                A[k, c], b[k] = 1.0, value / self.scales[c]
+            else:
+                A[k, :n], b[k] = self.K[self.model.index(name)], value
+        program.equal(A, b - A @ start)
+
+    def margins(self, x: Array) -> dict[str, float]:
+        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each effect that is not negative."""
+        found = {}
+        for link, ten in self.links.items():
+            eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))
+            found[f"link {link}"] = float(eigenvalues[0] / max(eigenvalues.sum(), 1e-300))
+        return found | {self.model.standard[k]: float(x[k] / self.scales[k]) for k in self.nonnegative}
+
+
+def _root(ten: Array) -> Array:
+    return np.asarray(np.linalg.cholesky(pseudo_inertia(ten.tolist())), float)
+
+
+def _is_nonnegative(symbol: str) -> bool:
+    if symbol in EXTRA_EFFECTS:
+        return EXTRA_EFFECTS[symbol].is_nonnegative
+    return symbol in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) and not symbol.startswith("OFF")
+
+
+def physical_space(
+    model: LinearModel,
+    prior: Mapping[str, float] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    effort: Array | None = None,
+) -> PhysicalSpace:
+    """The set of physical robots, around a prior that is made physical link by link where it is not."""
+    values = {t.name: 1.0 for t in model.choice.terms if t.symbol == "GAS"}  # stated, so near what was stated
+    if prior is not None:
+        values |= dict(prior)
+    elif model.robot.has_parameters:
+        names = model.robot.columns(True, True)
+        values |= dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
+    known = {**model.choice.pinned, **(fixed or {})}
+    for name in known:
+        if name not in model.standard and name not in model.names:
+            raise UnknownName("parameter", name, (*model.names, *model.standard))
+    links = sorted({link_number(n) for n in model.standard if symbol_of(n) in LINK_SYMBOLS})
+    for link in links:
+        names = tuple(full_name(s, link) for s in LINK_SYMBOLS)
+        ten = [values.get(name, 0.0) for name in names]
+        values |= dict(zip(names, _made_physical(ten), strict=True))
+    usual = () if effort is None else tuple(float(e) for e in effort)
+    return PhysicalSpace(model, values | known, known, usual)
+
+
+def _made_physical(ten: list[float]) -> tuple[float, ...]:
+    """A body near the given one that can exist; 1 kg within 0.1 m where nothing is given."""
+    if ten[9] <= 0:
+        return from_com(1.0, (0, 0, 0), 0.01 * np.eye(3))
+    if np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 1e3 * MARGIN * ten[9]:
+        return tuple(ten)
+    mass, com = ten[9], [v / ten[9] for v in ten[6:9]]
+    size = max(abs(np.array(ten[:6])).max() / mass, 0.05**2)
+    return from_com(mass, com, 0.4 * mass * size * np.eye(3))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether any physical robot has given base parameters.
+
+    slack: every link can keep this part of the prior's pseudo-inertia (1 at most); negative: no robot exists.
+    witness: a combination of the base parameters that no physical robot makes negative, and its value here.
+    """
+
+    is_feasible: bool
+    slack: float
+    standard: Mapping[str, float]
+    witness: Mapping[str, float]
+    witness_value: float
+    is_witness_checked: bool
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.is_feasible:
+            return f"there is a physical robot with these base parameters (slack {self.slack:.2g})"
+        top = sorted(self.witness, key=lambda n: -abs(self.witness[n]))[:3]
+        return (
+            f"no physical robot has these base parameters (slack {self.slack:.2g}); "
+            f"a combination of {', '.join(top)} that cannot be negative is"
+        )
+
+
+def feasibility(space: PhysicalSpace, beta: Array) -> Certificate:
+    """Is there any physical robot with these base parameters?  The largest slack, and a witness where there is none."""
+    model, n = space.model, len(space.model.standard)
+    program = Program(n + 1)
+    unit = np.maximum(np.linalg.norm(space.K, axis=1), 1e-12)
+    program.equal(np.column_stack([space.K / unit[:, None], np.zeros(model.count)]), beta / unit, "base")
+    for link in space.links:
+        rows = space.body_rows(link, n + 1)
+        rows[:, -1] = -svec(np.eye(4))  # the prior, seen from itself
+        program.semidefinite(rows)
+    rows = np.eye(n + 1)[space.nonnegative]
+    rows[:, -1] = -1.0
+    program.nonnegative(rows, np.zeros(len(rows)))
+    top = np.zeros((1, n + 1))
+    top[0, -1] = -1.0
+    program.nonnegative(top, np.ones(1))
+    q = np.zeros(n + 1)
+    q[-1] = -1.0
+    with one_thread():
+        solution = program.solve(np.zeros((n + 1, n + 1)), q, "the feasibility of base parameters")
+    x = np.asarray(solution.x)
+    w = np.asarray(solution.z)[program.starts["base"]] / unit
+    w = w if w @ beta < 0 else -w
+    standard = dict(zip(model.standard, (x[:-1] * space.scales).tolist(), strict=True))
+    slack = float(x[-1])
+    named = dict(zip(model.names, w.tolist(), strict=True))
+    return Certificate(slack > 0, slack, standard, named, float(w @ beta), slack < 0 and _is_witness(space, w))
+
+
+def _is_witness(space: PhysicalSpace, w: Array) -> bool:
+    """Check a witness without the solver: not negative on any physical robot."""
+    g = space.model.K.T @ w
+    tolerance = 1e-5 * float(np.abs(g * space.scales).max(initial=1e-300))
+    for link, ten in space.links.items():
+        root = space.roots[link]
+        if np.linalg.eigvalsh(root.T @ dual_matrix(g[ten]) @ root)[0] < -tolerance:
+            return False
+    free = [k for k in space.effects if k not in space.nonnegative]
+    good = (g * space.scales)[space.nonnegative] >= -tolerance
+    return bool(good.all() and np.all(np.abs((g * space.scales)[free]) <= tolerance))

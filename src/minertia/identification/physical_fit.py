@@ -1,0 +1,172 @@
+"""The physically consistent fit: a semidefinite program on the triangle of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import SolverFailed, UnknownName
+from minertia.identification.cones import Program, pseudo_units
+from minertia.identification.physical import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
+from minertia.identification.threads import one_thread
+from minertia.robot.inertia import pseudo_inertia
+
+Array = NDArray[np.float64]
+SEEN = 1e-7  # of the largest singular value: directions of the base parameters that the data show
+
+
+@dataclass(frozen=True)
+class PhysicalFit:
+    """Standard parameters of a physical robot, the cost that physics added to the fit, and where it binds."""
+
+    x: Array
+    beta: Array
+    excess: float  # residual sum of squares over that of the free fit, less 1
+    at_boundary: tuple[str, ...]
+    margins: dict[str, float]
+
+    def verdict(self, *, free_is_physical: bool, slack: float | None) -> dict[str, object]:
+        """The verdict as plain data."""
+        status = "feasible" if free_is_physical else "at the boundary" if self.at_boundary else "feasible"
+        sentence = (
+            "the free fit is physical"
+            if free_is_physical
+            else "the free fit is not physical; the best physical robot raises the sum of squares by "
+            f"{100 * self.excess:.2g} %"
+        )
+        if self.at_boundary:
+            sentence += "; at the boundary: " + ", ".join(self.at_boundary)
+        return {
+            "status": status,
+            "sentence": sentence,
+            "excess": self.excess,
+            "slack": slack,
+            "at_boundary": list(self.at_boundary),
+            "smallest_margin": min(self.margins.values(), default=1.0),
+        }
+
+
+def physical_fit(
+    space: PhysicalSpace,
+    R: Array,
+    rows: int,
+    *,
+    weight: float,
+    kind: str = "euclidean",
+    margin: float = MARGIN,
+    settle: bool = False,
+) -> PhysicalFit:
+    """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots.
+
+    R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.  settle: what the
+    data leave open goes all the way to the prior, however small its weight.
+    """
+    if kind not in PRIORS:
+        raise UnknownName("kind of prior", kind, PRIORS)
+    with one_thread():
+        for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
+            x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
+            if _is_possible(space, x):
+                break
+        else:
+            raise SolverFailed("the physical fit", "touches the boundary")
+        x = _settled(space, R, x, margin) if settle else x.copy()
+    x[space.nonnegative] = np.maximum(x[space.nonnegative], 0.0)
+    for name, value in space.fixed.items():
+        if name in space.model.standard:
+            x[space.model.standard.index(name)] = value
+    found, usual = space.margins(x), space.margins(space.x0)
+    beta = space.model.K @ x
+    free = float(np.sum(R[-1, -1] ** 2))
+    cost = float(np.sum((R @ np.append(-beta, 1.0)) ** 2))
+    least = {name: max(BOUNDARY * usual[name], 10 * margin) for name in found if name.startswith("link")}
+    close = tuple(name for name, v in found.items() if v < least.get(name, BOUNDARY))
+    return PhysicalFit(x, beta, cost / free - 1 if free > 0 else 0.0, close, found)
+
+
+def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
+    """Solve in units of the prior and from a free fit: well scaled, and the optimum is the excess alone."""
+    n = len(space.model.standard)
+    prior = space.x0 / space.scales
+    A = R[:, :-1] @ space.K / np.sqrt(rows)
+    b = R[:, -1] / np.sqrt(rows)
+    origin = prior + np.linalg.lstsq(A, b - A @ prior, rcond=1e-10)[0]
+    width = n + (14 * len(space.links) if kind == "entropic" else 0)
+    program = Program(width)
+    space.constrain(program, margin, origin)
+    P, q = np.zeros((width, width)), np.zeros(width)
+    P[:n, :n] = A.T @ A
+    q[:n] = A.T @ (A @ origin - b)
+    near = space.pull(weight)
+    if kind == "entropic":
+        for number, (link, ten) in enumerate(space.links.items()):
+            near[ten] = 0.0
+            _add_divergence(space, program, q, link, n + 14 * number, weight, origin)
+    P[range(n), range(n)] += near
+    q[:n] += near * (origin - prior)
+    solution = program.solve(P, q, "the physical fit")
+    return np.asarray((origin + np.asarray(solution.x)[:n]) * space.scales)
+
+
+def _add_divergence(
+    space: PhysicalSpace, program: Program, q: Array, link: int, first: int, weight: float, origin: Array
+) -> None:
+    """weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
+    inv = np.linalg.inv(space.roots[link])
+    width, ten = program.variables, space.links[link]
+    body = np.zeros((16, width))  # entries of root^-1 P root^-T, whose log det differs by a constant
+    body[:, ten] = (inv @ pseudo_units() @ inv.T).reshape(10, 16).T * space.scales[ten]
+    q += weight * body[[0, 5, 10, 15]].sum(axis=0)
+    lower = [(i, j) for i in range(4) for j in range(i + 1)]
+    big = np.zeros((8, 8, width))
+    big[:4, :4] = body.reshape(4, 4, width)
+    for k, (i, j) in enumerate(lower):
+        big[i, 4 + j, first + k] = big[4 + j, i, first + k] = 1.0
+        if i == j:
+            big[4 + i, 4 + i, first + k] = 1.0
+    pairs = [(i, j) for j in range(8) for i in range(j + 1)]
+    rows = np.array([(1.0 if i == j else np.sqrt(2.0)) * big[i, j] for i, j in pairs])
+    program.semidefinite(rows, rows[:, : len(origin)] @ origin)
+    for i in range(4):
+        cone = np.zeros((3, width))
+        cone[0, first + 10 + i] = 1.0
+        cone[2, first + lower.index((i, i))] = 1.0
+        program.exponential(cone, np.array([0.0, 1.0, 0.0]))
+    q[first + 10 : first + 14] -= weight
+
+
+def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN, seen: Array | None = None) -> Array:
+    """The physical robot nearest to the prior that has these base parameters exactly.
+
+    seen: combinations (rows) of the base parameters that count, where not all do.
+    """
+    n = len(space.model.standard)
+    C = space.K if seen is None else seen @ space.K
+    target = beta if seen is None else seen @ beta
+    program = Program(n)
+    unit = np.maximum(np.linalg.norm(C, axis=1), 1e-12)
+    program.equal(C / unit[:, None], target / unit)
+    space.constrain(program, margin, np.zeros(n))
+    with one_thread():
+        z = np.asarray(program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physical robot").x)
+    z += np.linalg.lstsq(C / unit[:, None], (target - C @ z) / unit, rcond=None)[0]  # what the tolerance left
+    return np.asarray(z * space.scales)
+
+
+def _settled(space: PhysicalSpace, R: Array, x: Array, margin: float) -> Array:
+    """The same efforts with what the data leave open at the prior: a prior of little weight only pulls it near."""
+    A = R[:-1, :-1]
+    lengths = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    _, s, Vt = np.linalg.svd(A / lengths)
+    seen = Vt[s > SEEN * s[0]] * lengths
+    try:
+        other = nearest_with_base(space, space.model.K @ x, 0.5 * margin, seen / np.abs(seen).max(axis=1)[:, None])
+    except SolverFailed:
+        return x
+    return other if _is_possible(space, other) and other[space.nonnegative].min(initial=0.0) >= -1e-9 else x
+
+
+def _is_possible(space: PhysicalSpace, x: Array) -> bool:
+    return all(np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))[0] > 0 for ten in space.links.values())

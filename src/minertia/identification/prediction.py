@@ -1,0 +1,67 @@
+"""Efforts that values predict, and values that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import UnknownName
+from minertia.identification.linear import LinearModel
+from minertia.identification.observation import Observation
+from minertia.identification.rows import CHUNK, MotionLike
+
+Array = NDArray[np.float64]
+# motion, prediction -> measured and predicted efforts, as they are judged
+Judge: TypeAlias = Callable[[MotionLike, Array], tuple[Array, Array]]
+
+
+def predict(model: LinearModel, beta: Array, motion: MotionLike) -> Array:
+    """Efforts (N, joints used) of a motion."""
+    q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
+    load = load_efforts(model, beta) if model.choice.needs_load else None
+    parts = []
+    for start in range(0, len(q), CHUNK):
+        x, v, a = (part[start : start + CHUNK] for part in (q, qd, qdd))
+        parts.append(model.columns(x, v, a, None if load is None else load(x, v, a)) @ beta)
+    return np.concatenate(parts)
+
+
+def load_efforts(model: LinearModel, beta: Array) -> Callable[[Array, Array, Array], Array]:
+    """The efforts that the links alone ask of every joint, for load-dependent friction."""
+    links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
+    extra = {t.name for t in model.choice.terms}
+    inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
+    own = np.where([name in extra for name in model.names], 0.0, links)
+
+    def load(q: Array, qd: Array, qdd: Array) -> Array:
+        blank = np.zeros((len(q), model.robot.n_velocity))
+        return np.asarray(inner.columns(q, qd, qdd, blank) @ own)
+
+    return load
+
+
+def pinned(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
+    """The problem with known parameters taken to the side of the efforts, and the unknowns that are fixed by that."""
+    model = observation.model
+    known = np.zeros(model.count)
+    K = model.K.copy()
+    fixed: dict[int, float] = {}
+    for name, value in values.items():
+        if name in model.names and not (name in model.standard and model.classes[model.index(name)] == "combination"):
+            fixed[model.index(name)] = float(value)
+        elif name in model.standard:
+            c = model.standard.index(name)
+            known += model.K[:, c] * float(value)
+            K[:, c] = 0.0
+        else:
+            raise UnknownName("parameter", name, (*model.names, *model.standard))
+    gone = [k for k in range(model.count) if not np.any(K[k]) and np.any(model.K[k])]
+    for k, value in fixed.items():
+        known[k] = value
+    done = sorted({*gone, *fixed})
+    keep = [k for k in range(model.count) if k not in done]
+    return observation.reduced(keep, known), tuple(model.names[k] for k in done)

@@ -1,0 +1,147 @@
+"""Rows of the linear problem: sections of recordings in, columns and efforts out, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError, ShapeError
+from minertia.identification.linear import LinearModel
+
+Array = NDArray[np.float64]
+CHUNK = 4096  # samples whose columns are in memory at a time
+STILL = 1e-3  # rad or m: a joint that moves less within a section stands still
+
+
+class MotionLike(Protocol):
+    """A prepared recording, or a section of one: joint side, samples first, all of the same length."""
+
+    @property
+    def t(self) -> Array: ...  # noqa: D102
+    @property
+    def q(self) -> Array: ...  # noqa: D102
+    @property
+    def qd(self) -> Array: ...  # noqa: D102
+    @property
+    def qdd(self) -> Array: ...  # noqa: D102
+    @property
+    def tau(self) -> Array: ...  # noqa: D102
+
+
+Source: TypeAlias = MotionLike | Iterable[MotionLike]  # one recording: whole, or in sections that can be read again
+Change: TypeAlias = Callable[[MotionLike], MotionLike]
+Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> efforts the links ask for
+
+
+class RowFilter(Protocol):
+    """A linear filter along time for both sides of the equation, after which some samples of a section are kept.
+
+    The section says which, in `keep` (start, stop, step).
+    """
+
+    def halo(self, section: Any) -> int:
+        """Samples on either side that a result depends on."""
+
+    def __call__(self, section: Any, columns: Array) -> Array:
+        """Columns [N, k] of a section, filtered along the first axis, at the samples it keeps."""
+
+
+def sections(source: Source) -> Iterator[MotionLike]:
+    """The sections of a recording."""
+    if hasattr(source, "tau"):
+        yield cast(MotionLike, source)
+    else:
+        yield from source
+
+
+def section_rows(
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
+) -> Iterator[tuple[Array, Array]]:
+    """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike."""
+    for part, Y, tau in _chunks(model, section, rows, load, title):
+        if rows is None:
+            yield Y, tau
+            continue
+        flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
+        shown = np.flatnonzero(np.abs(flat).max(axis=0) > 0)  # half of the columns are zero by structure
+        filtered = rows(part, np.ascontiguousarray(flat[:, shown]))
+        kept = np.zeros((len(filtered), flat.shape[1]))
+        kept[:, shown] = filtered
+        yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
+
+
+def section_residuals(
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str, beta: Array
+) -> Iterator[Array]:
+    """tau - Y beta of a section, filtered and decimated: as above, at a fraction of the work."""
+    for part, Y, tau in _chunks(model, section, rows, load, title):
+        rest = tau - Y @ beta
+        yield rest if rows is None else rows(part, rest)
+
+
+def _chunks(
+    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
+) -> Iterator[tuple[Any, Array, Array]]:
+    """Parts of a section with their columns and efforts."""
+    q, qd, qdd, tau = _checked(model, section, title)
+    for j in still_joints(model, q):  # what a still joint seems to move is noise
+        first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
+        qd[:, first] = qdd[:, first] = 0.0
+        q[:, offset] = q[:, offset].mean()
+    for part, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
+        asked = None if load is None else load(x, v, a)
+        yield part, block_columns(model, x, v, a, asked), effort[:, list(model.rows)]
+
+
+def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:
+    """Pieces of a section whose columns fit in memory, each with the samples its filter needs around it."""
+    n = len(state[0])
+    if rows is None:
+        for start in range(0, n, CHUNK):
+            yield section, tuple(a[start : start + CHUNK] for a in state)
+        return
+    first, stop, step = section.keep
+    halo = rows.halo(section)
+    size = max(max(CHUNK, 8 * halo) // step, 1) * step
+    for start in range(first, stop, size):
+        end = min(start + size, stop)
+        a, b = max(start - halo, 0), min(end + halo, n)
+        arrays = tuple(x[a:b] for x in state)
+        named = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
+        yield replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step)), arrays
+
+
+def block_columns(model: LinearModel, q: Array, qd: Array, qdd: Array, load: Array | None) -> Array:
+    """Columns of a block of samples: the one place where a compiled kernel takes over from NumPy."""
+    return model.columns(q, qd, qdd, load)
+
+
+def still_joints(model: LinearModel, q: Array) -> list[int]:
+    """Coordinates that do not move."""
+    own = q[:, 7 * model.robot.is_floating :]
+    return [j for j in range(model.robot.n) if np.ptp(own[:, j]) < STILL]
+
+
+def _checked(model: LinearModel, section: MotionLike, title: str) -> tuple[Array, Array, Array, Array]:
+    robot, samples = model.robot, len(section.t)
+    result = []
+    for name, width in (
+        ("q", robot.n_position),
+        ("qd", robot.n_velocity),
+        ("qdd", robot.n_velocity),
+        ("tau", robot.n_velocity),
+    ):
+        array = np.array(getattr(section, name), dtype=float)
+        if array.shape != (samples, width):
+            raise ShapeError(
+                f"{title}: {name} has shape {array.shape}; '{robot.name}' needs ({samples}, {width}), samples first"
+            )
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            raise MinertiaError(f"{title}: {name} of joint {bad[0][1] + 1} is not a number at sample {bad[0][0] + 1}")
+        result.append(array)
+    return result[0], result[1], result[2], result[3]

@@ -1,0 +1,209 @@
+"""Significance: which values matter, and how few of them predict as well.
+
+The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative deviation with an F test; the
+error on motion that was left out against the number of values.  All on triangles: nothing is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import f as fisher
+
+from minertia.errors import MinertiaError
+from minertia.identification.diagnosis import excitation
+from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
+from minertia.identification.observation import Observation
+from minertia.identification.threads import one_thread
+from minertia.identification.triangles import merged, triangle
+
+Array = NDArray[np.float64]
+SHARE = 0.01  # of a joint's largest effort
+MAX_RELATIVE = 0.3  # relative deviation from which a value is a candidate to go
+LEVEL = 0.05  # of the F test
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Significance:
+    """Contributions, the set that stays, its new values, and what that did.
+
+    contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
+    curve: number of values, relative residual on the training and on what was left out, value dropped at that step.
+    """
+
+    names: tuple[str, ...]
+    contributions: Array
+    essential: tuple[str, ...]
+    dropped: tuple[str, ...]
+    beta: Array
+    covariance: Array
+    condition_before: float
+    condition_after: float
+    residual_before: float
+    residual_after: float
+    rule: str
+    curve: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """Condition number before over after."""
+        return self.condition_before / self.condition_after
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        deviations = np.sqrt(np.diag(self.covariance))
+        return {
+            "rule": self.rule,
+            "count": len(self.names),
+            "essential": [
+                {"name": n, "value": float(b), "deviation": float(d)}
+                for n, b, d in zip(self.essential, self.beta, deviations, strict=True)
+            ],
+            "dropped": list(self.dropped),
+            "condition_before": self.condition_before,
+            "condition_after": self.condition_after,
+            "relative_before": self.residual_before,
+            "relative_after": self.residual_after,
+            "contributions": {n: row.tolist() for n, row in zip(self.names, self.contributions, strict=True)},
+            "curve": [dict(point) for point in self.curve],
+        }
+
+
+def contributions(problem: Observation, beta: Array) -> Array:
+    """Largest effort of each value at each joint over that joint's largest measured effort, (unknowns, efforts)."""
+    largest = np.maximum(problem.largest[:, -1], 1e-300)
+    return np.asarray((problem.largest[:, :-1] * np.abs(beta) / largest[:, None]).T)
+
+
+def one_percent(problem: Observation, share: float = SHARE) -> Significance:
+    """Drop every value whose largest contribution to any effort stays under a share of it, and fit the rest again."""
+    with one_thread():
+        problem = _complete(problem)
+        beta, _, sigma = weighted_solution(problem)
+        shares = contributions(problem, beta)
+        keep = [k for k in range(problem.count) if shares[k].max() >= share]
+        return _result(problem, shares, keep, f"contribution of at least {100 * share:g} %", sigma)
+
+
+def eliminate(
+    problem: Observation,
+    *,
+    max_relative: float = MAX_RELATIVE,
+    level: float = LEVEL,
+    unseen: Observation | None = None,
+) -> Significance:
+    """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
+
+    unseen: recordings for the error on motion not used; without them, stretches of the training are left out.
+    """
+    with one_thread():
+        problem = _complete(problem)
+        beta, _, sigma = weighted_solution(problem)
+        R = problem.triangle(sigma)
+        keep = list(range(problem.count))
+        path = _Path(problem, unseen, sigma)
+        path.add(keep, None)
+        full = float(R[-1, -1] ** 2)
+        freedom = max(problem.samples * len(sigma) - problem.count, 1)
+        stays: list[int] | None = None
+        while len(keep) > 1:
+            relative = _relative(R, keep)
+            worst = int(np.argmax(relative))
+            if relative[worst] < max_relative and stays is None:
+                stays = list(keep)
+            smaller = [k for m, k in enumerate(keep) if m != worst]
+            rest = float(triangle(R[:, [*smaller, problem.count]])[-1, -1] ** 2)
+            removed = problem.count - len(smaller)
+            F = (rest - full) / removed / max(full / freedom, 1e-300)
+            if stays is None and fisher.ppf(1 - level, removed, freedom) < F:
+                stays = list(keep)
+            path.add(smaller, problem.names[keep[worst]])
+            keep = smaller
+        shares = contributions(problem, beta)
+        rule = f"relative deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
+        return _result(problem, shares, stays or keep, rule, sigma, tuple(path.points))
+
+
+def _relative(R: Array, keep: Sequence[int]) -> Array:
+    """Relative deviation of each value in a fit of some columns."""
+    T = triangle(R[:, [*keep, R.shape[1] - 1]])
+    beta = solve(T)
+    deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
+    return np.asarray(deviation / np.maximum(np.abs(beta), 1e-300))
+
+
+def _complete(problem: Observation) -> Observation:
+    found = excitation(problem)
+    if found.rank == 0:
+        raise MinertiaError("nothing moved in these recordings, so no value is significant")
+    return problem if found.is_complete else problem.reduced(found.independent)
+
+
+def _result(
+    problem: Observation, shares: Array, keep: Sequence[int], rule: str, sigma: Array, curve: tuple[Any, ...] = ()
+) -> Significance:
+    """Fit the values that stay again, with the weights of the whole fit for the comparison."""
+    part = problem.reduced(sorted(keep))
+    beta, R, _ = weighted_solution(part)
+    inv = inverse(R[:-1, :-1])
+    before = weighted_solution(problem)[0]
+    effort = float(np.linalg.norm(problem.totals[:, :, -1]))
+    kept = {problem.names[k] for k in keep}
+    return Significance(
+        names=problem.names,
+        contributions=shares,
+        essential=part.names,
+        dropped=tuple(n for n in problem.names if n not in kept),
+        beta=beta,
+        covariance=inv @ inv.T,
+        condition_before=excitation(problem, sigma).condition,
+        condition_after=excitation(part, sigma).condition,
+        residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,
+        residual_after=float(np.linalg.norm(part.residuals(beta))) / effort,
+        rule=rule,
+        curve=curve,
+    )
+
+
+class _Path:
+    """Errors along an elimination: on the training, and on what was left out."""
+
+    def __init__(self, problem: Observation, unseen: Observation | None, sigma: Array) -> None:
+        self.problem, self.sigma, self.points = problem, sigma, list[dict[str, Any]]()
+        self.R = problem.triangle(sigma)
+        k = problem.count + 1
+        if unseen is not None:
+            self.folds = [(self.R, unseen.reduced(_positions(problem, unseen)).totals)]
+        else:
+            blocks = problem.blocks
+            parts = np.array_split(np.arange(len(blocks)), min(FOLDS, len(blocks)))
+            pieces = [merged(blocks[p]) for p in parts]
+            weighted = [triangle((p / sigma[:, None, None]).reshape(-1, k)) for p in pieces]
+            self.folds = [
+                (triangle(np.concatenate([w for m, w in enumerate(weighted) if m != out])), piece)
+                for out, piece in enumerate(pieces)
+                if len(pieces) > 1
+            ]
+
+    def add(self, keep: Sequence[int], dropped: str | None) -> None:
+        columns = [*keep, self.problem.count]
+        own = self._relative([(self.R, self.problem.totals)], columns)
+        left = self._relative(self.folds, columns)
+        self.points.append({"count": len(keep), "training": own, "left_out": left, "dropped": dropped})
+
+    def _relative(self, pairs: Sequence[tuple[Array, Array]], columns: Sequence[int]) -> float | None:
+        rest = effort = 0.0
+        for R, totals in pairs:
+            beta = np.linalg.lstsq(R[:, columns[:-1]], R[:, -1], rcond=None)[0]
+            rest += float(np.sum((totals[:, :, columns] @ np.append(-beta, 1.0)) ** 2))
+            effort += float(np.sum(totals[:, :, -1] ** 2))
+        return float(np.sqrt(rest / effort)) if effort > 0 else None
+
+
+def _positions(problem: Observation, unseen: Observation) -> list[int]:
+    return [unseen.names.index(name) for name in problem.names]

@@ -1,0 +1,162 @@
+"""The C files: strict compilers, sanitizers, hostile names, single precision, same bytes, reviewed text."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia.codegen.generate import generate, load_representatives, write_files
+from minertia.codegen.names import comment, identifier
+from minertia.codegen.programs import BUILDERS, build
+from minertia.codegen.selftest import reference
+from minertia.codegen.setting import Setting
+from minertia.errors import MinertiaError
+from tests.codegen import robots
+from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
+from tests.random_robots import random_robot
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+HOSTILE = '*/ system("x"); /* \\\n??/ \u00e9"""'
+ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+
+
+def _selftest(folder, name, compiler, flags=("-O0",)):
+    run([compiler, *STRICT, *flags, f"{name}.c", "selftest.c", "-o", f"test_{compiler}", "-lm"], folder)
+    return run([f"./test_{compiler}"], folder)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
+    for parameters, sincos in (("baked", "own"), ("standard", "libm")):
+        folder = tmp_path / parameters
+        options = {"parameters": parameters, "sincos": sincos, "precision": precision}
+        generate(robots.puma560(), folder, programs=ALL, payload=True, rotors=True, friction=True, **options)
+        assert "FAILED" not in _selftest(folder, "puma560", compiler)
+
+
+def test_selftest_fails_when_the_code_is_wrong(tmp_path):
+    generate(robots.planar2r(), tmp_path)
+    source = tmp_path / "planar_2r.c"
+    source.write_text(source.read_text().replace(" + ", " - ", 1))
+    with pytest.raises(AssertionError, match="FAILED"):
+        _selftest(tmp_path, "planar_2r", "gcc")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_sanitizers_are_quiet(tmp_path, compiler):
+    for robot in (robots.planar2r(), random_robot(4, tree=True)):
+        folder = tmp_path / robot.name
+        programs = ("inverse_dynamics", "background", "synchronous", "forward_dynamics", "base_regressor_entries")
+        generate(robot, folder, programs=programs, parameters="base", sincos="own")
+        flags = ["-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        if subprocess.run([compiler, *flags, "-x", "c", "-", "-o", "/dev/null"], input=b"int main(void){return 0;}",
+                          capture_output=True).returncode:  # fmt: skip
+            pytest.skip("no sanitizers here")
+        _selftest(folder, identifier(robot.name), compiler, flags)
+
+
+def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
+    robot = robots.puma560()
+    for precision, dtype, reach, error in (("double", np.float64, 1.6e6, 3e-16), ("float", np.float32, 3000.0, 2e-7)):
+        folder = tmp_path / precision
+        generate(robot, folder, precision=precision, sincos="own")
+        source = folder / "puma560.c"
+        source.write_text(source.read_text().replace("static void puma560_sincos", "void puma560_sincos"))
+        lib = library(folder, "puma560", "gcc", ("-O2", "-Wno-missing-prototypes"))
+        rng = np.random.default_rng(0)
+        x = np.concatenate([rng.uniform(-7, 7, 20000), rng.uniform(-reach, reach, 20000), np.arange(-9, 9) * np.pi / 4])
+        x = x[: len(x) // 4 * 4].astype(dtype)
+        s, c = np.empty_like(x), np.empty_like(x)
+        lib.puma560_sincos(len(x), *(ctypes.c_void_p(a.ctypes.data) for a in (x, s, c)))
+        exact = x.astype(np.longdouble)
+        assert np.abs(s - np.sin(exact)).max() < error and np.abs(c - np.cos(exact)).max() < error
+        far = np.array([1e30, -1e30, np.finfo(dtype).max, 1e9], dtype)
+        lib.puma560_sincos(4, *(ctypes.c_void_p(a.ctypes.data) for a in (far, s, c)))
+        assert np.all(np.isfinite(s[:4])) and np.all(np.isfinite(c[:4]))
+
+
+def test_float_is_close_enough(tmp_path):
+    robot = robots.puma560(True)
+    result = generate(robot, tmp_path, programs=("inverse_dynamics",), precision="float", sincos="own")
+    lib = library(tmp_path, "puma560", "gcc")
+    setting = Setting(robot)
+    program = build(setting, "inverse_dynamics", result.representatives["inverse_dynamics"])
+    inputs, wanted = reference(setting, program, samples=200)
+    assert difference(call(lib, "puma560", program, inputs, np.float32)["tau"], wanted["tau"]) < 1e-4
+
+
+def test_hostile_names_stay_in_comments(tmp_path):
+    robot = robots.planar2r()
+    joints = tuple(replace(joint, name=f"{HOSTILE}{k}") for k, joint in enumerate(robot.joints))
+    robot = replace(robot, name=HOSTILE, joints=joints)
+    result = generate(robot, tmp_path, parameters="standard")
+    prefix = next(path.stem for path in result.files if path.suffix == ".h")
+    for compiler in COMPILERS:
+        _selftest(tmp_path, prefix, compiler, ["-trigraphs"])
+    for target in ("numpy", "matlab"):
+        for path in generate(robot, tmp_path / target, target=target).files:
+            if path.suffix == ".py":
+                compile(path.read_text(), path.name, "exec")
+
+
+@pytest.mark.parametrize("text", ["", "123", "int", "class", "ÄÖ", "a" * 300, "x*/y", "_", "π", "9-lives"])
+def test_identifiers_and_comments(text):
+    name = identifier(text)
+    assert name.isidentifier() and name.isascii() and len(name) <= 60 and name not in ("int", "class")
+    written = comment(f"{text}*/ \\ ??/ /* // \r\n\0**//")
+    assert not any(bad in written for bad in ("*/", "/*", "//", "\\", "??", "\n", "\r", "\0")) and written.isascii()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"parameters": "base", "friction": True, "payload": True}], ids=["baked", "run"]
+)
+def test_the_example_of_the_readme_compiles(tmp_path, options):
+    generate(robots.planar2r(), tmp_path, **options)
+    example = (tmp_path / "README.md").read_text().split("```c\n")[1].split("```")[0]
+    (tmp_path / "example.c").write_text(example)
+    run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+
+
+def test_header_is_cpp(tmp_path):
+    generate(robots.planar2r(), tmp_path, parameters="base")
+    (tmp_path / "use.cpp").write_text('#include "planar_2r.h"\nint main() { return PLANAR_2R_JOINTS == 2 ? 0 : 1; }\n')
+    for compiler in ("g++", "clang++"):
+        if subprocess.run(["which", compiler], capture_output=True).returncode == 0:
+            run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "use.cpp", "-o", "use"], tmp_path)
+
+
+def test_same_robot_same_bytes_and_replay(tmp_path):
+    robot = robots.puma560()
+    first = generate(robot, tmp_path / "a", effort=0.5, programs=("inverse_dynamics",))
+    kept = load_representatives(tmp_path / "a")
+    again = generate(robot, tmp_path / "b", programs=("inverse_dynamics",), representatives=kept)
+    assert [p.name for p in first.files] == [p.name for p in again.files]
+    for a, b in zip(first.files, again.files, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+    with pytest.raises(MinertiaError, match="representatives"):
+        load_representatives(tmp_path / "nothing")
+
+
+def test_no_half_written_files(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(MinertiaError, match="cannot write"):
+        write_files(tmp_path / "file" / "below", {"a": "text"})
+    write_files(tmp_path / "new", {"a": "text"})
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["a"]
+
+
+def test_golden_c(tmp_path):
+    """Generated text is reviewed; MINERTIA_UPDATE_GOLDEN=1 accepts a change."""
+    programs = ("inverse_dynamics", "background", "synchronous")
+    for path in generate(robots.planar2r(), tmp_path, programs=programs, parameters="base").files:
+        golden = GOLDEN / "planar_2r" / path.name
+        if os.environ.get("MINERTIA_UPDATE_GOLDEN"):
+            write_files(golden.parent, {golden.name: path.read_text()})
+        assert path.read_text() == golden.read_text(), f"{path.name} differs from tests/golden"

@@ -1,0 +1,146 @@
+"""Every program gives the numbers of the plain recursion: as a schedule on NumPy and as compiled C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia.codegen.formulation import Formulation
+from minertia.codegen.generate import generate
+from minertia.codegen.programs import BUILDERS, build
+from minertia.codegen.search import _Search, representative
+from minertia.codegen.selftest import reference
+from minertia.codegen.setting import PARAMETERS, Representative, Setting
+from minertia.errors import MinertiaError, MissingParameters, UnknownName
+from minertia.robot.read import bundled_robots, read_robot
+from tests.codegen import robots
+from tests.codegen.compiled import COMPILERS, call, difference, library
+from tests.random_robots import random_robot
+
+ROBOTS = {
+    "planar2r": robots.planar2r(),
+    "puma560": robots.puma560(),
+    "stanford": robots.stanford(),
+    "prismatic": random_robot(5),
+    "tree": random_robot(4, tree=True, mimic=True),
+    "floating": random_robot(6, floating=True),
+}
+TOLERANCE = {"forward_dynamics": 1e-9}  # solves with D: its condition number enters
+
+
+def _programs(robot):
+    return [name for name in BUILDERS if name != "recursive_update" or robot.n <= 2]
+
+
+@pytest.mark.parametrize("effects", [False, True], ids=["links", "effects"])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+def test_schedule_equals_recursion(robot, parameters, effects):
+    setting = Setting(robot, parameters, rotors=effects, friction=effects, payload=effects)
+    for name in _programs(robot):
+        program = build(setting, name, representative(setting, name))
+        inputs, wanted = reference(setting, program, seed=3)
+        found = program.evaluate(**inputs)
+        for port in program.ports:
+            assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
+    for parameters, sincos in (("baked", "libm"), ("base", "own")):
+        names = _programs(robot)
+        folder = tmp_path / parameters
+        result = generate(robot, folder, programs=names, parameters=parameters, sincos=sincos)
+        prefix = next(path.stem for path in result.files if path.suffix == ".h")
+        lib = library(folder, prefix, compiler)
+        setting = Setting(robot, parameters)
+        for name in names:
+            program = build(setting, name, result.representatives.get(name))
+            inputs, wanted = reference(setting, program, seed=5)
+            found = call(lib, prefix, program, inputs)
+            for port in program.ports:
+                assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
+
+
+@pytest.mark.parametrize("name", bundled_robots())
+def test_bundled_robots(name):
+    robot = read_robot(name)
+    setting = Setting(robot, "standard", rotors=True, friction=True)
+    for program_name in ("inverse_dynamics", "background", "base_regressor_entries"):
+        program = build(setting, program_name, representative(setting, program_name))
+        inputs, wanted = reference(setting, program)
+        found = program.evaluate(**inputs)
+        for port in program.ports:
+            assert difference(found[port.name], wanted[port.name]) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_representative_and_formulation_has_the_same_torques(seed):
+    robot = random_robot(seed, tree=seed % 2 == 0, floating=seed % 3 == 0, n=5) if seed else read_robot("ur10e")
+    setting = Setting(robot, "standard")
+    search, rng = _Search(setting, "inverse_dynamics", seed), np.random.default_rng(seed)
+    for choice in search.starts():
+        point = search._point(choice)
+        for _ in range(6):
+            point = search._exchanged(point)
+        switches = [s for s in search._switches() if rng.random() < 0.6]
+        chosen = {kind: frozenset(j for k, j in switches if k == kind) for kind in ("turns", "moments", "forces")}
+        names = tuple(search.columns[c] for c in sorted(point.kept))
+        choice = Representative(names, Formulation(**chosen), choice.shifts)
+        for name in ("inverse_dynamics", "background_parts"):
+            program = build(setting, name, choice)
+            inputs, wanted = reference(setting, program)
+            found = program.evaluate(**inputs)
+            for port in program.ports:
+                assert difference(found[port.name], wanted[port.name]) < 1e-11
+
+
+def test_essential_parameters_leave_the_others_out():
+    robot = robots.puma560()
+    whole = Setting(robot, "base")
+    few = whole.with_essential(whole.base.names[:9])
+    programs = [build(s, "inverse_dynamics", representative(s, "inverse_dynamics")) for s in (whole, few)]
+    assert programs[1].inputs[-1].size == 9
+    assert sum(programs[1].operations) < sum(programs[0].operations) / 2
+
+
+def test_motor_efforts_through_coupled_drives():
+    robot = replace(robots.planar2r(), coupling=((50.0, 0.0), (-20.0, 40.0)), motor_effects=({}, {"IAM": 1e-3}))
+    setting = Setting(robot, "base", rotors=True, friction=True, motors=True)
+    joints = build(replace(setting, motors=False), "inverse_dynamics")
+    inputs, wanted = reference(setting, joints)
+    for name in ("inverse_dynamics", "synchronous", "forward_dynamics"):
+        program = build(setting, name)
+        given, wanted = reference(setting, program)
+        for port in program.ports:
+            assert difference(program.evaluate(**given)[port.name], wanted[port.name]) < 1e-11
+    at_joints = joints.evaluate(**inputs)["tau"]
+    at_motors = build(setting, "inverse_dynamics").evaluate(**inputs)["tau"]
+    assert np.allclose(at_motors @ np.array(robot.coupling), at_joints)
+    with pytest.raises(MinertiaError, match="not coupled"):
+        Setting(robots.planar2r(), motors=True)
+
+
+def test_sixty_joints_finish():
+    robot = random_robot(1, n=60)
+    setting = Setting(robot, "base")
+    program = build(setting, "inverse_dynamics", representative(setting, "inverse_dynamics"))
+    inputs, wanted = reference(setting, program, samples=2)
+    assert difference(program.evaluate(**inputs)["tau"], wanted["tau"]) < 1e-10
+
+
+def test_wrong_requests_are_named():
+    robot = robots.planar2r()
+    with pytest.raises(UnknownName, match="did you mean 'gravity'"):
+        build(Setting(robot), "gravty")
+    with pytest.raises(UnknownName):
+        Setting(robot, "bakd")
+    with pytest.raises(UnknownName, match="base parameter"):
+        build(Setting(robot, "base", essential=("XX9",)), "gravity")
+    with pytest.raises(MinertiaError, match="not a finite number"):
+        build(Setting(robot, values=(float("nan"),) * 6), "gravity")
+    with pytest.raises(MissingParameters):
+        build(Setting(read_robot("ur10e")), "gravity")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minertia.codegen.generate import generate
+from minertia.codegen.programs import build
+from minertia.codegen.selftest import reference
+from minertia.codegen.setting import Setting
+from minertia.errors import UnknownName
+from tests.codegen import robots
+from tests.codegen.compiled import difference
+
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor")
+
+
+def test_numpy_module(tmp_path):
+    robot = robots.stanford()
+    result = generate(robot, tmp_path, programs=PROGRAMS, parameters="base", friction=True, target="numpy")
+    module: dict = {}
+    exec(result.files[0].read_text(), module)
+    setting = Setting(robot, "base", friction=True)
+    for name in PROGRAMS:
+        program = build(setting, name, result.representatives.get(name))
+        inputs, wanted = reference(setting, program)
+        found = module[name](**inputs)
+        found = found if isinstance(found, tuple) else (found,)
+        for port, values in zip(program.ports, found, strict=True):
+            assert difference(values, wanted[port.name]) < 1e-12
+
+
+def test_matlab_function(tmp_path):
+    """Its statements are read as Python, where f(k) is a lookup."""
+    robot = robots.puma560()
+    result = generate(robot, tmp_path, programs=("background",), target="matlab")
+    text = next(p for p in result.files if p.suffix == ".m").read_text()
+    assert text.startswith("function [D, b] = puma560_background(q, qd)\n") and text.endswith("end\n")
+    setting = Setting(robot)
+    program = build(setting, "background", result.representatives["background"])
+    inputs, wanted = reference(setting, program)
+    names = {n: (lambda k, v=inputs[n][5]: float(v[k - 1])) for n in ("q", "qd")}
+    names |= {"sin": math.sin, "cos": math.cos, "zeros": lambda r, c: np.zeros((r, c))}
+    for line in text.splitlines()[1:-1]:
+        if not line.startswith("%"):
+            exec(re.sub(r"^(\w+)\((\d+), (\d+)\) =", r"\1[\2 - 1, \3 - 1] =", line.strip().rstrip(";")), names)
+    assert difference(names["D"], wanted["D"][5]) < 1e-12
+    assert difference(names["b"][:, 0], wanted["b"][5]) < 1e-12
+
+
+def test_unknown_target(tmp_path):
+    with pytest.raises(UnknownName, match="target"):
+        generate(robots.planar2r(), tmp_path, target="cobol")

@@ -1,0 +1,169 @@
+"""Intervals that hold, residuals on unseen motion, verdicts with reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia.errors import MinertiaError
+from minertia.identification.estimators import estimator
+from minertia.identification.evidence import pooled, recording_residuals, residuals_of_arrays, training_residuals
+from minertia.identification.identify import identify
+from minertia.identification.intervals import spread
+from minertia.identification.linear import linear_model
+from minertia.identification.observation import observe
+from tests.identification.motions import fourier_motion, noisy, part
+from tests.random_robots import random_robot
+
+
+def test_intervals_hold_under_filtered_noise():
+    """95 % intervals over noisy repeats with low-passed noise; those for white noise hold in about 60 %."""
+    robot = random_robot(7, n=3)
+    model = linear_model(robot)
+    truth = model.nominal()
+    motion = fourier_motion(robot, 1200, 1, duration=12.0)
+    rng = np.random.default_rng(0)
+    inside, white = [], []
+    for _ in range(60):
+        problem = observe(model, [noisy(motion, rng, 0.05, cutoff=0.2)])
+        fit = estimator("wls").fit(problem)
+        widths = spread(problem, fit.beta, fit.sigma)
+        deviation = np.sqrt(np.diag(fit.covariance))
+        error = np.abs(fit.beta - truth)
+        inside.append(error < widths.half_width(deviation * widths.inflation))
+        white.append(error < 1.96 * deviation)
+    assert 0.92 < np.mean(inside) < 0.98
+    assert np.mean(inside, axis=0).min() > 0.83  # of 60 repeats; 0.88 of 200
+    assert np.mean(white) < 0.75
+
+
+def test_white_noise_is_not_inflated():
+    robot = random_robot(7, n=3)
+    model = linear_model(robot)
+    problem = observe(model, [noisy(fourier_motion(robot, 2000, 1), np.random.default_rng(0), 0.05)])
+    fit = estimator("wls").fit(problem)
+    widths = spread(problem, fit.beta, fit.sigma)
+    assert widths.length == 1
+    assert 0.8 < np.median(widths.inflation) < 1.2
+
+
+def test_residuals_from_triangles_are_those_of_the_samples():
+    robot = random_robot(5, n=3)
+    model = linear_model(robot)
+    runs = [noisy(fourier_motion(robot, 200 + 50 * k, k), np.random.default_rng(k), 0.05) for k in range(2)]
+    problem = observe(model, runs)
+    beta = model.nominal()
+    found = recording_residuals(problem, beta)
+    for run, residuals in zip(runs, found, strict=True):
+        direct = residuals_of_arrays("", model.row_names, run.tau, model.columns(run.q, run.qd, run.qdd) @ beta)
+        assert residuals.relative == pytest.approx(direct.relative, rel=1e-9)
+        assert residuals.joint_rmse == pytest.approx(direct.joint_rmse, rel=1e-9)
+    together = training_residuals(problem, beta)
+    joined = pooled("training", [(found[0], 200), (found[1], 250)])
+    assert together.relative == pytest.approx(joined.relative, rel=1e-9)
+    assert together.joint_relative == pytest.approx(joined.joint_relative, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    robot = random_robot(5, n=3)
+    rng = np.random.default_rng(0)
+    return robot, [noisy(fourier_motion(robot, 400, k), rng, 0.02) for k in range(4)]
+
+
+def test_identification_ends_with_a_verdict(runs):
+    robot, motions = runs
+    wrong = robot.with_parameters(
+        {name: 1.3 * v for name, v in zip(robot.columns(), robot.parameter_vector(), strict=True)}
+    )
+    result = identify(wrong, motions[:3], validation=motions[3:], validation_names=["last"])
+    assert result.verdict.is_good
+    assert result.validation[0].log == "last"
+    assert result.validation[0].relative == pytest.approx(0.02, rel=0.15)
+    assert any(r.startswith("better than the nominal model") for r in result.verdict.reasons)
+    assert set(result.rivals) == {"nominal with fitted friction", "the nominal model"}
+    spread_out = result.parameters[0].over_recordings
+    assert spread_out is not None and spread_out["recordings"] == 3
+    assert spread_out["min"] <= spread_out["mean"] <= spread_out["max"]
+    data = result.to_dict()
+    assert list(data) == [
+        "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation", "physical",
+        "verdict",
+    ]  # fmt: skip
+    assert list(data["parameters"][0]) == ["name", "value", "deviation", "relative_deviation", "class"]
+    assert list(data["training"]) == ["relative", "rmse", "per_joint"]
+    assert list(data["validation"][0]) == ["log", "relative", "rmse", "per_joint"]
+    assert list(data["training"]["per_joint"][0]) == ["joint", "relative", "rmse"]
+    assert list(data["verdict"]) == ["good", "reasons"]
+    assert result.to_json()
+
+
+def test_a_model_of_another_robot_is_called_bad(runs):
+    robot, motions = runs
+    rng = np.random.default_rng(1)
+    wild = [replace(m, tau=rng.normal(size=m.tau.shape) * 50) for m in motions[:2]]
+    result = identify(robot, wild, validation=motions[2:])
+    assert not result.verdict.is_good
+    assert any(r.startswith("worse than") for r in result.verdict.reasons)
+
+
+def test_a_recording_is_not_compared_with_itself(runs):
+    """A peer compared validation rows with themselves."""
+    robot, motions = runs
+    with pytest.raises(MinertiaError, match="was used to fit"):
+        identify(robot, motions[:2], validation=motions[1:2])
+    copy = part(motions[0], slice(None))
+    with pytest.raises(MinertiaError, match="was used to fit"):
+        identify(robot, motions[:2], validation=[copy])
+    scaled = replace(motions[3], tau=2 * motions[3].tau)
+    assert identify(robot, motions[:2], validation=[scaled]).validation[0].relative == pytest.approx(0.5, rel=0.05)
+
+
+def test_without_unseen_motion_stretches_are_left_out(runs):
+    robot, motions = runs
+    result = identify(robot, motions[:1])
+    assert "no unseen recording was given" in result.verdict.reasons[0]
+    assert result.verdict.is_good
+
+
+def test_a_judge_compares_efforts_its_own_way(runs):
+    robot, motions = runs
+
+    def every_tenth(motion, predicted):
+        return motion.tau[::10], predicted[::10]
+
+    result = identify(robot, motions[:2], validation=motions[2:3], judge=every_tenth)
+    direct = residuals_of_arrays("", ("j1", "j2", "j3"), motions[2].tau[::10], result.predict(motions[2])[::10])
+    assert result.validation[0].relative == pytest.approx(direct.relative, rel=1e-12)
+    each = [residuals_of_arrays("", ("j1", "j2", "j3"), m.tau[::10], result.predict(m)[::10]) for m in motions[:2]]
+    assert result.training.relative == pytest.approx(pooled("", [(r, 40) for r in each]).relative, rel=1e-9)
+
+
+def test_what_was_not_excited_has_a_sentence_and_no_number():
+    robot = random_robot(3, n=3)
+    motion = noisy(fourier_motion(robot, 400, 1, joints=[0, 1]), np.random.default_rng(0), 0.01)
+    result = identify(robot, [motion])
+    data = result.to_dict()
+    assert "FC3" in data["not_excited"]
+    assert "FC3" not in [p["name"] for p in data["parameters"]]
+    assert "FC3 was not excited: joint 'j3' did not move" in data["verdict"]["reasons"]
+    with pytest.raises(MinertiaError, match="nothing moved"):
+        identify(robot, [part(fourier_motion(robot, 50, 1, joints=[]), slice(None))], effects=["FV"], joints=[3])
+
+
+def test_gravity_can_be_given():
+    robot = random_robot(0, n=3)
+    turned = robot.with_gravity((9.81, 0.0, 0.0))
+    motion = fourier_motion(turned, 300, 1)
+    assert identify(robot, [motion], gravity=(9.81, 0, 0)).training.relative < 1e-9
+    assert identify(robot, [motion]).training.relative > 1e-3
+
+
+def test_rotor_inertia_counts_once():
+    """A peer counted rotor inertia twice: in the links and in the rotor."""
+    robot = random_robot(5, n=3).with_parameters({"IA1": 5.0, "IA2": 4.0, "IA3": 3.0})
+    result = identify(robot, [fourier_motion(robot, 300, 1)])
+    assert result.estimate.value("IA2") == pytest.approx(4.0, rel=1e-8)
+    assert np.allclose(result.model.nominal(), result.beta, rtol=1e-7, atol=1e-8)

@@ -1,0 +1,107 @@
+"""What the hand carries, and what a known load says about the drives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.gains import drive_gains
+from minertia.identification.identify import identify
+from minertia.identification.payload import identify_payload, nearest_body
+from minertia.robot.inertia import from_com, impossible, symmetric
+from minertia.robot.read import read_robot
+from tests.identification.motions import fourier_motion, noisy
+
+MASS, COM, INERTIA = 2.0, (0.02, -0.03, 0.1), (0.010, 0.001, 0.0, 0.012, 0.0, 0.008)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    robot = read_robot("puma560")
+    rng = np.random.default_rng(0)
+    loaded = robot.with_payload(MASS, COM, INERTIA)
+    return robot, noisy(fourier_motion(robot, 600, 1), rng, 0.01), noisy(fourier_motion(loaded, 600, 2), rng, 0.01)
+
+
+def test_difference_of_recordings(runs):
+    robot, empty, loaded = runs
+    found = identify_payload(robot, [loaded], [empty])
+    assert found.mass == pytest.approx(MASS, abs=4 * found.mass_deviation)
+    assert np.all(np.abs(np.array(found.com) - COM) < 4 * np.array(found.com_deviation))
+    assert np.all(np.abs(np.array(found.inertia) - INERTIA) < 4 * np.array(found.inertia_deviation))
+    assert found.mass_deviation < 0.02 and found.is_physical
+
+
+def test_model_and_recording(runs):
+    robot, empty, loaded = runs
+    result = identify(robot, [empty])
+    found = identify_payload(robot, [loaded], (result.model, result.estimate.beta, result.estimate.covariance))
+    assert found.mass == pytest.approx(MASS, rel=0.02)
+    assert np.allclose(found.com, COM, atol=2e-3)
+
+
+def test_exact_without_noise_in_any_frame():
+    """The load adds to what the robot carries already and replaces nothing."""
+    robot = read_robot("puma560").with_payload(1.0, (0, 0, 0.05), (0.001, 0, 0, 0.001, 0, 0.001))
+    loaded = robot.with_payload(MASS, COM, INERTIA)
+    found = identify_payload(
+        robot, [fourier_motion(loaded, 400, 2)], [fourier_motion(robot, 400, 1)], at=robot.joints[-1].link
+    )
+    assert found.mass == pytest.approx(MASS, rel=1e-7)
+    assert np.allclose(found.com, COM, atol=1e-8)
+    assert np.allclose(found.inertia, INERTIA, atol=1e-8)
+    with pytest.raises(UnknownName):
+        identify_payload(robot, [fourier_motion(loaded, 60, 2)], [fourier_motion(robot, 60, 1)], at="nowhere")
+
+
+def test_fields_of_arm_makers(runs):
+    robot, empty, loaded = runs
+    found = identify_payload(robot, [loaded], [empty])
+    assert set(found.to_dict()["fields"]) == {"ur", "kuka", "franka"}
+    ur, franka, kuka = (found.fields(v) for v in ("ur", "franka", "kuka"))
+    assert ur["inertia"] == [found.inertia[k] for k in (0, 3, 5, 1, 2, 4)]
+    matrix = np.array(franka["load_inertia"]).reshape(3, 3, order="F")
+    assert np.allclose(matrix, symmetric(found.inertia))
+    a, b, c = (np.radians(kuka["CM"][k]) for k in "ABC")
+    Rz = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
+    Ry = np.array([[np.cos(b), 0, np.sin(b)], [0, 1, 0], [-np.sin(b), 0, np.cos(b)]])
+    Rx = np.array([[1, 0, 0], [0, np.cos(c), -np.sin(c)], [0, np.sin(c), np.cos(c)]])
+    R = Rz @ Ry @ Rx
+    assert np.allclose(R @ np.diag([kuka["J"][k] for k in "XYZ"]) @ R.T, matrix, atol=1e-12)
+    assert kuka["CM"]["X"] == pytest.approx(1e3 * found.com[0])
+    with pytest.raises(UnknownName):
+        found.fields("acme")
+
+
+def test_a_load_that_is_not_there(runs):
+    robot, empty, _ = runs
+    other = fourier_motion(robot, 400, 5)
+    lighter = replace(other, tau=0.9 * other.tau)
+    with pytest.raises(MinertiaError, match="do not show the load"):
+        identify_payload(robot, [lighter], [empty])
+
+
+def test_nearest_body_can_exist():
+    ten = np.array(from_com(1.0, (0.1, 0, 0), np.diag([0.01, 0.001, 0.03])))
+    assert impossible(ten) is not None
+    near = nearest_body(ten, 1e-4 * np.eye(10))
+    assert impossible(near) is None
+    assert np.abs(near - ten).max() < 0.03
+
+
+def test_drive_gains_from_a_known_load(runs):
+    """Efforts in amperes: only the known load fixes the scale, and noise does not pull the gains down."""
+    robot, empty, loaded = runs
+    gains = np.array([10.0, 12.0, 11.0, 8.0, 7.0, 6.0])
+    currents = [replace(m, tau=m.tau / gains) for m in (empty, loaded)]
+    found = drive_gains(robot, [currents[0]], [currents[1]], MASS, COM, INERTIA)
+    assert np.all(np.abs(found.gains - gains) < 4 * found.deviations)
+    assert np.all(found.deviations < 0.01 * gains)
+    by_mass = drive_gains(robot, [currents[0]], [currents[1]], MASS)
+    assert np.all(np.abs(by_mass.gains - gains) < 4 * by_mass.deviations)
+    assert np.all(by_mass.deviations < 0.02 * gains)
+    with pytest.raises(MinertiaError, match="does not show"):
+        drive_gains(robot, [currents[1]], [currents[0]], MASS, COM, INERTIA)

@@ -1,0 +1,76 @@
+"""Which values matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minertia.errors import MinertiaError
+from minertia.identification.linear import linear_model
+from minertia.identification.observation import observe
+from minertia.identification.significance import contributions, eliminate, one_percent
+from minertia.robot.read import read_robot
+from tests.identification.motions import fourier_motion, noisy
+from tests.random_robots import random_robot
+
+
+@pytest.fixture(scope="module")
+def setting():
+    robot = read_robot("puma560")
+    model = linear_model(robot)
+    rng = np.random.default_rng(0)
+    runs = [noisy(fourier_motion(robot, 400, k), rng, 0.02) for k in range(3)]
+    return model, observe(model, runs[:2]), observe(model, runs[2:]), runs
+
+
+def test_contributions_are_the_largest_efforts(setting):
+    model, problem, _, runs = setting
+    beta = model.nominal()
+    shares = contributions(problem, beta)
+    Y = np.concatenate([model.columns(r.q, r.qd, r.qdd) for r in runs[:2]])
+    tau = np.concatenate([r.tau for r in runs[:2]])
+    direct = (np.abs(Y * beta).max(axis=0) / np.abs(tau).max(axis=0)[:, None]).T
+    assert np.allclose(shares, direct, rtol=1e-12)
+
+
+def test_one_percent_rule_improves_the_condition(setting):
+    _, problem, _, _ = setting
+    found = one_percent(problem)
+    assert len(found.essential) + len(found.dropped) == len(found.names)
+    assert 10 < len(found.essential) < len(found.names)
+    assert found.gain > 1
+    assert found.residual_after < 1.2 * found.residual_before
+    largest = dict(zip(found.names, found.contributions.max(axis=1), strict=True))
+    assert max(largest[n] for n in found.dropped) < 0.01 <= min(largest[n] for n in found.essential)
+    assert found.to_dict()["count"] == len(found.names)
+
+
+def test_elimination_keeps_what_the_data_show(setting):
+    _, problem, unseen, _ = setting
+    found = eliminate(problem, unseen=unseen)
+    assert found.residual_after < 1.01 * found.residual_before
+    assert len(found.essential) < len(found.names)
+    counts = [point["count"] for point in found.curve]
+    assert counts == sorted(counts, reverse=True) and counts[0] == len(found.names)
+    errors = {point["count"]: point["left_out"] for point in found.curve}
+    assert errors[len(found.essential)] < 1.1 * errors[len(found.names)]
+    assert errors[1] > 5 * errors[len(found.essential)]
+    alone = eliminate(problem)
+    assert alone.curve[0]["left_out"] is not None
+
+
+def test_a_value_that_is_zero_goes():
+    robot = random_robot(5, n=3).with_parameters({"FV2": 0.0, "OFF3": 0.0})
+    rng = np.random.default_rng(1)
+    problem = observe(linear_model(robot), [noisy(fourier_motion(robot, 800, 1), rng, 0.01)])
+    assert {"FV2", "OFF3"} <= set(eliminate(problem).dropped)
+    assert {"FV2", "OFF3"} <= set(one_percent(problem).dropped)
+
+
+def test_nothing_moved():
+    robot = random_robot(5, n=2)
+    model = linear_model(robot, ["FV"], joints=[2])
+    still = fourier_motion(robot.with_gravity((0, 0, 0)), 50, 1, joints=[])
+    with pytest.raises(MinertiaError, match="nothing moved"):
+        one_percent(observe(linear_model(robot.with_gravity((0, 0, 0)), ["FV"]), [still]))
+    assert model.count

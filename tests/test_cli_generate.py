@@ -1,0 +1,53 @@
+"""`minertia generate` and `minertia count` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from minertia.cli import main
+
+KEYS = {"multiplications", "additions", "trigonometric", "inputs", "outputs", "lines"}
+
+
+def test_counts_as_json(capsys):
+    assert main(["count", "scara", "--programs", "inverse_dynamics,gravity", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert set(data["programs"]) == {"inverse_dynamics", "gravity"}
+    assert all(set(count) == KEYS for count in data["programs"].values())
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_written_folder_builds_and_passes_its_own_test(tmp_path, capsys):
+    out = tmp_path / "code"
+    args = ["generate", "stanford", "--rotors", "--gravity", "0", "0", "-9.81", "--out", str(out), "--json"]
+    assert main(args) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {"inverse_dynamics", "background", "synchronous"} == set(data["programs"])
+    done = subprocess.run(["make", "-C", str(out)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ok" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--programs", "inverse_dynamic"], "inverse_dynamics"),
+        (["--target", "cobol"], "target"),
+        (["--parameters", "magic"], "magic"),
+    ],
+)
+def test_wrong_choices_get_a_sentence(args, word, tmp_path, capsys):
+    assert main(["generate", "stanford", "--out", str(tmp_path / "x"), *args]) == 2
+    err = capsys.readouterr().err
+    assert word in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_robot_without_parameters_cannot_be_baked(tmp_path, capsys):
+    assert main(["generate", "planar2r", "--out", str(tmp_path / "x")]) == 2
+    assert "no inertial parameters" in capsys.readouterr().err
