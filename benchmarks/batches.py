@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.measure import Row, compare, median_time
 from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, regressor_program, torque_program
+from minertia.codegen.kernels import BatchKernel
 from minertia.codegen.task import NOTHING, Work
 
 ARMS = ("puma560", "panda")
@@ -39,8 +39,8 @@ def paths() -> list[str]:
 def kernels(name: str, which: str) -> tuple[BatchKernel, BatchKernel]:
     with path(which):
         return (
-            BatchKernel(torque_program(peers.grouped(name))),
-            BatchKernel(regressor_program(peers.arm(name), peers.base(name).kept)),
+            BatchKernel(peers.torques(name)),
+            BatchKernel(peers.regressor(name)),
         )
 
 
@@ -55,6 +55,10 @@ def rows() -> Iterator[Row]:
             torques, regressor = kernels(name, which)
             count = N if which != "numpy" else N_CPP
             arrays = [s[:count] for s in state]
+            first = [s[:100] for s in state]
+            peers.check(name, torques(*first), first)
+            beta = peers.base(name).standard_values(peers.base(name).values())[peers.base(name).kept_indices]
+            peers.check(name, regressor(*first) @ beta, first)
             ours = (lambda k=torques, a=arrays, o=out[:count]: k(*a, out=o)), float(count)
             work = Work(NOTHING, arrays, n_samples=count)
             inside = (lambda k=regressor, w=work: k.run(w)), float(count)

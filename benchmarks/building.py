@@ -13,7 +13,9 @@ from benchmarks.batches import path
 from benchmarks.measure import Row, median_time, seconds
 from minertia.base.derive import base_parameters
 from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, compile_function, regressor_program, torque_program
+from minertia.codegen.kernels import BatchKernel, compile_function
+from minertia.codegen.programs import build as build_program
+from minertia.codegen.setting import Setting
 from minertia.robot.read import read_robot
 
 HUMANOID = Path(__file__).parents[2] / "shared" / "robots" / "simple_humanoid.urdf"
@@ -25,15 +27,17 @@ def rows() -> Iterator[Row]:
         robot = read_robot(HUMANOID, letters=False)
         subject = f"base parameters, humanoid ({robot.n_joints} joints)"
         yield Row(subject, median_time(lambda: base_parameters(robot), 3))
-    yield Row("program of the inverse dynamics, panda", median_time(lambda: torque_program(peers.grouped("panda")), 5))
+    setting = Setting(peers.arm("panda"))
+    yield Row(
+        "program of the inverse dynamics, panda", median_time(lambda: build_program(setting, "inverse_dynamics"), 5)
+    )
     if build.find_compiler() is None:
         return
     wall = time.perf_counter
     old = os.environ.get(build.CACHE_VARIABLE)
     with tempfile.TemporaryDirectory() as folder, path("compiled"):
         os.environ[build.CACHE_VARIABLE] = folder
-        torques = torque_program(peers.grouped("panda"))
-        regressor = regressor_program(peers.arm("panda"), peers.base("panda").kept)
+        torques, regressor = peers.torques("panda"), peers.regressor("panda")
         for label, make in (
             ("one sample, panda", lambda: compile_function(torques)),
             ("batch inverse dynamics, panda", lambda: BatchKernel(torques)),

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.batches import ARMS, path, paths
 from benchmarks.measure import Row, compare
-from minertia.codegen.kernels import compile_function, torque_program
+from minertia.codegen.kernels import compile_function
 
 CALLS = 10_000
 
@@ -27,7 +27,8 @@ def rows() -> Iterator[Row]:
 
         for which in paths():
             with path(which):
-                f = compile_function(torque_program(peers.grouped(name)))
+                f = compile_function(peers.torques(name))
+            peers.check(name, f(q, qd, qdd)[None], [q[None], qd[None], qdd[None]])
             calls = CALLS if which != "numpy" else 100
 
             def given(f=f, calls=calls, q=q, qd=qd, qdd=qdd, out=out) -> None:

