@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
                 least_squares.SWITCH = 1e5
                 ours = times[len(times) // 2] / count
                 spread = peer / (times[-1] / count), peer / (times[0] / count)
-                note = f"ours on {count:.0e} samples, brackets: all runs; peer: the better of two on {N_PEER:.0e}, one thread"
+                note = f"ours on {count:.0e} samples, brackets: all runs; peer: better of two on {N_PEER:.0e}"
                 yield Row(
                     f"least squares, {label}, {name}, {which}",
                     ours, peer, "Pinocchio matrix + numpy lstsq", goal, spread, note,

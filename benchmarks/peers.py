@@ -70,10 +70,8 @@ def regressor(name: str) -> Program:
 
 def check(name: str, tau: np.ndarray, state: Sequence[np.ndarray]) -> None:
     """What is timed must give Pinocchio's numbers."""
-    wanted = np.array(
-        [oracle(name).inverse_dynamics(*sample) for sample in zip(*(s[:100] for s in state), strict=True)]
-    )
-    error = np.abs(tau[:100] - wanted).max() / np.abs(wanted).max()
+    wanted = np.array([oracle(name).inverse_dynamics(*sample) for sample in zip(*state, strict=True)])
+    error = np.abs(tau - wanted).max() / np.abs(wanted).max()
     if not error < 1e-12:
         raise SystemExit(f"{name}: torques differ from Pinocchio's by {error:.1e} of the largest")
 
