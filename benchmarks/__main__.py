@@ -21,7 +21,7 @@ SUBJECTS = {
 }
 TEXT = """Written by `make bench`: ours and the peer in one process, in turns unless said, processor time of one thread,
 medians; in brackets the quartiles of the ratio.  All torques are first held against Pinocchio's (1e-12).  Our regressor
-has the base columns, Pinocchio's all 10 n; "in cache" means computed and not written to memory.  Goals are for a machine
+has the base columns, Pinocchio's all 10 n; "in cache" means computed, not written to memory.  Goals are for a machine
 with AVX-512 (8 lanes); half of those for batches where there is only AVX2 (4 lanes).  NEON has 2 lanes."""
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
