@@ -1,0 +1,81 @@
+"""Least squares over 1e6 samples: regressor, sums and solution, against Pinocchio's matrix and numpy.linalg.lstsq."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks import peers
+from benchmarks.batches import ARMS, path, paths
+from benchmarks.measure import Row, seconds
+from minertia.codegen import least_squares
+from minertia.codegen.least_squares import LeastSquaresKernel
+
+N, N_PEER = 1_000_000, 20_000
+
+
+def motion(name: str, count: int) -> tuple[np.ndarray, ...]:
+    """Sums of five harmonics at 1 kHz."""
+    rng = np.random.default_rng(0)
+    n = peers.arm(name).n
+    w = 2 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, n, 5)) / np.arange(1, 6)
+    q, qd, qdd = (np.empty((count, n)) for _ in range(3))
+    for start in range(0, count, 65_536):
+        part = slice(start, start + 65_536)
+        t = np.arange(start, min(count, start + 65_536))[:, None] * 1e-3
+        s, c = np.sin(w * t), np.cos(w * t)
+        q[part], qd[part] = s @ a.T - c @ b.T, (c * w) @ a.T + (s * w) @ b.T
+        qdd[part] = (c * w * w) @ b.T - (s * w * w) @ a.T
+    return q, qd, qdd
+
+
+def rows() -> Iterator[Row]:
+    for name in ARMS:
+        state = motion(name, N)
+        kept = peers.base(name).kept
+        tau = np.random.default_rng(1).normal(size=(N, peers.arm(name).n))
+        peer = min(_peer(name, state, tau) for _ in range(2))
+        for which in paths():
+            with path(which):
+                kernel = LeastSquaresKernel.of(peers.arm(name), kept)
+            count = N if which != "numpy" else N_PEER
+            arrays = [s[:count] for s in state]
+            efforts = tau[:count]
+            rounds = 5 if which != "numpy" else 2
+            goals = (85.0, 45.0) if which == "compiled" else (None, None)
+            for label, switch, goal in (
+                ("condition below 1e5", np.inf, goals[0]), ("any condition: with a triangle", 0.0, goals[1])
+            ):  # fmt: skip
+                least_squares.SWITCH = switch
+                times = sorted(seconds(lambda k=kernel, a=arrays, t=efforts: k.solve(*a, tau=t)) for _ in range(rounds))
+                least_squares.SWITCH = 1e5
+                ours = times[len(times) // 2] / count
+                spread = peer / (times[-1] / count), peer / (times[0] / count)
+                note = f"ours on {count:.0e} samples, brackets: all runs; peer: better of two on {N_PEER:.0e}"
+                yield Row(
+                    f"least squares, {label}, {name}, {which}",
+                    ours, peer, "Pinocchio matrix + numpy lstsq", goal, spread, note,
+                )  # fmt: skip
+
+
+def _peer(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray) -> float:
+    """Seconds per sample; the matrix and the solution both grow with the number of samples."""
+    oracle = peers.oracle(name)
+    pin, model, data = oracle.pin, oracle.model, oracle.data
+    base = peers.base(name)
+    theirs = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
+    columns = [10 * (c // 10) + theirs[c % 10] for c in base.kept_indices]
+    n = peers.arm(name).n
+
+    def fit() -> None:
+        W = np.empty((N_PEER * n, len(columns)))
+        for k in range(N_PEER):
+            Y = pin.computeJointTorqueRegressor(model, data, state[0][k], state[1][k], state[2][k])
+            W[k * n : (k + 1) * n] = Y[:, columns]
+        np.linalg.lstsq(W, tau[:N_PEER].ravel(), rcond=None)
+
+    with threadpool_limits(1):
+        return seconds(fit) / N_PEER

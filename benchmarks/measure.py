@@ -1,0 +1,61 @@
+"""Rows of the page and how they are timed: in turns, in one process, by the processor time of one thread."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ROUNDS = 15
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: seconds per unit of work (median of the rounds) of ours and of the peer.
+
+    goal: the ratio that was asked for on a machine with 8 lanes (AVX-512), None where none was; spread: quartiles of
+    the ratio over the rounds.
+    """
+
+    subject: str
+    ours: float
+    peer: float | None = None
+    peer_name: str = ""
+    goal: float | None = None
+    spread: tuple[float, float] | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.peer is None else self.peer / self.ours
+
+
+def seconds(do: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:
+    start = clock()
+    do()
+    return clock() - start
+
+
+def median_time(do: Callable[[], object], rounds: int = ROUNDS) -> float:
+    do()
+    return statistics.median(seconds(do) for _ in range(rounds))
+
+
+def compare(
+    subject: str,
+    ours: tuple[Callable[[], object], float],
+    peer: tuple[Callable[[], object], float],
+    peer_name: str,
+    goal: float | None = None,
+    note: str = "",
+    rounds: int = ROUNDS,
+) -> Row:
+    """Two things in turns; each is (what to do, how many units of work that is)."""
+    (do_ours, n_ours), (do_peer, n_peer) = ours, peer
+    do_ours(), do_peer()
+    times = [(seconds(do_ours) / n_ours, seconds(do_peer) / n_peer) for _ in range(rounds)]
+    ratios = sorted(b / a for a, b in times)
+    quartiles = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
+    a, b = (statistics.median(column) for column in zip(*times, strict=True))
+    return Row(subject, a, b, peer_name, goal, quartiles, note)

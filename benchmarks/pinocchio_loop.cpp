@@ -1,0 +1,75 @@
+// Pinocchio's own C++ behind a C signature, so that loops over samples are timed without Python.
+// The model is a text: n, then per joint the parent (-1: ground), kind (0 turns, 1 slides), placement R (row-major) and p,
+// then mass, centre of mass and inertia about it (xx xy xz yy yz zz).
+#include <pinocchio/multibody.hpp>
+#include <pinocchio/algorithm/regressor.hpp>
+#include <pinocchio/algorithm/rnea.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+using namespace pinocchio;
+
+struct Peer {
+    Model model;
+    Data *data;
+};
+
+extern "C" void *peer_open(const char *text) {
+    std::istringstream in(text);
+    int n;
+    in >> n;
+    Peer *peer = new Peer;
+    std::vector<JointIndex> ids;
+    for (int j = 0; j < n; j++) {
+        int parent, kind;
+        double m, i[6];
+        Eigen::Matrix3d R, I;
+        Eigen::Vector3d p, c;
+        in >> parent >> kind;
+        for (int k = 0; k < 9; k++) in >> R(k / 3, k % 3);
+        for (int k = 0; k < 3; k++) in >> p[k];
+        in >> m;
+        for (int k = 0; k < 3; k++) in >> c[k];
+        for (double &v : i) in >> v;
+        I << i[0], i[1], i[2], i[1], i[3], i[4], i[2], i[4], i[5];
+        JointIndex at = parent < 0 ? 0 : ids[parent];
+        std::string name = "j" + std::to_string(j);
+        JointIndex id = kind ? peer->model.addJoint(at, JointModelPZ(), SE3(R, p), name)
+                             : peer->model.addJoint(at, JointModelRZ(), SE3(R, p), name);
+        peer->model.appendBodyToJoint(id, Inertia(m, c, I), SE3::Identity());
+        ids.push_back(id);
+    }
+    double g[3];
+    for (double &v : g) in >> v;
+    peer->model.gravity.linear(Eigen::Vector3d(g[0], g[1], g[2]));
+    peer->data = new Data(peer->model);
+    return peer;
+}
+
+extern "C" void peer_rnea(void *handle, long samples, const double *q, const double *qd, const double *qdd, double *tau) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n), v(n), a(n);
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
+        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
+        rnea(peer->model, *peer->data, x, v, a);
+        Eigen::Map<Eigen::VectorXd>(tau + s * n, n) = peer->data->tau;
+    }
+}
+
+extern "C" double peer_regressor(void *handle, long samples, const double *q, const double *qd, const double *qdd) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n), v(n), a(n);
+    double sink = 0;
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
+        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
+        computeJointTorqueRegressor(peer->model, *peer->data, x, v, a);
+        sink += peer->data->jointTorqueRegressor(0, 0);
+    }
+    return sink;
+}

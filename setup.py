@@ -1,0 +1,31 @@
+"""The extension module with the precompiled interpreter; everything else is in pyproject.toml.
+
+It is optional: without a C compiler the package installs all the same and runs its programs on NumPy.
+"""
+
+import sys
+import sysconfig
+
+from setuptools import Extension, setup
+
+try:
+    import numpy
+except ImportError:  # built without isolation and without NumPy
+    numpy = None
+
+NATIVE = "src/minertia/codegen/native"
+is_possible = numpy is not None and not sysconfig.get_config_var("Py_GIL_DISABLED")  # no stable ABI without the lock
+flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
+extensions = [
+    Extension(
+        "minertia.codegen._native",
+        [f"{NATIVE}/{name}.c" for name in ("module", "interpret_base", "interpret_avx2", "interpret_avx512")],
+        depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret")],
+        include_dirs=[numpy.get_include()],
+        extra_compile_args=flags,
+        py_limited_api=True,
+        optional=True,
+    )
+    for _ in range(is_possible)
+]
+setup(ext_modules=extensions, options={"bdist_wheel": {"py_limited_api": "cp311"}} if extensions else {})

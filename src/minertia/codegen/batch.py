@@ -1,0 +1,253 @@
+"""C for a schedule: over blocks of samples, in vectors as wide as the machine has, and for one sample.
+
+The text around it (native/vector.h, task.h, blocks.h) is the same for every program and for the interpreter; only the
+straight-line code between the inputs and the entries is written here.  No name of a robot gets into it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+
+from minertia.codegen.schedule import Schedule, Step
+
+SMALL_BLOCK, LARGE_BLOCK = 32, 64  # samples
+MANY_ENTRIES = 96  # a block with more is kept small, so that it stays in the first-level cache
+PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
+
+# operation -> C; {k} is the constant, {a} {b} {c} the operands in order
+TEXT = {
+    "const": "{zero} + {k}",
+    "copy": "{a}",
+    "neg": "-{a}",
+    "sqrt": "{sqrt}({a})",
+    "sign": "{sign}({a})",
+    "add": "{a} + {b}",
+    "sub": "{a} - {b}",
+    "mul": "{a} * {b}",
+    "div": "{a} / {b}",
+    "nadd": "-({a} + {b})",
+    "nmul": "-({a} * {b})",
+    "fma": "{c} + {a} * {b}",
+    "fnma": "{c} - {a} * {b}",
+    "fms": "{a} * {b} - {c}",
+    "fnms": "-({a} * {b}) - {c}",
+    "addk": "{k} + {a}",
+    "subk": "{k} - {a}",
+    "mulk": "{k} * {a}",
+    "divk": "{k} / {a}",
+    "fmak": "{b} + {k} * {a}",
+    "fmsk": "{k} * {a} - {b}",
+}
+
+
+def batch_source(schedule: Schedule) -> str:
+    """A C file with `minertia_run(task)`, which runs tasks over blocks of samples."""
+    block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
+    is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
+    store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
+    writer = _Writer(schedule, "vd", {"zero": "(vd){{0}}", "sqrt": "vector_sqrt", "sign": "vector_sign"}, store)
+    bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
+    advance = "\n".join(
+        f"        row[{p}] += LANES * {port.size};"
+        for p, (port, common) in enumerate(zip(schedule.inputs, schedule.common, strict=True))
+        if not common
+    )
+    rows = ", ".join(f"in[{p}]" for p in range(len(schedule.inputs)))
+    return f"""{_text("vector.h")}
+#define BLOCK {block}
+#define VECTORS (BLOCK / LANES)
+#define LEAST_SQUARES {int(is_matrix)}
+{_text("task.h")}
+{_text("blocks.h")}
+INLINE vd gather(const double *x, const int64_t stride)
+{{
+    vd v;
+    UNROLL for (int l = 0; l < LANES; l++) v[l] = x[l * stride];
+    return v;
+}}
+
+{"".join(bodies)}
+static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
+{{
+    (void)task;
+    const double *row[PORTS] = {{{rows or "0"}}};
+    for (int n = 0; n < vectors; n++, W++) {{
+{writer.calls("row, W", "        ")}
+{advance}
+    }}
+}}
+
+__attribute__((visibility("default"))) int minertia_run(const Task *task)
+{{
+    return run_task(task);
+}}
+
+__attribute__((visibility("default"))) int minertia_samples(void)
+{{
+    return SAMPLES;
+}}
+
+__attribute__((visibility("default"))) int minertia_lanes(void)
+{{
+    return LANES;
+}}
+"""
+
+
+def single_source(schedule: Schedule) -> str:
+    """A C file with `minertia_call(state, in, out)` for one sample; sines and cosines are taken together."""
+    store: dict[int, str] = {}
+    for entry in schedule.entries:
+        store.setdefault(entry.value, f"out[{entry.port}][{entry.position}]")
+    writer = _Writer(schedule, "double", {"zero": "0.0", "sqrt": "__builtin_sqrt", "sign": "number_sign"}, store)
+    bodies = list(writer.functions("const double *const *restrict in, double *const *restrict out"))
+    zeros = "\n".join(f"    out[{p}][{k}] = 0.0;" for p, k in _constant_zeros(schedule))
+    return f"""#if defined(__AVX__)
+#define LANES 4 /* wider vectors would slow down the scalar code behind them */
+#endif
+{_text("vector.h")}
+INLINE double number_sign(double x)
+{{
+    return x != x ? x : (double)((x > 0) - (x < 0));
+}}
+
+{"".join(bodies)}
+__attribute__((visibility("default")))
+void minertia_call(const void *state, const double *const *in, double *const *out)
+{{
+    (void)state;
+{writer.calls("in, out", "    ")}
+{zeros}
+}}
+"""
+
+
+def _constant_zeros(schedule: Schedule) -> Iterator[tuple[int, int]]:
+    present = {(e.port, e.position) for e in schedule.entries}
+    for p, port in enumerate(schedule.ports):
+        yield from ((p, k) for k in range(port.size) if (p, k) not in present)
+
+
+class _Writer:
+    """The straight-line code of a schedule as one or more C functions.
+
+    Sines and cosines of one stage are taken together, in arrays.  Other values that cross from one function to the next
+    go through an array too.
+    """
+
+    def __init__(self, schedule: Schedule, real: str, names: Mapping[str, str], store: Mapping[int, str]) -> None:
+        self.schedule, self.real, self.store = schedule, real, store
+        operands = {letter: f"{{{letter}}}" for letter in "abck"}
+        self.text = {operation: text.format(**operands, **names) for operation, text in TEXT.items()}
+        self.parts: list[tuple[list[Step], list[Step]]] = []
+        for plain, trig in schedule.stages():
+            pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
+            self.parts += [(piece, []) for piece in pieces[:-1]] + [(pieces[-1], trig)]
+        self.place: dict[int, str] = {}  # of values that are read from an array
+        self.n_trig = self._place_trig()
+        self.n_crossing = self._place_crossing()
+
+    def _padded(self, count: int) -> int:
+        """Numbers are taken in vectors of up to 8; a vector of samples is already one."""
+        return count if self.real == "vd" else -(-count // 8) * 8
+
+    def _place_trig(self) -> int:
+        count = 0
+        for _, trig in self.parts:
+            for k, step in enumerate(trig):
+                sine, cosine = step.results
+                self.place |= {sine: f"sine[{count + k}]", cosine: f"cosine[{count + k}]"}
+            count += self._padded(len(trig))
+        return count
+
+    def _place_crossing(self) -> int:
+        made_in: dict[int, int] = {}
+        count = 0
+        for n, (plain, trig) in enumerate(self.parts):
+            made_in |= {v: n for step in plain for v in step.results}
+            for v in (v for step in (*plain, *trig) for v in step.reads):
+                if v not in self.place and made_in[v] != n:
+                    self.place[v] = f"cross[{count}]"
+                    count += 1
+        return count
+
+    def calls(self, arguments: str, indent: str) -> str:
+        """The arrays, and the functions one after the other."""
+        sizes = {"sine": self.n_trig, "cosine": self.n_trig, "cross": self.n_crossing}
+        lines = [f"_Alignas(64) {self.real} {name}[{max(size, 1)}];" for name, size in sizes.items()]
+        lines += [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
+        return "\n".join(indent + line for line in lines)
+
+    def functions(self, arguments: str) -> Iterator[str]:
+        """The text of the functions."""
+        start = 0
+        arrays = ", ".join(f"{self.real} *restrict {name}" for name in ("sine", "cosine", "cross"))
+        for n, (plain, trig) in enumerate(self.parts):
+            lines = [*self._plain(plain), *self._trig(trig, start)]
+            start += self._padded(len(trig))
+            body = "\n".join(f"    {line}" for line in lines)
+            yield f"""static __attribute__((noinline)) void part{n}({arguments}, {arrays})
+{{
+{body}
+    (void)in, (void)sine, (void)cosine, (void)cross;
+}}
+
+"""
+
+    def _plain(self, steps: Iterable[Step]) -> Iterator[str]:
+        known: set[int] = set()
+        for step in steps:
+            for v in step.reads:
+                if v not in known:  # made elsewhere: fetched before its first use
+                    known.add(v)
+                    yield f"const {self.real} t{v} = {self.place[v]};"
+            (value,) = step.results
+            known.add(value)
+            yield f"const {self.real} t{value} = {self._text(step)};"
+            for place in (self.store.get(value), self.place.get(value)):
+                if place is not None:
+                    yield f"{place} = t{value};"
+
+    def _trig(self, trig: list[Step], start: int) -> Iterator[str]:
+        if not trig:
+            return
+        count = len(trig)
+        yield f"_Alignas(64) {self.real} angle[{self._padded(count)}];"
+        for k, step in enumerate(trig):
+            (v,) = step.reads
+            yield f"angle[{k}] = {self.place.get(v, f't{v}')};"
+        for k in range(count, self._padded(count)):
+            yield f"angle[{k}] = 0.0;"
+        vectors = f"{count}" if self.real == "vd" else f"({count} + LANES - 1) / LANES"
+        yield f"sincos_many({vectors}, (const vd *)angle, (vd *)(sine + {start}), (vd *)(cosine + {start}));"
+        for v in (v for step in trig for v in step.results):
+            if v in self.store:
+                yield f"{self.store[v]} = {self.place[v]};"
+
+    def _text(self, step: Step) -> str:
+        if step.operation == "load":
+            port, entry = step.operands
+            place = f"in[{port}][{entry}]"
+            if self.real == "double":
+                return place
+            if self.schedule.common[port]:
+                return f"(vd){{0}} + {place}"
+            return f"gather(in[{port}] + {entry}, {self.schedule.inputs[port].size})"
+        a, b, c = (*step.operands, 0, 0, 0)[:3]
+        text = self.text[step.operation]
+        return text.format(a=f"t{a}", b=f"t{b}", c=f"t{c}", k=number(step.constant) if "{k}" in text else "")
+
+
+def number(value: float) -> str:
+    """A double in C, exactly; negative ones in brackets."""
+    if math.isnan(value):
+        return '__builtin_nan("")'
+    if math.isinf(value):
+        return "__builtin_inf()" if value > 0 else "(-__builtin_inf())"
+    return repr(value) if math.copysign(1.0, value) > 0 else f"({value!r})"
+
+
+def _text(name: str) -> str:
+    return (files("minertia.codegen") / "native" / name).read_text(encoding="utf-8")

@@ -1,0 +1,300 @@
+"""Programs over many samples, and as a function of one: what identification, excitation and users call.
+
+`BatchKernel` runs any program on arrays with samples first; `compile_function` makes a callable for one sample.  Which
+path they take (compiled, interpreted, NumPy) shows in `path` and in the time they need, nowhere else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.algebra.expr import Graph, evaluate
+from minertia.codegen import build
+from minertia.codegen.batch import single_source
+from minertia.codegen.program import Port, Program
+from minertia.codegen.runner import runner
+from minertia.codegen.schedule import Schedule, schedule
+from minertia.codegen.task import NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
+from minertia.dynamics import model
+from minertia.errors import ShapeError
+from minertia.robot.robot import Robot
+
+MOST_SUMS = 64  # partial sums of a batch, whatever its length: what is added to what never depends on threads
+LEAST_SAMPLES = 4096  # of a partial sum
+PIECES_PER_THREAD = 4
+
+
+def torque_program(robot: Robot) -> Program:
+    """Efforts of a motion with the robot's nominal parameters as constants."""
+    graph, state = _state(robot)
+    tau = model.inverse_dynamics(robot, *state)
+    return Program("inverse_dynamics", graph, _state_ports(robot), (Port("tau", (len(tau),)),), tuple(tau))
+
+
+def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
+    """Y of the given columns (full names), shape (n, columns), for tau = Y X."""
+    graph, state = _state(robot)
+    entries = model.torque_regressor(robot, *state, columns=columns)
+    shape = (robot.n_velocity, len(columns))
+    outputs = tuple(entries.get((r, name), 0.0) for r in range(shape[0]) for name in columns)
+    return Program("base_regressor", graph, _state_ports(robot), (Port("Y", shape),), outputs)
+
+
+def _state(robot: Robot) -> tuple[Graph, list[Any]]:
+    graph = Graph()
+    return graph, [graph.variables(port.name, port.size) for port in _state_ports(robot)]
+
+
+def _state_ports(robot: Robot) -> tuple[Port, ...]:
+    return Port("q", (robot.n_position,)), Port("qd", (robot.n_velocity,)), Port("qdd", (robot.n_velocity,))
+
+
+class BatchKernel:
+    """A program over N samples.
+
+    Inputs are arrays (N, *shape of the port); C-contiguous float64 arrays are read in place.  Inputs that are
+    parameters of the program have the shape of their port: they are the same for all samples.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.schedule: Schedule = schedule(program)
+        if max(len(program.inputs), len(program.ports)) > PORTS:
+            raise ShapeError(f"the program '{program.name}' has more than {PORTS} inputs or outputs")
+        self._runner = runner(self.schedule)
+
+    @property
+    def path(self) -> str:
+        """How it runs: "compiled", "interpreter" or "numpy"."""
+        return self._runner.path
+
+    @property
+    def reason(self) -> str:
+        """Why it runs that way."""
+        return self._runner.reason
+
+    def __call__(self, *inputs: ArrayLike, out: Any = None, threads: int | None = 1) -> Any:
+        """The output (N, *shape), or a tuple of them where the program has several.
+
+        out: array or arrays to write to.  threads: None for one per processor.
+        """
+        arrays, n = self.checked(inputs)
+        ports = self.program.ports
+        if out is None:
+            outputs = [np.empty((n, *port.shape)) for port in ports]
+        else:
+            given = [out] if len(ports) == 1 else list(out)
+            outputs = [_output(array, (n, *port.shape)) for array, port in zip(given, ports, strict=True)]
+        self.run(Work(ROWS, arrays, outputs, n_samples=n), threads)
+        return outputs[0] if len(ports) == 1 else tuple(outputs)
+
+    def nonzeros(self, *inputs: ArrayLike, threads: int | None = 1) -> tuple[Array, NDArray[np.int32]]:
+        """Only what varies: blocks (blocks, entries, samples of a block) and the entries' places in the flat output.
+
+        The samples of the last block beyond N are zero.
+        """
+        if len(self.program.ports) != 1:
+            raise ShapeError(f"the program '{self.program.name}' has several outputs")
+        arrays, n = self.checked(inputs)
+        size = self._runner.samples
+        blocks = np.empty((-(-n // size), len(self.schedule.entries), size))
+        self.run(Work(NONZEROS, arrays, [blocks], n_samples=n), threads)
+        return blocks, self.schedule.positions(0)
+
+    def checked(self, inputs: Sequence[ArrayLike]) -> tuple[list[Array], int]:
+        """The inputs as C-contiguous float64 arrays, and the number of samples."""
+        ports = self.program.inputs
+        if len(inputs) != len(ports):
+            names = ", ".join(port.name for port in ports)
+            raise ShapeError(f"'{self.program.name}' takes {len(ports)} arrays ({names}), not {len(inputs)}")
+        arrays: list[Array] = []
+        n: int | None = None
+        for given, port, common in zip(inputs, ports, self.schedule.common, strict=True):
+            array = np.ascontiguousarray(given, dtype=np.float64)
+            shape = array.shape if common else array.shape[1:]
+            if shape != port.shape or (not common and array.ndim == 0):
+                wanted = port.shape if common else ("N", *port.shape)
+                raise ShapeError(
+                    f"{port.name} has shape {array.shape}; '{self.program.name}' needs "
+                    f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
+                )
+            if not common:
+                if n is not None and n != len(array):
+                    raise ShapeError(f"{port.name} has {len(array)} samples where another array has {n}")
+                n = len(array)
+            arrays.append(array)
+        return arrays, 1 if n is None else n
+
+    def run(self, work: Work, threads: int | None = 1) -> Array:
+        """Do all of a piece of work; the sums it results in, added in an order that is always the same."""
+        threads = max(1, (os.cpu_count() or 1) if threads is None else threads)
+        n = work.n_samples
+        piece = self._runner.piece(work)
+        if not work.n_sums:
+            with self._runner.surroundings():
+                _shared(lambda a, b: piece(a, b, None), _parts(n, self._piece_length(n, threads)), threads)
+            return np.zeros(0)
+        parts = _parts(n, _rounded(max(LEAST_SAMPLES, -(-n // MOST_SUMS)), 512))
+        sums = np.zeros((max(1, len(parts)), work.n_sums))
+        with self._runner.surroundings():
+            _shared(lambda a, b: piece(a, b, sums[a // parts[0][1]]), parts, threads)
+        return _tree_sum(sums)
+
+    def _piece_length(self, n: int, threads: int) -> int:
+        if threads == 1:
+            return max(n, 1)
+        return _rounded(max(1, -(-n // (threads * PIECES_PER_THREAD))), self._runner.samples)
+
+
+def _rounded(n: int, unit: int) -> int:
+    return -(-n // unit) * unit
+
+
+def _parts(n: int, length: int) -> list[tuple[int, int]]:
+    return [(start, min(length, n - start)) for start in range(0, n, length)]
+
+
+def _shared(do: Callable[[int, int], None], parts: list[tuple[int, int]], threads: int) -> None:
+    """Do all parts; with several threads each takes the next part that is left."""
+    if threads == 1 or len(parts) < 2:
+        for first, count in parts:
+            do(first, count)
+        return
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+        for done in [pool.submit(do, first, count) for first, count in parts]:
+            done.result()
+
+
+def _tree_sum(rows: Array) -> Array:
+    """Sum of the rows, neighbours first: small rounding errors, and always the same ones."""
+    while len(rows) > 1:
+        pairs = rows[0 : len(rows) - 1 : 2] + rows[1::2]
+        rows = np.concatenate([pairs, rows[-1:]]) if len(rows) % 2 else pairs
+    return np.asarray(rows[0])
+
+
+def _output(array: Any, shape: tuple[int, ...]) -> Array:
+    is_usable = (
+        isinstance(array, np.ndarray)
+        and array.dtype == np.float64
+        and array.flags.c_contiguous
+        and array.flags.writeable
+        and array.size == int(np.prod(shape))
+    )
+    if not is_usable:
+        raise ShapeError(f"out must be a writeable C-contiguous float64 array of shape {shape}")
+    return array  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------- one sample
+
+
+def compile_function(program: Program) -> Callable[..., Any]:
+    """The program as a function f(*inputs, out=None) of one sample, for loops that call it one by one.
+
+    Arrays have the shapes of the ports; with one output it returns that array, else a tuple.
+    """
+    plan = schedule(program)
+    path, reason = build.choose(len(plan.steps))
+    if path == "compiled":
+        try:
+            return _compiled_function(program, plan)
+        except build.CompilerMissing:
+            if reason.startswith(build.PATH_VARIABLE):
+                raise
+            path = "interpreter" if build.native() else "numpy"
+    return _interpreted_function(program, plan) if path == "interpreter" else _plain_function(program)
+
+
+def _shapes(ports: Sequence[Port]) -> tuple[tuple[int, ...], ...]:
+    return tuple(port.shape for port in ports)
+
+
+def _compiled_function(program: Program, plan: Schedule) -> Callable[..., Any]:
+    library = build.load(build.library(single_source(plan)))
+    module = build.native()
+    if module is None:
+        return _ctypes_function(program, library)
+    call = ctypes.cast(library.minertia_call, ctypes.c_void_p).value
+    made = module.function(call, 0, _shapes(program.inputs), _shapes(program.ports), library, ShapeError)
+    return made  # type: ignore[no-any-return]
+
+
+def _interpreted_function(program: Program, plan: Schedule) -> Callable[..., Any]:
+    module = build.native()
+    if module is None:
+        raise build.CompilerMissing("this installation has no precompiled interpreter")
+    slots, tables = plan.slots, Tables(plan)
+    room = np.zeros(slots.count)
+    state = Single(
+        code=address(slots.code),
+        constants=address(slots.constants),
+        n_steps=len(slots.code),
+        n_slots=slots.count,
+        n_outputs=len(plan.ports),
+        slots=address(room),
+    )
+    for p, port in enumerate(plan.ports):
+        state.size[p], state.n_numbers[p] = port.size, len(tables.numbers[p])
+        state.numbers[p], state.positions[p] = address(tables.numbers[p]), address(tables.positions[p])
+    keep = (state, slots, tables, room)
+    shapes = _shapes(program.inputs), _shapes(program.ports)
+    made = module.function(module.INTERPRET_ONE, ctypes.addressof(state), *shapes, keep, ShapeError)
+    return made  # type: ignore[no-any-return]
+
+
+def _ctypes_function(program: Program, library: ctypes.CDLL) -> Callable[..., Any]:
+    call = library.minertia_call
+    call.restype, call.argtypes = None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+    def compute(inputs: list[Array], outputs: list[Array]) -> None:
+        rows = (ctypes.c_void_p * PORTS)(*(address(array) for array in inputs))
+        places = (ctypes.c_void_p * PORTS)(*(address(array) for array in outputs))
+        call(None, ctypes.addressof(rows), ctypes.addressof(places))
+
+    return _python_function(program, compute)
+
+
+def _plain_function(program: Program) -> Callable[..., Any]:
+    names = [[f"{port.name}[{k}]" for k in range(port.size)] for port in program.inputs]
+
+    def compute(inputs: list[Array], outputs: list[Array]) -> None:
+        values = {
+            n: v for group, array in zip(names, inputs, strict=True) for n, v in zip(group, array.flat, strict=True)
+        }
+        with np.errstate(all="ignore"):
+            flat = [float(v) for v in evaluate(program.outputs, values)]
+        for port, array in zip(program.ports, outputs, strict=True):
+            array.reshape(-1)[:] = program.sliced(flat)[port.name]
+
+    return _python_function(program, compute)
+
+
+def _python_function(program: Program, compute: Callable[[list[Array], list[Array]], None]) -> Callable[..., Any]:
+    """The same interface as the extension module's, in Python."""
+
+    def function(*inputs: ArrayLike, out: Any = None) -> Any:
+        if len(inputs) == len(program.inputs) + 1 and out is None:
+            *inputs, out = inputs  # type: ignore[assignment]
+        if len(inputs) != len(program.inputs):
+            raise TypeError(f"this function takes {len(program.inputs)} arrays and out=None")
+        arrays = [np.ascontiguousarray(x, dtype=np.float64) for x in inputs]
+        for k, (array, port) in enumerate(zip(arrays, program.inputs, strict=True)):
+            if array.size != port.size:
+                raise ShapeError(f"input {k + 1} has {array.size} entries; this function needs {port.size}")
+        given = None if out is None else [out] if len(program.ports) == 1 else list(out)
+        outputs = [
+            np.empty(port.shape) if given is None else _output(given[k], port.shape)
+            for k, port in enumerate(program.ports)
+        ]
+        compute(arrays, outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    return function

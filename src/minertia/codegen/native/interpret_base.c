@@ -1,0 +1,3 @@
+/* The interpreter for any processor of its kind. */
+#define NAME base
+#include "interpret.h"

@@ -1,0 +1,258 @@
+/* minertia.codegen._native: runs kernels, compiled or interpreted, on NumPy arrays without ctypes on the way.
+
+   run(function, task)          one piece of a batch, with the interpreter lock released
+   function(call, state, ...)   a callable for one sample, arrays in, arrays out
+   INTERPRET, INTERPRET_ONE     addresses of the interpreter's own entry points */
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <stdint.h>
+#include "task.h"
+
+typedef int (*Kernel)(const Task *);
+typedef void (*Call)(const void *state, const double *const *in, double *const *out);
+
+/* interpret_*.c */
+int interpret_base(const Task *), interpret_avx2(const Task *), interpret_avx512(const Task *);
+void interpret_one_base(const void *, const double *const *, double *const *);
+void interpret_one_avx2(const void *, const double *const *, double *const *);
+void interpret_one_avx512(const void *, const double *const *, double *const *);
+
+static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    if (n != 2) {
+        PyErr_SetString(PyExc_TypeError, "run(function, task)");
+        return NULL;
+    }
+    Kernel kernel = (Kernel)PyLong_AsVoidPtr(args[0]);
+    if (!kernel) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "there is no function at address 0");
+        return NULL;
+    }
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[1], &view, PyBUF_SIMPLE)) return NULL;
+    if (view.len != sizeof(Task)) {
+        PyBuffer_Release(&view);
+        PyErr_SetString(PyExc_ValueError, "the task has not the size of a task");
+        return NULL;
+    }
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = kernel((const Task *)view.buf);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&view);
+    if (failed == 1) return PyErr_NoMemory();
+    if (failed) {
+        PyErr_SetString(PyExc_ValueError, "this kernel was built without sums");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------ one sample */
+
+typedef struct {
+    Call call;
+    const void *state;
+    PyObject *keep;  /* what must live as long as the function */
+    PyObject *error; /* raised for arrays of the wrong shape */
+    int n_inputs, n_outputs;
+    npy_intp input_size[PORTS], output_size[PORTS];
+    int output_rank[PORTS];
+    npy_intp output_shape[PORTS][4];
+} Function;
+
+#define ARRAY(object) ((PyArrayObject *)(object))
+
+/* An input as a C-contiguous array of doubles, with a reference of our own; copied only where it has to be. */
+static PyObject *input(const Function *f, int p, PyObject *given)
+{
+    PyObject *array = given;
+    if (PyArray_Check(given) && PyArray_TYPE(ARRAY(given)) == NPY_DOUBLE && PyArray_ISCARRAY_RO(ARRAY(given)))
+        Py_INCREF(array);
+    else
+        array = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY);
+    if (array && PyArray_SIZE(ARRAY(array)) != f->input_size[p]) {
+        PyErr_Format(f->error, "input %d has %zd entries; this function needs %zd", p + 1,
+                     (Py_ssize_t)PyArray_SIZE(ARRAY(array)), (Py_ssize_t)f->input_size[p]);
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+static int is_output(const Function *f, int p, PyObject *given)
+{
+    if (PyArray_Check(given) && PyArray_TYPE(ARRAY(given)) == NPY_DOUBLE && PyArray_ISCARRAY(ARRAY(given)) &&
+        PyArray_SIZE(ARRAY(given)) == f->output_size[p])
+        return 1;
+    PyErr_Format(f->error, "out must be a writeable C-contiguous float64 array of %zd entries",
+                 (Py_ssize_t)f->output_size[p]);
+    return 0;
+}
+
+/* The outputs, new or given, with references of our own. */
+static int outputs(const Function *f, PyObject *given, PyObject **out)
+{
+    for (int p = 0; p < f->n_outputs; p++) {
+        if (!given)
+            out[p] = PyArray_SimpleNew(f->output_rank[p], (npy_intp *)f->output_shape[p], NPY_DOUBLE);
+        else if (f->n_outputs == 1) {
+            out[p] = given;
+            Py_INCREF(given);
+        } else
+            out[p] = PySequence_GetItem(given, p);
+        if (!out[p] || (given && !is_output(f, p, out[p]))) return -1;
+    }
+    return 0;
+}
+
+static PyObject *result(const Function *f, PyObject **out)
+{
+    if (f->n_outputs == 1) {
+        Py_INCREF(out[0]);
+        return out[0];
+    }
+    PyObject *all = PyTuple_New(f->n_outputs);
+    for (int p = 0; all && p < f->n_outputs; p++) {
+        Py_INCREF(out[p]);
+        PyTuple_SetItem(all, p, out[p]);
+    }
+    return all;
+}
+
+static PyObject *call_function(PyObject *capsule, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    const Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
+    if (!f) return NULL;
+    const Py_ssize_t n_names = names ? PyTuple_Size(names) : 0;
+    PyObject *given = n + n_names > f->n_inputs ? args[f->n_inputs] : NULL;
+    if (n < f->n_inputs || n + n_names > f->n_inputs + 1 ||
+        (n_names && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out") != 0)) {
+        PyErr_Format(PyExc_TypeError, "this function takes %d arrays and out=None", f->n_inputs);
+        return NULL;
+    }
+    if (given == Py_None) given = NULL;
+    PyObject *in[PORTS] = {NULL}, *out[PORTS] = {NULL}, *answer = NULL;
+    const double *from[PORTS];
+    double *to[PORTS];
+    for (int p = 0; p < f->n_inputs; p++) {
+        in[p] = input(f, p, args[p]);
+        if (!in[p]) goto end;
+        from[p] = PyArray_DATA(ARRAY(in[p]));
+    }
+    if (outputs(f, given, out)) goto end;
+    for (int p = 0; p < f->n_outputs; p++) to[p] = PyArray_DATA(ARRAY(out[p]));
+    f->call(f->state, from, to);
+    answer = result(f, out);
+end:
+    for (int p = 0; p < f->n_inputs; p++) Py_XDECREF(in[p]);
+    for (int p = 0; p < f->n_outputs; p++) Py_XDECREF(out[p]);
+    return answer;
+}
+
+static void forget(PyObject *capsule)
+{
+    Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
+    Py_XDECREF(f->keep);
+    Py_XDECREF(f->error);
+    PyMem_Free(f);
+}
+
+static int read_sizes(PyObject *shapes, int *n, npy_intp *size, int *rank, npy_intp (*shape)[4])
+{
+    const Py_ssize_t count = PyTuple_Size(shapes);
+    if (count < 0 || count > PORTS) goto wrong;
+    *n = (int)count;
+    for (Py_ssize_t p = 0; p < count; p++) {
+        PyObject *one = PyTuple_GetItem(shapes, p);
+        const Py_ssize_t dimensions = one ? PyTuple_Size(one) : -1;
+        if (dimensions < 0 || dimensions > 4) goto wrong;
+        size[p] = 1;
+        for (Py_ssize_t d = 0; d < dimensions; d++) {
+            const npy_intp length = PyLong_AsSsize_t(PyTuple_GetItem(one, d));
+            if (length < 0) goto wrong;
+            size[p] *= length;
+            if (shape) shape[p][d] = length;
+        }
+        if (rank) rank[p] = (int)dimensions;
+    }
+    return 0;
+wrong:
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "shapes must be a tuple of short tuples of lengths");
+    return -1;
+}
+
+static PyMethodDef CALL = {"function", (PyCFunction)(void (*)(void))call_function, METH_FASTCALL | METH_KEYWORDS,
+                           "Arrays of one sample in, arrays out; out=None makes new ones."};
+
+static PyObject *function(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *call, *state, *inputs, *results, *keep, *error;
+    if (!PyArg_ParseTuple(args, "OOO!O!OO", &call, &state, &PyTuple_Type, &inputs, &PyTuple_Type, &results, &keep, &error))
+        return NULL;
+    Function *f = PyMem_Calloc(1, sizeof *f);
+    if (!f) return PyErr_NoMemory();
+    f->call = (Call)PyLong_AsVoidPtr(call);
+    f->state = PyLong_AsVoidPtr(state);
+    if (PyErr_Occurred() || read_sizes(inputs, &f->n_inputs, f->input_size, NULL, NULL) ||
+        read_sizes(results, &f->n_outputs, f->output_size, f->output_rank, f->output_shape)) {
+        PyMem_Free(f);
+        return NULL;
+    }
+    Py_INCREF(keep);
+    Py_INCREF(error);
+    f->keep = keep;
+    f->error = error;
+    PyObject *capsule = PyCapsule_New(f, "minertia.function", forget);
+    if (!capsule) return NULL;
+    PyObject *made = PyCFunction_NewEx(&CALL, capsule, NULL);
+    Py_DECREF(capsule);
+    return made;
+}
+
+static PyMethodDef METHODS[] = {
+    {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "run(function, task): one piece of a batch."},
+    {"function", function, METH_VARARGS, "function(call, state, input shapes, output shapes, keep, error)."},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Runs kernels on arrays.", -1, METHODS,
+                                    NULL, NULL, NULL, NULL};
+
+static int add_address(PyObject *module, const char *name, void *address)
+{
+    PyObject *number = PyLong_FromVoidPtr(address);
+    const int failed = !number || PyModule_AddObjectRef(module, name, number);
+    Py_XDECREF(number);
+    return failed;
+}
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    import_array();
+    PyObject *module = PyModule_Create(&MODULE);
+    if (!module) return NULL;
+    Kernel kernel = interpret_base;
+    Call one = interpret_one_base;
+    const char *width = "base";
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+        kernel = interpret_avx512, one = interpret_one_avx512, width = "avx512";
+    } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        kernel = interpret_avx2, one = interpret_one_avx2, width = "avx2";
+    }
+#endif
+    if (add_address(module, "INTERPRET", (void *)kernel) || add_address(module, "INTERPRET_ONE", (void *)one) ||
+        PyModule_AddStringConstant(module, "WIDTH", width) || PyModule_AddIntConstant(module, "SAMPLES", 64) ||
+        PyModule_AddIntConstant(module, "TASK_SIZE", sizeof(Task))) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,284 @@
+"""The ways to run a schedule over samples: compiled, interpreted, or step by step on NumPy arrays.
+
+All take the same `Work` and leave the same numbers; `runner` picks one as `build.choose` says.
+"""
+
+from __future__ import annotations
+
+import abc
+import ctypes
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minertia.codegen import build
+from minertia.codegen.batch import batch_source
+from minertia.codegen.schedule import Schedule, Step
+from minertia.codegen.task import (
+    GRAM,
+    NONZEROS,
+    NOTHING,
+    PRECONDITIONED,
+    RESIDUAL,
+    ROWS,
+    Array,
+    Tables,
+    Task,
+    Work,
+    address,
+)
+
+
+class Runner(abc.ABC):
+    """Runs one schedule; `path` and `reason` say how and why."""
+
+    path: str
+    reason: str
+    samples: int  # in one block
+
+    def __init__(self, schedule: Schedule, reason: str) -> None:
+        self.schedule, self.reason = schedule, reason
+
+    def surroundings(self) -> AbstractContextManager[object]:
+        """What must hold while pieces run."""
+        return nullcontext()
+
+    @abc.abstractmethod
+    def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
+        """A function (first, count, result) that does a part of the work; parts may run at the same time."""
+
+
+def runner(schedule: Schedule) -> Runner:
+    """The runner for a schedule on this machine; a compiler that fails is as good as none."""
+    path, reason = build.choose(len(schedule.steps))
+    if path == "compiled":
+        try:
+            return CompiledRunner(schedule, reason)
+        except build.CompilerMissing as err:
+            if reason.startswith(build.PATH_VARIABLE):
+                raise
+            path, reason = ("interpreter" if build.native() else "numpy"), str(err)
+    return InterpretedRunner(schedule, reason) if path == "interpreter" else NumpyRunner(schedule, reason)
+
+
+class _NativeRunner(Runner):
+    """Through tasks that C understands."""
+
+    function: int
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.schedule)
+
+    def _task(self, work: Work) -> Task:
+        return self.tables.task(work)
+
+    @cached_property
+    def _run(self) -> Callable[[int, Task], None]:
+        module = build.native()
+        if module is not None:
+            return module.run  # type: ignore[no-any-return]
+        call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.function)
+
+        def run(function: int, task: Task) -> None:
+            if call(ctypes.addressof(task)):
+                raise MemoryError
+
+        return run
+
+    def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
+        whole = self._task(work)
+
+        def part(first: int, count: int, result: Array | None) -> None:
+            task = Task.from_buffer_copy(whole)
+            task.first, task.count = first, count
+            if result is not None:
+                task.result = address(result)
+            self._run(self.function, task)
+
+        return part
+
+
+@final
+class CompiledRunner(_NativeRunner):
+    """C compiled for this program and this machine."""
+
+    path = "compiled"
+
+    def __init__(self, schedule: Schedule, reason: str) -> None:
+        super().__init__(schedule, reason)
+        self.library = build.load(build.library(batch_source(schedule)))
+        self.function = ctypes.cast(self.library.minertia_run, ctypes.c_void_p).value or 0
+        self.samples = int(self.library.minertia_samples())
+
+
+@final
+class InterpretedRunner(_NativeRunner):
+    """The interpreter of the extension module."""
+
+    path = "interpreter"
+
+    def __init__(self, schedule: Schedule, reason: str) -> None:
+        super().__init__(schedule, reason)
+        module = build.native()
+        if module is None:
+            raise build.CompilerMissing("this installation has no precompiled interpreter")
+        self.function, self.samples = module.INTERPRET, module.SAMPLES
+
+    def _task(self, work: Work) -> Task:
+        slots, task = self.schedule.slots, super()._task(work)
+        task.code, task.constants = address(slots.code), address(slots.constants)
+        task.n_steps, task.n_slots = len(slots.code), slots.count
+        return task
+
+
+# ---------------------------------------------------------------------- NumPy
+
+_TWO: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "addk": np.add,
+    "subk": np.subtract,
+    "mulk": np.multiply,
+    "divk": np.divide,
+}
+_ONE: dict[str, Callable[..., Any]] = {
+    "copy": np.copyto,
+    "neg": np.negative,
+    "sqrt": np.sqrt,
+    "sign": np.sign,
+}
+
+
+@final
+class NumpyRunner(Runner):
+    """The steps one by one on arrays of a block, with results written in place."""
+
+    path = "numpy"
+    samples = 512
+
+    def surroundings(self) -> AbstractContextManager[object]:
+        """One thread of the library behind NumPy: in small products they only wait for one another."""
+        return threadpool_limits(1)  # type: ignore[no-any-return]
+
+    def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
+        """As `Runner.piece`."""
+        finish = {
+            ROWS: _write_rows,
+            NONZEROS: _write_block,
+            GRAM: _add_gram,
+            RESIDUAL: _add_residual,
+            PRECONDITIONED: _add_preconditioned,
+            NOTHING: lambda *_: None,
+        }[work.mode]
+
+        def part(first: int, count: int, result: Array | None) -> None:
+            if result is not None:
+                result[:] = 0
+            slots = np.empty((self.schedule.slots.count + 1, self.samples))
+            with np.errstate(all="ignore"):
+                for start in range(first, first + count, self.samples):
+                    stop = min(start + self.samples, first + count)
+                    self.evaluate(work.inputs, start, stop, slots)
+                    finish(work, self.schedule, start, slots[: len(self.schedule.entries), : stop - start], result)
+
+        return part
+
+    def evaluate(self, inputs: Sequence[Array], start: int, stop: int, slots: Array) -> None:
+        """All entries of the samples from start to stop, one row of `slots` each."""
+        table, constants = self.schedule.slots, self.schedule.slots.constants
+        scratch = slots[-1, : stop - start]
+        for step, (_, d, a, b, c) in zip(self.schedule.steps, table.code.tolist(), strict=True):
+            out = slots[d, : stop - start]
+            if step.operation == "load":
+                out[:] = inputs[a][b] if self.schedule.common[a] else inputs[a][start:stop, b]
+            elif step.operation == "const":
+                out[:] = constants[a]
+            else:
+                self._apply(step, out, slots[:, : stop - start], scratch, constants, a, b, c)
+
+    @staticmethod
+    def _apply(step: Step, out: Array, S: Array, scratch: Array, constants: Array, a: int, b: int, c: int) -> None:
+        name = step.operation
+        if name == "sincos":
+            np.sin(S[a], out)
+            np.cos(S[a], S[c])
+        elif name in _ONE:
+            _ONE[name](out, S[a]) if name == "copy" else _ONE[name](S[a], out)
+        elif name in _TWO:
+            _TWO[name](constants[a] if name.endswith("k") else S[a], S[b], out)
+        elif name in ("nadd", "nmul"):
+            _TWO[name[1:]](S[a], S[b], out)
+            np.negative(out, out)
+        else:
+            np.multiply(constants[a] if name.endswith("k") else S[a], S[b], scratch)
+            if name in ("fma", "fmak"):
+                np.add(S[c], scratch, out)
+            elif name == "fnma":
+                np.subtract(S[c], scratch, out)
+            else:
+                np.subtract(scratch if name != "fnms" else -scratch, S[c], out)
+
+
+def _write_rows(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
+    for p, out in enumerate(work.outputs):
+        rows = out.reshape(-1, s.ports[p].size)[start : start + W.shape[1]]
+        if len(s.positions(p)) < s.ports[p].size:
+            rows[:] = 0
+        rows[:, s.positions(p)] = W[s.entry_numbers(p)].T
+
+
+def _write_block(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
+    out = work.outputs[0][start // NumpyRunner.samples]
+    out[:, : W.shape[1]] = W
+    out[:, W.shape[1] :] = 0
+
+
+def _matrix(work: Work, start: int, W: Array) -> Array:
+    """[Y tau] of a block, rows scaled, shape (samples * rows, columns + 1)."""
+    pattern = work.pattern
+    assert pattern is not None and work.tau is not None
+    m = W.shape[1]
+    Y = np.zeros((m, pattern.rows, pattern.columns + 1))
+    Y.reshape(m, -1)[:, pattern.row * (pattern.columns + 1) + pattern.column] = W.T
+    Y[:, :, -1] = work.tau[start : start + m]
+    if work.weights is not None:
+        scale = work.weights if work.weights.ndim == 1 else work.weights[start : start + m]
+        scale = np.broadcast_to(scale, (m, pattern.rows))
+        Y *= scale[:, :, None]
+        Y[scale == 0] = 0  # left out, even where it holds NaN
+    return Y.reshape(m * pattern.rows, -1)
+
+
+def _add_gram(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
+    assert result is not None and work.tiles is not None
+    Y = _matrix(work, start, W)
+    result += (Y.T @ Y)[tuple(work.tiles.pairs.T)]
+
+
+def _add_preconditioned(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
+    assert result is not None and work.tiles is not None and work.theta is not None
+    Z = _matrix(work, start, W) @ work.theta[: _width(work)]
+    result += (Z.T @ Z)[tuple(work.tiles.pairs.T)]
+
+
+def _width(work: Work) -> int:
+    assert work.pattern is not None
+    return work.pattern.columns + 1
+
+
+def _add_residual(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
+    pattern, theta = work.pattern, work.theta
+    assert result is not None and pattern is not None and theta is not None
+    Y = _matrix(work, start, W).reshape(W.shape[1], pattern.rows, -1)
+    rho = Y[:, :, -1] - Y[:, :, :-1] @ theta
+    for r in range(pattern.rows):
+        entries = slice(pattern.row_start[r], pattern.row_start[r + 1])
+        result[entries] += (rho[:, r] @ Y[:, r, :-1])[pattern.column[entries]]
+    result[len(pattern.positions) :] += (rho * rho).sum(axis=0)

@@ -1,0 +1,373 @@
+"""The flat schedule of a program: one list of steps that C, the interpreter and NumPy all run.
+
+A step computes one value for a whole block of samples.  Products that are used once, in a sum, are fused with it, and
+signs are moved into the last step, so that the outputs that vary (the *entries*) stand where they are wanted without
+a copy.  Outputs that are the number 0 are no entries: they are known before anything runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.expr import Expr, Graph
+from minertia.codegen.program import Port, Program
+
+# Number of each operation in the interpreter (native/interpreter.h has the same list).  d: result, a b c: operands,
+# k: a constant.
+CODES = {
+    name: code
+    for code, name in enumerate(
+        (
+            "load",  # entry b of input a
+            "const",  # k
+            "copy",  # a
+            "neg",  # -a
+            "sqrt",
+            "sign",
+            "sincos",  # d = sin a, c = cos a
+            "add",  # a + b
+            "sub",  # a - b
+            "mul",  # a * b
+            "div",  # a / b
+            "nadd",  # -(a + b)
+            "nmul",  # -(a * b)
+            "fma",  # c + a * b
+            "fnma",  # c - a * b
+            "fms",  # a * b - c
+            "fnms",  # -(a * b) - c
+            "addk",  # k + b
+            "subk",  # k - b
+            "mulk",  # k * b
+            "divk",  # k / b
+            "fmak",  # c + k * b
+            "fmsk",  # k * b - c
+        )
+    )
+}
+
+# operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too
+_NEGATED = {
+    "add": "nadd",
+    "nadd": "add",
+    "mul": "nmul",
+    "nmul": "mul",
+    "fma": "fnms",
+    "fnms": "fma",
+    "fnma": "fms",
+    "fms": "fnma",
+    "const": "const",
+    "addk": "subk",
+    "subk": "addk",
+    "mulk": "mulk",
+    "divk": "divk",
+    "fmak": "fmsk",
+    "fmsk": "fmak",
+}
+_VARIABLE = re.compile(r"(.*)\[(\d+)\]")
+
+
+class Step(NamedTuple):
+    """One operation: `results` and `operands` are numbers of values, in the order d (and c for sincos), a, b, c.
+
+    A load has (input, entry) as operands; `constant` is k.
+    """
+
+    operation: str
+    results: tuple[int, ...]
+    operands: tuple[int, ...]
+    constant: float = 0.0
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The values it needs."""
+        return () if self.operation == "load" else self.operands
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An output that varies: which port, where in it, and the value that holds it."""
+
+    port: int
+    position: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps of a program in an order in which operands come first.
+
+    common: which inputs are the same for all samples (the program's parameters).
+    """
+
+    inputs: tuple[Port, ...]
+    common: tuple[bool, ...]
+    ports: tuple[Port, ...]
+    steps: tuple[Step, ...]
+    entries: tuple[Entry, ...]
+
+    def positions(self, port: int) -> NDArray[np.int32]:
+        """Places of a port's entries in its flat array, in the order of the entries."""
+        return np.array([e.position for e in self.entries if e.port == port], np.int32)
+
+    def entry_numbers(self, port: int) -> NDArray[np.int32]:
+        """Numbers of the entries that belong to a port."""
+        return np.array([k for k, e in enumerate(self.entries) if e.port == port], np.int32)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The steps on slots that are used again once their value is no longer needed."""
+        return _allocate(self)
+
+    def stages(self) -> Iterator[tuple[list[Step], list[Step]]]:
+        """(plain steps, sines and cosines that need nothing but these and earlier stages), in order."""
+        left = list(self.steps)
+        while left:
+            waiting: set[int] = set()  # values behind a sine that is not yet taken
+            needed: set[int] = set()
+            trig = []
+            for step in left:
+                behind = not waiting.isdisjoint(step.reads)
+                if step.operation == "sincos" and not behind:
+                    trig.append(step)
+                    needed.update(step.reads)
+                if behind or step.operation == "sincos":
+                    waiting.update(step.results)
+            if not trig:
+                yield left, []
+                return
+            plain = []
+            for step in reversed(left):
+                if step.operation != "sincos" and step.results[0] in needed:
+                    plain.append(step)
+                    needed.update(step.reads)
+            plain.reverse()
+            yield plain, trig
+            done = {id(step) for step in (*plain, *trig)}
+            left = [step for step in left if id(step) not in done]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A schedule for a machine with numbered slots; slot k < n_entries holds entry k at the end.
+
+    code: rows (operation, d, a, b, c) of int32, where a is a number of `constants` if the operation has one.
+    """
+
+    code: NDArray[np.int32]
+    constants: NDArray[np.float64]
+    count: int
+
+
+def schedule(program: Program) -> Schedule:
+    """The schedule of a program."""
+    return _Scheduler(program).run()
+
+
+class _Scheduler:
+    """One pass over the graph of a program; values are numbered by nodes, extra ones above them."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        expressions = [e for e in program.outputs if isinstance(e, Expr) and e.value is None]
+        self.graph: Graph = program.graph
+        self.nodes = self.graph.nodes
+        self.needed = self.graph.needed(expressions)
+        self.uses = Counter(a for node in self.needed for a in self.graph.arguments(node))
+        self.uses.update(e.id for e in expressions)
+        self.wanted = Counter(e.id for e in expressions)
+        self.ports = {port.name: k for k, port in enumerate(program.inputs)}
+        self.next_value = len(self.nodes)
+        self.trig: dict[int, Step] = {}
+        self.steps: list[Step] = []
+
+    def run(self) -> Schedule:
+        made: dict[int, Step] = {}
+        for node in self.needed:
+            step = self._step(node)
+            if step is not None:
+                made.update(dict.fromkeys(step.results, step))
+        entries = []
+        for k, output in enumerate(self.program.outputs):
+            port, position = self._place(k)
+            value = output.value if isinstance(output, Expr) else float(output)
+            if value == 0:
+                continue
+            if value is None:
+                assert isinstance(output, Expr)
+                step = self._signed(made, output)
+            else:
+                step = Step("const", (self._fresh(),), (), value)
+            made.update(dict.fromkeys(step.results, step))
+            result = output.id if isinstance(output, Expr) and output.id in step.results else step.results[0]
+            entries.append(Entry(port, position, result))
+        return Schedule(
+            inputs=self.program.inputs,
+            common=tuple(port.name in self.program.parameters for port in self.program.inputs),
+            ports=self.program.ports,
+            steps=tuple(_depth_first(made, [e.value for e in entries])),
+            entries=tuple(entries),
+        )
+
+    def _place(self, k: int) -> tuple[int, int]:
+        for p, port in enumerate(self.program.ports):
+            if k < port.size:
+                return p, k
+            k -= port.size
+        raise ValueError(f"the program '{self.program.name}' has more outputs than its ports have room for")
+
+    def _fresh(self) -> int:
+        self.next_value += 1
+        return self.next_value - 1
+
+    def _signed(self, made: dict[int, Step], output: Expr) -> Step:
+        """The step that ends in an output: the node's own where it serves nothing else, else a copy of it."""
+        step = made[output.id]
+        first = self.wanted[output.id] > 0
+        self.wanted[output.id] = 0  # a second output of the same node gets a copy
+        if not output.negative:
+            return step if first else Step("copy", (self._fresh(),), (output.id,))
+        if self.uses[output.id] > 1 or step.operation not in (*_NEGATED, "sub"):
+            return Step("neg", (self._fresh(),), (output.id,))
+        if step.operation == "sub":
+            return Step("sub", step.results, step.operands[::-1])
+        return Step(_NEGATED[step.operation], step.results, step.operands, -step.constant)
+
+    def _step(self, node: int) -> Step | None:
+        operation, *arguments = self.nodes[node]
+        if operation == "const" or (operation == "*" and self._is_fused(node)):
+            return None
+        if operation == "var":
+            return Step("load", (node,), self._input(arguments[0]))
+        if operation in ("sin", "cos"):
+            return self._sincos(node, operation, arguments[0])
+        if operation in ("neg", "sqrt", "sign"):
+            return Step(operation, (node,), tuple(arguments))
+        return self._binary(node, operation, *arguments)
+
+    def _input(self, name: str) -> tuple[int, int]:
+        match = _VARIABLE.fullmatch(name)
+        port, entry = (match[1], int(match[2])) if match else (name, 0)
+        return self.ports[port], entry
+
+    def _sincos(self, node: int, operation: str, argument: int) -> Step:
+        old = self.trig.get(argument)
+        mine = 0 if operation == "sin" else 1
+        both = list(old.results) if old else [self._fresh(), self._fresh()]
+        both[mine] = node
+        self.trig[argument] = step = Step("sincos", tuple(both), (argument,))
+        return step
+
+    def _constant(self, node: int) -> float | None:
+        operation, *arguments = self.nodes[node]
+        return arguments[0] if operation == "const" else None
+
+    def _is_fused(self, node: int) -> bool:
+        """Whether a product is computed inside the sum that uses it; decided by `_binary` of that sum."""
+        return node in self.fused
+
+    @cached_property
+    def fused(self) -> frozenset[int]:
+        """Products used once, by a sum whose other term is no number; of two, the second."""
+        found = set()
+        for node in self.needed:
+            operation, *arguments = self.nodes[node]
+            if operation not in "+-" or any(self._constant(a) is not None for a in arguments):
+                continue
+            for a in reversed(arguments):
+                if self.nodes[a][0] == "*" and self.uses[a] == 1:
+                    found.add(a)
+                    break
+        return frozenset(found)
+
+    def _binary(self, node: int, operation: str, x: int, y: int) -> Step:
+        kx, ky = self._constant(x), self._constant(y)
+        if kx is not None or ky is not None:
+            return self._with_constant(node, operation, x, y, kx, ky)
+        if operation in "+-":
+            if y in self.fused:
+                return self._fused_step(node, "fma" if operation == "+" else "fnma", y, x)
+            if x in self.fused:
+                return self._fused_step(node, "fma" if operation == "+" else "fms", x, y)
+        return Step({"+": "add", "-": "sub", "*": "mul", "/": "div"}[operation], (node,), (x, y))
+
+    def _fused_step(self, node: int, operation: str, product: int, other: int) -> Step:
+        _, a, b = self.nodes[product]
+        k = self._constant(a)
+        if k is None:
+            return Step(operation, (node,), (a, b, other))
+        if operation == "fms":
+            return Step("fmsk", (node,), (b, other), k)
+        return Step("fmak", (node,), (b, other), k if operation == "fma" else -k)
+
+    def _with_constant(self, node: int, operation: str, x: int, y: int, kx: float | None, ky: float | None) -> Step:
+        if kx is not None:
+            return Step({"+": "addk", "-": "subk", "*": "mulk", "/": "divk"}[operation], (node,), (y,), kx)
+        assert ky is not None
+        if operation == "/":
+            return Step("mulk", (node,), (x,), 1 / ky)
+        if operation == "*":
+            return Step("mulk", (node,), (x,), ky)
+        return Step("addk", (node,), (x,), ky if operation == "+" else -ky)
+
+
+def _depth_first(made: dict[int, Step], outputs: Sequence[int]) -> Iterator[Step]:
+    """Steps in the order in which the outputs ask for them, so that values are used soon after they are made."""
+    seen: set[int] = set()
+    for output in outputs:
+        stack = [(output, False)]
+        while stack:
+            value, is_ready = stack.pop()
+            if is_ready:
+                yield made[value]
+            elif value not in seen:
+                step = made[value]
+                seen.update(step.results)
+                stack.append((value, True))
+                stack.extend((v, False) for v in reversed(step.reads))
+
+
+def _allocate(s: Schedule) -> Slots:
+    """Slots by the last use of each value; a result may take the place of an operand, which is read first."""
+    last = {v: k for k, step in enumerate(s.steps) for v in step.reads}
+    slot = {entry.value: k for k, entry in enumerate(s.entries)}
+    kept = set(slot)
+    free: list[int] = []
+    count = len(s.entries)
+    constants: dict[str, int] = {}
+    rows = []
+
+    def place(value: int) -> int:
+        nonlocal count
+        if value not in slot:
+            if not free:
+                free.append(count)
+                count += 1
+            slot[value] = free.pop()
+        return slot[value]
+
+    for k, step in enumerate(s.steps):
+        operands = list(step.operands) if step.operation == "load" else [slot[v] for v in step.operands]
+        if step.operation != "sincos":  # sincos writes its first result before the second is computed
+            free.extend(slot[v] for v in set(step.reads) if last[v] == k and v not in kept)
+        results = [place(v) for v in step.results]
+        if step.operation == "sincos":
+            free.extend(slot[v] for v in set(step.reads) if last[v] == k and v not in kept)
+        if step.operation == "const" or step.operation.endswith("k"):
+            operands = [constants.setdefault(_key(step.constant), len(constants)), *operands]
+        a, b, c = (*operands, 0, 0, 0)[:3]
+        rows.append((CODES[step.operation], results[0], a, b, results[1] if len(results) > 1 else c))
+        free.extend(slot[v] for v in step.results if v not in last and v not in kept)
+    values = np.array([float.fromhex(h) for h in constants] or [0.0])
+    return Slots(np.array(rows, np.int32).reshape(-1, 5), values, max(count, 1))
+
+
+def _key(value: float) -> str:
+    return value.hex()  # tells -0.0 from 0.0 and finds NaN again

@@ -1,0 +1,41 @@
+"""What the tests of batch kernels share: every path, states, and robots of every kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minertia.codegen import build
+from minertia.robot.read import read_robot
+from minertia.robot.robot import Robot
+from tests.random_robots import random_robot
+
+PATHS = [
+    pytest.param("compiled", marks=pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler")),
+    pytest.param("interpreter", marks=pytest.mark.skipif(build.native() is None, reason="no extension module")),
+    "numpy",
+]
+
+
+def robots_of_every_kind() -> dict[str, Robot]:
+    return {
+        "puma560": read_robot("puma560"),
+        "stanford": read_robot("stanford"),
+        "tree": random_robot(2, tree=True, n=8),
+        "floating": random_robot(3, floating=True, n=4),
+        "follower": random_robot(4, mimic=True, n=5),
+        "slider": random_robot(11, n=1),
+    }
+
+
+def states(robot: Robot, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = rng.normal(size=(count, robot.n_position))
+    if robot.is_floating:
+        q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    qd, qdd = rng.normal(size=(2, count, robot.n_velocity))
+    return q, qd, qdd
+
+
+def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.abs(found - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300))

@@ -1,0 +1,241 @@
+"""Batch kernels: every path gives the numbers of the dynamics, for any number of samples and threads."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+
+import numpy as np
+import pytest
+
+from minertia.algebra.expr import Graph
+from minertia.codegen import build
+from minertia.codegen.kernels import BatchKernel, compile_function, regressor_program, torque_program
+from minertia.codegen.program import Port, Program
+from minertia.codegen.schedule import CODES, schedule
+from minertia.codegen.task import Task
+from minertia.dynamics import model
+from minertia.errors import ShapeError
+from minertia.robot.read import bundled_robots, read_robot
+from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states
+
+ROBOTS = robots_of_every_kind()
+COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
+
+
+@pytest.fixture(params=PATHS)
+def path(request, monkeypatch) -> str:
+    monkeypatch.setenv("MINERTIA_KERNELS", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
+    robot = ROBOTS[name]
+    columns = robot.columns(rotors=True, friction=True)
+    torques, regressor = BatchKernel(torque_program(robot)), BatchKernel(regressor_program(robot, columns))
+    assert torques.path == regressor.path == path
+    for count in COUNTS:
+        state = states(robot, count)
+        wanted = model.inverse_dynamics(robot, *state)
+        assert relative(torques(*state), wanted) < 1e-12
+        Y = regressor(*state)
+        assert Y.shape == (count, robot.n_velocity, len(columns))
+        assert relative(Y, model.torque_regressor(robot, *state, columns=columns)) < 1e-12
+        assert relative(Y @ robot.parameter_vector(True, True), wanted) < 1e-11
+
+
+@pytest.mark.parametrize("name", bundled_robots())
+def test_every_bundled_robot(path, name):
+    robot = read_robot(name)
+    if not robot.has_parameters:
+        values = np.random.default_rng(0).uniform(0.1, 1.0, len(robot.columns(True, True)))
+        robot = robot.with_parameters(values)
+    state = states(robot, 100)
+    wanted = model.inverse_dynamics(robot, *state)
+    program = torque_program(robot)
+    assert relative(BatchKernel(program)(*state), wanted) < 1e-12
+    one = compile_function(program)
+    assert relative(one(*(s[3] for s in state)), wanted[3]) < 1e-12
+
+
+def test_threads_do_not_change_a_bit(path):
+    robot = ROBOTS["puma560"]
+    kernel = BatchKernel(torque_program(robot))
+    state = states(robot, 20_001)
+    alone = kernel(*state)
+    assert np.array_equal(alone, kernel(*state, threads=2))
+    assert np.array_equal(alone, kernel(*state, threads=None))
+    assert np.array_equal(alone[:777], kernel(*(s[:777] for s in state)))
+
+
+def test_a_bad_sample_stays_alone(path):
+    robot = ROBOTS["puma560"]
+    kernel = BatchKernel(torque_program(robot))
+    q, qd, qdd = states(robot, 300)
+    clean = kernel(q, qd, qdd)
+    q[17, 2], qd[130, 4], qdd[299, 0] = np.nan, np.inf, np.nan
+    found = kernel(q, qd, qdd)
+    touched = [17, 130, 299]
+    assert not np.isfinite(found[touched]).all(axis=1).any()
+    rest = np.delete(np.arange(300), touched)
+    assert np.array_equal(found[rest], clean[rest])
+
+
+def test_huge_angles_are_still_angles(path):
+    robot = ROBOTS["puma560"]
+    q, qd, qdd = states(robot, 50)
+    q[::3] *= 1e7
+    q[1::3] *= 3e4
+    with np.errstate(all="ignore"):
+        wanted = model.inverse_dynamics(robot, q, qd, qdd)
+    assert relative(BatchKernel(torque_program(robot))(q, qd, qdd), wanted) < 1e-12
+
+
+def test_nonzeros_hold_everything(path):
+    robot = ROBOTS["stanford"]
+    kernel = BatchKernel(regressor_program(robot, robot.columns()))
+    state = states(robot, 700)
+    blocks, positions = kernel.nonzeros(*state, threads=2)
+    dense = kernel(*state).reshape(700, -1)
+    flat = blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])
+    assert np.array_equal(flat[:700], dense[:, positions])
+    assert not flat[700:].any()
+    assert not np.delete(dense, positions, axis=1).any()
+
+
+def test_arrays_in_place_and_arrays_that_are_not(path):
+    robot = ROBOTS["puma560"]
+    kernel = BatchKernel(torque_program(robot))
+    q, qd, qdd = states(robot, 100)
+    wanted = kernel(q, qd, qdd)
+    out = np.empty((100, 6))
+    assert kernel(q, qd, qdd, out=out) is out
+    assert np.array_equal(out, wanted)
+    assert np.array_equal(kernel(np.asfortranarray(q), qd.tolist(), np.repeat(qdd, 2, axis=1)[:, ::2]), wanted)
+    with pytest.raises(ShapeError, match="writeable C-contiguous"):
+        kernel(q, qd, qdd, out=np.empty((6, 100)).T)
+    with pytest.raises(ShapeError, match=r"qd has shape \(100, 5\)"):
+        kernel(q, qd[:, :5], qdd)
+    with pytest.raises(ShapeError, match="99 samples where another array has 100"):
+        kernel(q, qd[:99], qdd)
+    with pytest.raises(ShapeError, match="takes 3 arrays"):
+        kernel(q, qd)
+
+
+def everything_program() -> Program:
+    """Every operation, signs on outputs, constants, repeated outputs, parameters, several ports, trig of trig."""
+    g = Graph()
+    x, k = g.variables("x", 4), g.variables("k", 2)
+    a, b, c, d = x
+    shared = a * b
+    outputs = [
+        -(a + b), a - b, -(a - c), shared, -shared, shared, -(c * d), 2.5 * a, -(2.5 * a + b), b - 2.5 * c,
+        a / b, 3.0 / a, -(a / 4.0), (a * a + 1.0).sqrt(), -((b * b + 2.0).sqrt()), c.sign(), -d.sign(),
+        (a + b).sin(), -(a.cos()), (a.sin() * 2.0).cos(), 1.0 + a * b * c, 1.5 - c * d, a * b - c * d, -(a * b) - c,
+        k[0] * a + k[1], 0.0, -3.5, g.constant(2.0), a, -b, c.sin(), (g.constant(0.5) * d).cos() * d,
+        a - b * d, a * d - d.sin(), -(b * c + d.cos()), 3.25 * b - (d * d + 7.0).sqrt(), -(c * c),
+    ]  # fmt: skip
+    ports = (Port("y", (4, 4)), Port("z", (21,)))
+    return Program("everything", g, (Port("x", (4,)), Port("k", (2,))), ports, tuple(outputs), parameters=("k",))
+
+
+def everything(x, k):
+    a, b, c, d = x
+    return np.array([
+        -(a + b), a - b, c - a, a * b, -a * b, a * b, -c * d, 2.5 * a, -(2.5 * a + b), b - 2.5 * c,
+        a / b, 3 / a, -a / 4, np.sqrt(a * a + 1), -np.sqrt(b * b + 2), np.sign(c), -np.sign(d),
+        np.sin(a + b), -np.cos(a), np.cos(2 * np.sin(a)), 1 + a * b * c, 1.5 - c * d, a * b - c * d, -a * b - c,
+        k[0] * a + k[1], 0 * a, -3.5 + 0 * a, 2 + 0 * a, a, -b, np.sin(c), np.cos(d / 2) * d,
+        a - b * d, a * d - np.sin(d), -(b * c + np.cos(d)), 3.25 * b - np.sqrt(d * d + 7), -c * c,
+    ])  # fmt: skip
+
+
+def test_every_operation(path):
+    program = everything_program()
+    assert {step.operation for step in schedule(program).steps} == set(CODES)
+    x = np.random.default_rng(1).normal(size=(131, 4))
+    x[5, 2] = 0.0
+    k = np.array([1.5, -2.0])
+    y, z = BatchKernel(program)(x, k, threads=2)
+    assert y.shape == (131, 4, 4) and z.shape == (131, 21)
+    found = np.concatenate([y.reshape(131, -1), z], axis=1)
+    wanted = everything(x.T, k).T
+    assert np.allclose(found, wanted, rtol=1e-14, atol=1e-14)
+    one = compile_function(program)
+    for s in (0, 5, 130):
+        y1, z1 = one(x[s], k)
+        assert np.allclose(np.concatenate([y1.ravel(), z1]), wanted[s], rtol=1e-14, atol=1e-14)
+
+
+def test_parameters_that_are_not_numbers(path):
+    g = Graph()
+    (x,) = g.variables("x", 1)
+    outputs = (x * math.nan, x + math.inf, x * -math.inf, x * 2.0)
+    program = Program("odd", g, (Port("x", (1,)),), (Port("y", (4,)),), outputs)
+    found = BatchKernel(program)(np.ones((3, 1)))
+    assert np.isnan(found[:, 0]).all() and np.isposinf(found[:, 1]).all() and np.isneginf(found[:, 2]).all()
+    assert np.array_equal(found[:, 3], [2, 2, 2])
+
+
+def test_one_call(path):
+    robot = ROBOTS["puma560"]
+    f = compile_function(torque_program(robot))
+    state = [s[0] for s in states(robot, 1)]
+    wanted = model.inverse_dynamics(robot, *state)
+    assert relative(f(*state), wanted) < 1e-12
+    out = np.empty(6)
+    assert f(*state, out=out) is out and relative(out, wanted) < 1e-12
+    out[:] = 0
+    assert f(*state, out) is out and relative(out, wanted) < 1e-12
+    assert relative(f(*(s.tolist() for s in state)), wanted) < 1e-12
+    assert relative(f(*(np.repeat(s, 2)[::2] for s in state)), wanted) < 1e-12
+    for wrong in ((state[0][:5], *state[1:]), (state[0], np.zeros(7), state[2])):
+        with pytest.raises(ShapeError, match="this function needs 6"):
+            f(*wrong)
+    with pytest.raises(TypeError, match="takes 3 arrays"):
+        f(*state[:2])
+    with pytest.raises(ShapeError, match="out must be"):
+        f(*state, out=np.empty(6, np.float32))
+    with pytest.raises(ShapeError, match="out must be"):
+        f(*state, out=np.empty(12)[::2])
+    with pytest.raises((ValueError, TypeError)):
+        f("no numbers", *state[1:])
+
+
+def test_a_program_without_anything_to_compute(path):
+    g = Graph()
+    program = Program("constants", g, (Port("x", (2,)),), (Port("y", (3,)),), (0.0, 1.0, 0.0))
+    assert np.array_equal(BatchKernel(program)(np.zeros((5, 2))), np.tile([0.0, 1.0, 0.0], (5, 1)))
+    assert np.array_equal(compile_function(program)(np.zeros(2)), [0, 1, 0])
+
+
+@pytest.mark.skipif(build.native() is None, reason="no extension module")
+def test_python_and_c_agree_on_the_layout_of_a_task():
+    assert ctypes.sizeof(Task) == build.native().TASK_SIZE
+
+
+def test_slots_are_few():
+    plan = schedule(regressor_program(ROBOTS["puma560"], ROBOTS["puma560"].columns()))
+    assert plan.slots.count < len(plan.entries) + 100
+    assert plan.slots.code[:, 1].max() < plan.slots.count
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no longer floats to compare with")
+def test_sine_and_cosine_are_within_two_ulp(path):
+    """Everywhere up to 1e5, and at the numbers nearest to multiples of a right angle, where a reduction loses most."""
+    g = Graph()
+    (x,) = g.variables("x", 1)
+    kernel = BatchKernel(Program("sincos", g, (Port("x", (1,)),), (Port("y", (2,)),), (x.sin(), x.cos())))
+    rng = np.random.default_rng(0)
+    k = np.arange(1, 63_662)
+    right_angles = (k * (np.longdouble("1.57079632679489661923132169163975144"))).astype(float)
+    spread = np.concatenate(
+        [rng.uniform(-1e5, 1e5, 200_000), rng.normal(size=100_000), 10 ** rng.uniform(-300, 5, 1000)]
+    )
+    for angles, ulps in ((spread, 2.0), (right_angles, 2.0 if np.finfo(np.longdouble).nmant > 100 else 1e6)):
+        found = kernel(angles[:, None])
+        for column, exact in zip(found.T, (np.sin, np.cos), strict=True):
+            wanted = exact(angles.astype(np.longdouble))
+            error = np.abs(column - wanted) / np.spacing(np.abs(wanted).astype(float))
+            assert error.max() < ulps
