@@ -39,6 +39,7 @@ def _found() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "compiler": _compiler(),
+        "kernels": _kernels(),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "extras": {name: all(find_spec(package) for package in packages) for name, packages in EXTRAS.items()},
     }
@@ -51,6 +52,12 @@ def _extra_text(name: str, present: bool) -> str:
 def _compiler() -> str | None:
     chosen = os.environ.get("CC", "").split()[:1]
     return next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
+
+
+def _kernels() -> str:
+    from minertia.codegen import build
+
+    return str(build.status()).removeprefix("kernels: ")
 
 
 def _version(package: str) -> str | None:

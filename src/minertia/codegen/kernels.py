@@ -95,6 +95,24 @@ class BatchKernel:
         self.run(Work(ROWS, arrays, outputs, n_samples=n), threads)
         return outputs[0] if len(ports) == 1 else tuple(outputs)
 
+    def bound(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """A call on these very arrays, for loops that make it again and again: they are read and written in place.
+
+        Arrays are C-contiguous float64, shaped as for a call; preparing them once saves about 50 us at each.
+        """
+        arrays, n = self.checked(inputs)
+        if any(a is not b for a, b in zip(arrays, inputs, strict=True)):
+            raise ShapeError(f"the arrays bound to '{self.program.name}' must be C-contiguous float64")
+        results = [_output(a, (n, *port.shape)) for a, port in zip(outputs, self.program.ports, strict=True)]
+        work = Work(ROWS, arrays, results, n_samples=n)
+        piece = self._runner.piece(work)
+
+        def call() -> None:
+            assert work.n_samples == n  # keeps the arrays alive
+            piece(0, n, None)
+
+        return call
+
     def nonzeros(self, *inputs: ArrayLike, threads: int | None = 1) -> tuple[Array, NDArray[np.int32]]:
         """Only what varies: blocks (blocks, entries, samples of a block) and the entries' places in the flat output.
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.vec3 import Vec, vadd
 from minertia.codegen.gradient import reverse
+from minertia.codegen.kernels import BatchKernel
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.kinematics import State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
-from minertia.excitation.rows import RowKernel
 from minertia.excitation.smooth import SmoothGraph
 from minertia.robot.robot import Frame, Robot
 
@@ -87,7 +87,7 @@ class RegressorModel:
 class _Bench:
     """Arrays that stay where they are, and the two kernels bound to them."""
 
-    def __init__(self, forward: RowKernel, backward: RowKernel, samples: int, n: int) -> None:
+    def __init__(self, forward: BatchKernel, backward: BatchKernel, samples: int, n: int) -> None:
         size = forward.program.ports[0].size
         self.state = np.empty((3, samples, n))
         self.entries, self.weights = np.empty((samples, size)), np.empty((samples, size))
@@ -118,7 +118,7 @@ class PointModel:
 
 def _kernels(
     name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Expr | float]
-) -> tuple[RowKernel, RowKernel]:
+) -> tuple[BatchKernel, BatchKernel]:
     """Outputs (N, count), and the derivatives (N, inputs * n) of their sum with weights (N, count), over samples."""
     inputs = tuple(Port(x, (n,)) for x in names)
     adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
@@ -126,7 +126,7 @@ def _kernels(
     forward = Program(name, graph, inputs, (Port("y", (len(outputs),)),), tuple(outputs))
     weights, result = Port("w", (len(outputs),)), Port("d", (len(names) * n,))
     backward = Program(f"{name}_slopes", graph, (*inputs, weights), (result,), tuple(slopes))
-    return RowKernel(forward), RowKernel(backward)
+    return BatchKernel(forward), BatchKernel(backward)
 
 
 def find_frame(robot: Robot, name: str) -> Frame:
