@@ -32,11 +32,27 @@ def test_the_written_folder_builds_and_passes_its_own_test(tmp_path, capsys):
     assert "ok" in done.stdout
 
 
+@pytest.mark.parametrize(("target", "file"), [("fmu", "stanford_arm.fmu"), ("ros2", "package.xml")])
+def test_other_targets(target, file, tmp_path, capsys):
+    assert main(["generate", "stanford", "--target", target, "--payload", "--out", str(tmp_path / "x"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert file in data["files"]
+    assert all((tmp_path / "x" / name).is_file() for name in data["files"])
+
+
+def test_an_fmu_without_a_compiler_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert main(["generate", "stanford", "--target", "fmu", "--out", str(tmp_path)]) == 0
+    assert "no C compiler" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("args", "word"),
     [
         (["--programs", "inverse_dynamic"], "inverse_dynamics"),
         (["--target", "cobol"], "target"),
+        (["--target", "fmu", "--float"], "double"),
+        (["--target", "fmu", "--programs", "gravity,mass_matrix"], "one program"),
         (["--parameters", "magic"], "magic"),
     ],
 )

@@ -48,7 +48,9 @@ def generate(
     friction: Friction = False,
     single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
     own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
-    target: Annotated[str, typer.Option("--target", metavar="c|cortex-m|numpy|matlab", help="What to write.")] = "c",
+    target: Annotated[
+        str, typer.Option("--target", metavar="c|cortex-m|numpy|matlab|fmu|ros2", help="What to write.")
+    ] = "c",
     gravity: Gravity = None,
     effort: Effort = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
@@ -67,7 +69,7 @@ def generate(
     result = codegen.generate(
         given,
         out,
-        programs=_listed(programs, codegen.DEFAULT),
+        programs=None if programs is None else _listed(programs),
         parameters=parameters,
         payload=payload,
         rotors=rotors,
@@ -83,6 +85,8 @@ def generate(
     _show(given.name, result, as_json)
     if not as_json:
         diagnose(f"wrote {len(result.files)} files to {out}")
+    for note in result.notes:
+        diagnose(note)
 
 
 def count(
@@ -104,7 +108,7 @@ def count(
     given = read_given(robot, floating, snap, numbers=True)
     result = codegen.count_programs(
         given,
-        _listed(programs, codegen.COUNTED),
+        codegen.COUNTED if programs is None else _listed(programs),
         parameters=parameters,
         payload=payload,
         rotors=rotors,
@@ -115,8 +119,8 @@ def count(
     _show(given.name, result, as_json)
 
 
-def _listed(programs: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    return default if programs is None else tuple(name.strip() for name in programs.split(",") if name.strip())
+def _listed(programs: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in programs.split(",") if name.strip())
 
 
 def _show(robot: str, result: GenerationResult, as_json: bool) -> None:

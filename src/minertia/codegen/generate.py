@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minertia.codegen import c, layout, matlab, numpy_module, selftest
+from minertia.codegen import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.count import Count, count_c
 from minertia.codegen.example import usage
 from minertia.codegen.names import identifier
@@ -18,7 +18,7 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Representative, Setting
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import write_text_atomic
+from minertia.files import write_bytes_atomic, write_text_atomic
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -32,7 +32,7 @@ class GenerationResult:
     """What was written.
 
     counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
-    choices behind the code, to be saved and given again.
+    choices behind the code, to be saved and given again.  notes: what could not be done as asked, in sentences.
     """
 
     folder: Path | None
@@ -41,15 +41,17 @@ class GenerationResult:
     names: tuple[str, ...]
     hash: str
     representatives: Mapping[str, Representative] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "folder": None if self.folder is None else str(self.folder),
-            "files": [path.name for path in self.files],
+            "files": [path.relative_to(self.folder or path).as_posix() for path in self.files],
             "programs": {name: dict(count) for name, count in self.counts.items()},
             "parameters": list(self.names),
             "hash": self.hash,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -63,7 +65,7 @@ def generate(
     robot: Robot,
     out: str | Path | None,
     *,
-    programs: Sequence[str] = DEFAULT,
+    programs: Sequence[str] | None = None,
     parameters: str = "baked",
     payload: bool | str = False,
     rotors: bool = False,
@@ -81,17 +83,21 @@ def generate(
 ) -> GenerationResult:
     """Write code for a robot into a folder (None: only count).
 
-    programs: of `programs.BUILDERS`.  parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
+    programs: of `programs.BUILDERS`; None for those of the target.
+    parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
-    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float,
-    own sines), "numpy" or "matlab".
+    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
+    "numpy", "matlab", "fmu" or "ros2".
     """
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
-    for name in programs:
+    row = TARGETS[target]
+    for name in programs or ():
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
+    asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
+    row.check(target, asked, precision, motors)
     setting = Setting(
         robot if gravity is None else robot.with_gravity(gravity),
         parameters,
@@ -105,11 +111,12 @@ def generate(
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
     style = c.Style(identifier(robot.name), precision, sincos)
-    unit = _Unit(setting, style, tuple(dict.fromkeys(programs)), effort, seed, dict(representatives or {}))
-    files = TARGETS[target](unit) | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {})
-    folder = None if out is None else Path(out)
-    paths = () if folder is None else write_files(folder, files)
-    return GenerationResult(folder, paths, unit.statistics(), setting.names, unit.hash, unit.choices)
+    unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
+    if out is None:
+        return GenerationResult(None, (), unit.statistics(), setting.names, unit.hash, unit.choices)
+    files, notes = row.render(unit), tuple(unit.notes)
+    paths = write_files(Path(out), files | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {}))
+    return GenerationResult(Path(out), paths, unit.statistics(), setting.names, unit.hash, unit.choices, notes)
 
 
 def count_programs(
@@ -143,6 +150,7 @@ class _Unit:
     ) -> None:
         self.setting, self.style = setting, style
         self.choices: dict[str, Representative] = {}
+        self.notes: list[str] = []
         self.programs: list[Program] = []
         for name in names:
             choice = given.get(name) or representative(setting, name, effort=effort, seed=seed)
@@ -183,54 +191,111 @@ class _Unit:
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _c_files(unit: _Unit, target: str = "c") -> dict[str, str]:
-    style, title = unit.style, unit.title
+Files = dict[str, str | bytes]
+
+
+def _header(unit: _Unit) -> str:
     facts = [("parameters", unit.setting.parameters), ("hash of robot and options", unit.hash)]
-    facts += [("format", str(layout.FORMAT)), ("precision", style.precision)]
+    facts += [("format", str(layout.FORMAT)), ("precision", unit.style.precision)]
     facts += [(p.name, layout.count_text(unit.count(p))) for p in unit.programs]
     joints = unit.setting.robot.coordinate_names
     facts += [(f"joint {k + 1}", name) for k, name in enumerate(joints)]
-    parts = list(unit.rendered.values())
+    return layout.header(unit.style, unit.title, layout.facts(facts), len(joints), list(unit.rendered.values()))
+
+
+def _selftest(unit: _Unit) -> str:
     cases = [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
-    header = layout.header(style, title, layout.facts(facts), len(joints), parts)
+    return selftest.render_selftest(unit.style, cases)
+
+
+def _c_files(unit: _Unit, target: str = "c") -> Files:
+    style = unit.style
     return {
-        f"{style.prefix}.h": header,
+        f"{style.prefix}.h": _header(unit),
         f"{style.prefix}.c": unit.source,
-        "selftest.c": selftest.render_selftest(style, cases),
+        "selftest.c": _selftest(unit),
         "Makefile": layout.makefile(style, target),
-        "README.md": layout.readme(style, title, unit.counts, usage(style, unit.programs, unit.rendered)),
+        "README.md": layout.readme(style, unit.title, unit.counts, usage(style, unit.programs, unit.rendered)),
     }
 
 
-def _cortex_m_files(unit: _Unit) -> dict[str, str]:
+def _cortex_m_files(unit: _Unit) -> Files:
     return _c_files(unit, "cortex-m")
 
 
-def _numpy_files(unit: _Unit) -> dict[str, str]:
+def _numpy_files(unit: _Unit) -> Files:
     return {f"{unit.style.prefix}.py": numpy_module.render(unit.programs, unit.title, unit.hash)}
 
 
-def _matlab_files(unit: _Unit) -> dict[str, str]:
+def _matlab_files(unit: _Unit) -> Files:
     return {
         f"{unit.style.prefix}_{p.name}.m": matlab.render(p, unit.style.prefix, unit.title, unit.hash)
         for p in unit.programs
     }
 
 
-TARGETS: dict[str, Callable[[_Unit], dict[str, str]]] = {
-    "c": _c_files,
-    "cortex-m": _cortex_m_files,
-    "numpy": _numpy_files,
-    "matlab": _matlab_files,
+def _fmu_files(unit: _Unit) -> Files:
+    (program,) = unit.programs
+    block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
+    sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
+    archive, note = fmu.render(block, sources, unit.title)
+    unit.notes += [note] if note else []
+    return {f"{unit.style.prefix}.fmu": archive}
+
+
+def _ros2_files(unit: _Unit) -> Files:
+    plugin = ros2.Plugin(unit.setting, unit.style.prefix, unit.programs, unit.rendered)
+    return dict(ros2.render(plugin, _header(unit), unit.source, _selftest(unit), unit.title, unit.hash))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A row of `TARGETS`: how its files are made, and what may be asked of it.
+
+    programs: what is generated where nothing is asked.  needs: programs it cannot do without.  is_block: one program,
+    no more.  is_double: no other precision.  at_joints: efforts at the joints alone.
+    """
+
+    render: Callable[[_Unit], Files]
+    programs: tuple[str, ...] = DEFAULT
+    needs: tuple[str, ...] = ()
+    is_block: bool = False
+    is_double: bool = False
+    at_joints: bool = False
+
+    def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
+        """Refuse, before any work is done, what the target cannot hold."""
+        if self.is_block and len(programs) != 1:
+            raise MinertiaError(f"the target '{name}' holds one program, not {len(programs)}")
+        missing = [program for program in self.needs if program not in programs]
+        if missing:
+            raise MinertiaError(f"the target '{name}' also needs the program '{missing[0]}'")
+        if self.is_double and precision != "double":
+            raise MinertiaError(f"the target '{name}' passes numbers in double precision only")
+        if self.at_joints and motors:
+            raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
+
+
+TARGETS: dict[str, Target] = {
+    "c": Target(_c_files),
+    "cortex-m": Target(_cortex_m_files),
+    "numpy": Target(_numpy_files),
+    "matlab": Target(_matlab_files),
+    "fmu": Target(_fmu_files, ("inverse_dynamics",), is_block=True, is_double=True),
+    "ros2": Target(_ros2_files, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
 }
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Path, ...]:
     """Write each file aside and rename it into place, so that no reader ever sees half a file."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            write_text_atomic(folder / name, text)
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, bytes):
+                write_bytes_atomic(path, content)
+            else:
+                write_text_atomic(path, content)
     except OSError as error:
         raise MinertiaError(f"cannot write into {folder}: {error.strerror or error}") from None
     return tuple(folder / name for name in files)

@@ -34,3 +34,9 @@ def comment(text: str) -> str:
         while bad in plain:
             plain = plain.replace(bad, good)
     return re.sub(r" {2,}", " ", plain).strip()[:400].rstrip("*/ ")
+
+
+def printable(text: str) -> str:
+    """One line of text for XML, which escapes the rest: no control characters, no surrogates."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return re.sub(r" {2,}", " ", plain).strip()[:400]

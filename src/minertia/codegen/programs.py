@@ -94,6 +94,12 @@ def _velocity_torque(d: Draft) -> Built:
     return [d.q_port, d.qd_port], [Port("h", (len(tau),), "centrifugal and Coriolis efforts [N m, N]")], tau
 
 
+def _friction(d: Draft) -> Built:
+    """Friction and offsets alone: zeros where they are not asked for."""
+    f = d.effects(d.chi(), d.read(d.qd_port), d.rest)
+    return [d.qd_port], [Port("f", (len(f),), "friction efforts and offsets [N m, N]")], f
+
+
 def _mass_matrix(d: Draft) -> Built:
     D = d.coefficients(d.chi()).mass(d.setting.rotors)
     return [d.q_port], [_mass_port(len(D))], _flat(D)
@@ -213,6 +219,7 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "gravity": _gravity,
     "mass_matrix": _mass_matrix,
     "velocity_torque": _velocity_torque,
+    "friction": _friction,
     "base_regressor": _base_regressor,
     "base_regressor_entries": _base_regressor_entries,
     "forward_dynamics": _forward_dynamics,

@@ -24,7 +24,7 @@ SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
 LARGE = 9  # joints: beyond, only a few choices are counted
 TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
-WITHOUT_CHOICE = frozenset({"synchronous", "base_regressor", "base_regressor_entries", "recursive_update"})
+WITHOUT_CHOICE = frozenset({"synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"})
 
 
 def representative(

@@ -88,11 +88,13 @@ def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
     links = [{s: v for s, v in x.items() if s in LINKS} for x in chi]
     rigid = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=links))
     g = np.asarray(model.inverse_dynamics(robot, q, rest, rest, parameters=links))
+    effects = [{s: 0.0 if s in LINKS else v for s, v in x.items()} for x in chi]
+    f = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=effects))
     D = np.asarray(model.mass_matrix(robot, q, parameters=chi, rotors=setting.rotors))
     if setting.motors:
         first = 6 * robot.is_floating
         tau = np.hstack([tau[:, :first], tau[:, first:] @ setting.to_motors.T])
-    return {"tau": tau, "b": rigid, "g": g, "h": rigid - g, "D": D}
+    return {"tau": tau, "b": rigid, "g": g, "h": rigid - g, "f": f, "D": D}
 
 
 def _from_recursion(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
@@ -161,6 +163,7 @@ _FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
     "gravity": _from_recursion,
     "mass_matrix": _from_recursion,
     "velocity_torque": _from_recursion,
+    "friction": _from_recursion,
     "synchronous": _synchronous,
     "forward_dynamics": _forward,
     "base_regressor": _dense,
