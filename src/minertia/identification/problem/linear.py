@@ -250,10 +250,14 @@ def standard_columns(
     """Columns of standard parameters and extra effects by name, shape (N, rows, names)."""
     terms = {t.name: t for t in model.choice.terms}
     own = [name for name in names if name not in terms]
-    Y = np.zeros((len(q), len(model.rows), len(names)))
+    full: Array = torque_regressor(model.robot, q, qd, qdd, columns=own)
+    every = len(model.rows) == full.shape[1]
+    Y = full if every else full[:, list(model.rows)]
+    if not terms:
+        return Y
     where = {name: k for k, name in enumerate(names)}
-    full = torque_regressor(model.robot, q, qd, qdd, columns=own)
-    Y[:, :, [where[name] for name in own]] = full[:, list(model.rows)]
+    Y, links = np.zeros((len(q), len(model.rows), len(names))), Y
+    Y[:, :, [where[name] for name in own]] = links
     for name in names:
         if name in terms:
             _add_term(model, Y[:, :, where[name]], terms[name], (q, qd, qdd), load)

@@ -267,6 +267,8 @@ def _below_nyquist(cutoff: float, rate: float, what: str) -> None:
 
 # ---------------------------------------------------------------------- the parallel filter
 
+BLOCK = 64  # outputs of the parallel filter computed by one product
+
 
 def thinning(plan: Filter, rate: float) -> int:
     """One sample of so many is kept."""
@@ -293,9 +295,19 @@ def _parallel(motion: Motion, x: Array) -> Array:
     if before > 0 or after > 0:  # a motion with its edges: the ends continue as they are
         x = np.concatenate([np.repeat(x[:1], max(before, 0), 0), x, np.repeat(x[-1:], max(after, 0), 0)])
         start, stop = start + max(before, 0), stop + max(before, 0)
-    shift = -2 * half % step
-    count = len(range(start, stop, step))
-    padded = np.concatenate([np.zeros(shift), taps])
-    y = signal.upfirdn(padded, x[start - half : stop + half], down=step, axis=0)
-    first = (2 * half + shift) // step
-    return np.asarray(y[first : first + count])
+    return _every(step, taps, x[start - half : stop + half], len(range(start, stop, step)))
+
+
+def _every(step: int, taps: Array, x: Array, count: int) -> Array:
+    """The filter's output at every step-th sample, as products with one banded matrix: fast linear algebra."""
+    width = (BLOCK - 1) * step + len(taps)
+    band = np.zeros((BLOCK, width))
+    for row in range(BLOCK):
+        band[row, row * step : row * step + len(taps)] = taps
+    flat = x.reshape(len(x), -1)
+    y = np.empty((count, flat.shape[1]))
+    for first in range(0, count, BLOCK):
+        n = min(BLOCK, count - first)
+        used = (n - 1) * step + len(taps)
+        y[first : first + n] = band[:n, :used] @ flat[first * step : first * step + used]
+    return y.reshape(count, *x.shape[1:])
