@@ -35,13 +35,13 @@ def folder(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def compilations(monkeypatch) -> list[list[str]]:
     calls: list[list[str]] = []
-    real = build._call
+    real = build.run_compiler
 
     def counted(command, where):
         calls.append(command)
         return real(command, where)
 
-    monkeypatch.setattr(build, "_call", counted)
+    monkeypatch.setattr(build, "run_compiler", counted)
     return calls
 
 

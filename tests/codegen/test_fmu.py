@@ -167,7 +167,7 @@ def test_hostile_names_are_harmless(tmp_path, fmpy):
 
 
 def test_without_a_compiler_there_are_sources(tmp_path, fmpy, monkeypatch):
-    monkeypatch.setattr(target.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     result = generate(robots.planar2r(), tmp_path, target="fmu")
     assert "no C compiler" in result.notes[0] and "sources only" in result.notes[0]
     assert result.to_dict()["notes"] == list(result.notes)

@@ -179,7 +179,7 @@ def _compiled(source: str, compiler: Compiler, flags: tuple[str, ...], target: P
         plain = tuple(f for f in flags if not f.startswith("-m"))  # a compiler that does not know this machine
         said = ""
         for attempt in dict.fromkeys((flags, plain)):
-            said = _call([*compiler.command, *attempt, "kernel.c", "-o", "kernel.so", "-lm"], work)
+            said = run_compiler([*compiler.command, *attempt, "kernel.c", "-o", "kernel.so", "-lm"], work)
             if not said:
                 break
         if said:
@@ -188,7 +188,7 @@ def _compiled(source: str, compiler: Compiler, flags: tuple[str, ...], target: P
         return _moved(work / "kernel.so", target)
 
 
-def _call(command: list[str], folder: Path) -> str:
+def run_compiler(command: list[str], folder: str | Path) -> str:
     """Run the compiler; what it complained of, "" if it worked."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=600)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import platform
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -18,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
+from minertia.codegen.build import find_compiler, run_compiler
 from minertia.codegen.c import Style
 from minertia.codegen.fmu_source import WRAPPER
 from minertia.codegen.names import comment, printable
@@ -40,10 +37,8 @@ JOINT_PORTS = {
     "qdd": ("acceleration", "rad/s2", "m/s2"),
     **dict.fromkeys(("tau", "g", "h", "b", "f"), ("effort", "N.m", "N")),
 }
-COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 SYSTEMS = {"linux": ("linux", ".so"), "darwin": ("darwin", ".dylib"), "win32": ("win", ".dll")}
-SECONDS = 600
 OLDEST = (1980, 1, 1, 0, 0, 0)  # the date of every file inside: same robot and options, same bytes
 
 
@@ -279,10 +274,10 @@ def library_paths(name: str) -> tuple[str, ...]:
 
 def compiled(code: Mapping[str, str], name: str) -> tuple[bytes | None, str | None]:
     """A shared library, or a sentence why there is none."""
-    command, paths = _compiler(), library_paths(name)
+    compiler, paths = find_compiler(), library_paths(name)
     if not paths:
         return None, f"the interface has no name for this system, so {name}.fmu holds sources only"
-    if command is None:
+    if compiler is None:
         return None, (
             f"there is no C compiler, so {name}.fmu holds sources only; install gcc or clang, or set CC, "
             "to have a binary in it"
@@ -292,29 +287,7 @@ def compiled(code: Mapping[str, str], name: str) -> tuple[bytes | None, str | No
             (Path(folder) / file).write_text(text, encoding="utf-8")
         sources = sorted(file for file in code if file.endswith(".c"))
         library = Path(paths[0]).name
-        said = _run([*command, *FLAGS, *sources, "-o", library, "-lm"], folder)
+        said = run_compiler([*compiler.command, *FLAGS, *sources, "-o", library, "-lm"], folder)
         if said:
-            return None, f"the C compiler '{command[0]}' failed, so {name}.fmu holds sources only: {said}"
+            return None, f"the C compiler '{compiler.command[0]}' failed, so {name}.fmu holds sources only: {said}"
         return (Path(folder) / library).read_bytes(), None
-
-
-def _compiler() -> list[str] | None:
-    """The compiler named by CC, else the first that is installed."""
-    named = shlex.split(os.environ.get("CC", ""))
-    for command in ([named] if named else []) + [[name] for name in COMPILERS]:
-        found = shutil.which(command[0])
-        if found:
-            return [found, *command[1:]]
-    return None
-
-
-def _run(command: list[str], folder: str) -> str:
-    """Run the compiler; what it complained of, "" if it worked."""
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"{type(error).__name__}: {error}"
-    if done.returncode == 0:
-        return ""
-    lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-    return lines[0].strip() if lines else "it gave no reason"
