@@ -15,6 +15,7 @@ from minertia.codegen import build
 
 SUBJECTS = {
     "batches": "Many samples",
+    "single_sample": "One sample at a time, in C",
     "one_call": "One call from Python",
     "fits": "Least squares",
     "building": "Waiting times",
