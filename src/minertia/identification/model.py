@@ -40,7 +40,7 @@ class IdentifiedModel:
 
     parameters: evidence of each value, as plain data.  standard: all standard parameters; where is_physical those of a
     robot that can exist, whose sum of squares is higher by the part evidence["standard_excess"].  evidence: residuals,
-    verdict and how it was made.
+    verdict and how it was made.  campaign: how its logs were read, filtered and judged.
     """
 
     model: LinearModel
@@ -51,6 +51,7 @@ class IdentifiedModel:
     standard: Mapping[str, float]
     is_physical: bool
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    campaign: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def robot(self) -> Robot:
@@ -101,8 +102,13 @@ class IdentifiedModel:
         return robot.with_notes(notes)
 
 
-def identified_model(result: Identification, *, physical: bool = True) -> IdentifiedModel:
-    """The model of an identification; physical: look for standard parameters that a robot can have."""
+def identified_model(
+    result: Identification, *, physical: bool = True, campaign: Mapping[str, Any] | None = None
+) -> IdentifiedModel:
+    """The model of an identification; physical: look for standard parameters that a robot can have.
+
+    campaign: the record of how its logs were read (`campaign_record`), so that others can be read alike.
+    """
     standard, is_physical, excess = _standard(result, physical)
     estimate = result.estimate
     parameters = tuple(
@@ -129,13 +135,24 @@ def identified_model(result: Identification, *, physical: bool = True) -> Identi
     return IdentifiedModel(
         result.model,
         estimate.beta,
-        estimate.covariance,
+        _covariance(result),
         parameters,
         dict(estimate.not_excited),
         standard,
         is_physical,
         evidence,
+        campaign or {},
     )
+
+
+def _covariance(result: Identification) -> Array:
+    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    estimate = result.estimate
+    wanted = {p.name: p.deviation for p in result.parameters}
+    scale = np.array(
+        [wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, estimate.deviation, strict=True)]
+    )
+    return np.asarray(estimate.covariance * np.outer(scale, scale))
 
 
 def write_model(model: IdentifiedModel, path: str | Path) -> None:
@@ -161,9 +178,19 @@ def model_text(model: IdentifiedModel) -> str:
         "not_excited": dict(model.not_excited),
         "parameters": [dict(p) for p in model.parameters],
         "evidence": dict(model.evidence),
+        "campaign": dict(model.campaign),
         "robot": tomllib.loads(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
+
+
+def is_model_file(path: str | Path) -> bool:
+    """Whether a file is an identified model; its first lines say so."""
+    file = Path(path)
+    if file.suffix.lower() != ".toml" or not file.is_file():
+        return False
+    with open(file, encoding="utf-8", errors="replace") as text:
+        return f'kind = "{KIND}"' in text.read(400)
 
 
 def read_model(path: str | Path) -> IdentifiedModel:
@@ -202,6 +229,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         {name: float(v) for name, v in document["standard"].items()},
         bool(document["physical"]),
         document["evidence"],
+        document.get("campaign", {}),
     )
 
 
