@@ -141,9 +141,7 @@ class Choices:
     columns: Path | None = None
 
 
-def asked_campaign(
-    given: Sequence[str] | None, file: Path | None, data: Path | None, choices: Choices
-) -> Campaign:
+def asked_campaign(given: Sequence[str] | None, file: Path | None, data: Path | None, choices: Choices) -> Campaign:
     """The campaign that a command was asked to run."""
     from minertia.identification.campaigns.campaign import read_campaign
     from minertia.identification.campaigns.given import given_campaign

@@ -124,14 +124,16 @@ def _say_result(result: Identification) -> None:
         parameter_table,
         physical_sentence,
         residual_table,
-        result_columns,
+        result_rows,
         verdict_sentence,
     )
 
     e = result.estimate
     say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
-    say_table(parameter_table(result), f"{DEVIATIONS}")
-    say_table(residual_table(result_columns(result)), "residual over effort")
+    say(DEVIATIONS)
+    say_table(parameter_table(result))
+    say("residual over effort:")
+    say_table(residual_table(result_rows(result)))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from minertia.cli.options import complete_robot, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
 
-if TYPE_CHECKING:
-    from minertia.identification.logs.recording import Recording
-
 FORMAT = 1
 PROBLEMS = ("warning", "error")
-campaign = typer.Typer(name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True)
+campaign = typer.Typer(
+    name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
+)
 
 
 def is_log(path: str) -> bool:
@@ -28,16 +27,11 @@ def is_log(path: str) -> bool:
 def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
     """The audit of a log; exit code 1 when it found something wrong."""
     from minertia.identification.audits.audit import audit
-    from minertia.identification.logs.header import read_without_robot
-    from minertia.identification.logs.readers import read_recording
+    from minertia.identification.logs.header import read_to_audit
     from minertia.report.identification_tables import finding_notes
 
     robot = None if robot_name is None else read_given(robot_name)
-    recording: Recording
-    if robot is None:
-        recording = read_without_robot(path, columns)
-    else:
-        recording = read_recording(path, robot, columns, effort=False)
+    recording = read_to_audit(path, robot, columns)
     findings = audit(recording, robot)
     problems = sum(f.level in PROBLEMS for f in findings)
     if as_json:
@@ -62,7 +56,7 @@ def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: 
     else:
         for note in recording.notes:
             say(f"assumed: {note}")
-        say_notes(finding_notes("", findings, ("info", *PROBLEMS)))
+        say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
         count = {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
         say(f"{recording}: {count}")
     if problems:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from minertia.cli.base import base
+from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
-from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
 from minertia.cli.identify import identify, validate

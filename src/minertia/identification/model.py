@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,24 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
+from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.identify import Identification
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
 from minertia.identification.problem.prediction import Judge, predict
 from minertia.identification.problem.rows import MotionLike, Source, sections
 from minertia.identification.problem.terms import Term
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
 from minertia.robot.inertia import impossible
+from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.read import ReadOptions, read_text
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Frame, Note, Robot
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -179,6 +181,7 @@ def model_text(model: IdentifiedModel) -> str:
         "parameters": [dict(p) for p in model.parameters],
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
+        "frames": _frames(linear.robot),
         "robot": tomllib.loads(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
@@ -211,7 +214,8 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     robot = parse_toml(tomli_w.dumps(document["robot"]), str(path), ReadOptions())
-    effects = [*document["effects"]["own"], *document["effects"]["terms"]]
+    robot = _with_frames(robot, document.get("frames", {}))
+    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
     linear = linear_model(robot, effects, joints=document["joints"])
     unknowns = document["unknowns"]
     if list(linear.names) != list(unknowns["names"]):
@@ -233,6 +237,41 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     )
 
 
+def _frames(robot: Robot) -> dict[str, Any]:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def flat(pose: Pose) -> list[float]:
+        R, p = numeric_pose(pose, robot.symbol_values)
+        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
+
+    return {
+        "links": [flat(joint.file_frame) for joint in robot.joints],
+        "named": [
+            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
+            for name, f in robot.frames.items()
+        ],
+    }
+
+
+def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
+    def pose(v: Sequence[float]) -> Pose:
+        x = [float(value) for value in v]
+        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
+
+    own = frames.get("links", ())
+    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
+    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
+    if len(joints) != robot.n_joints:
+        return robot
+    return replace(robot, joints=joints, frames=named or robot.frames)
+
+
+def _without_twins(own: Sequence[str]) -> list[str]:
+    """Names of effects without the motor-side ones that come with a joint's own."""
+    twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
+    return [name for name in own if name not in twins]
+
+
 def _standard(result: Identification, physical: bool) -> tuple[dict[str, float], bool, float]:
     """All standard parameters, whether a robot can have them, and what that costs in the sum of squares.
 
@@ -242,7 +281,8 @@ def _standard(result: Identification, physical: bool) -> tuple[dict[str, float],
     if result.estimate.standard:
         return dict(result.estimate.standard), True, 0.0
     if physical:
-        space = physical_space(model, fixed={n: result.estimate.value(n) for n in result.estimate.fixed})
+        sizes = None if result.observation is None else result.observation.effort_rms
+        space = physical_space(model, None, {n: result.estimate.value(n) for n in result.estimate.fixed}, sizes)
         try:
             if feasibility(space, beta).slack > 0:
                 x = nearest_with_base(space, beta)

@@ -136,9 +136,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampai
     return PreparedCampaign(campaign, tuple(logs[:count]), tuple(logs[count:]))
 
 
-def identify_campaign(
-    campaign: Campaign | PreparedCampaign, *, tell: Tell = _silent, **changes: Any
-) -> Identification:
+def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _silent, **changes: Any) -> Identification:
     """Run a campaign; `changes` are options of `identify` that replace the campaign's."""
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
     chosen = ready.campaign

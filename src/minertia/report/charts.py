@@ -72,7 +72,7 @@ class _Panel:
         parts = [
             f'<rect class="frame" x="{LEFT}" y="{self.top}" width="{WIDTH - LEFT - RIGHT}" height="{self.height}"/>'
         ]
-        for k, value in enumerate(ticks(self.low, self.high, 4 if self.height > 100 else 2)):
+        for k, value in enumerate(ticks(self.low, self.high, 4 if self.height > 100 else 3)):
             y = float(self.y(value))
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
             label = f"{value:g}".replace("-", "\u2212") + (f" {unit}" if k == 0 and len(unit) < 4 else "")

@@ -30,7 +30,7 @@ from minertia.report.identification_tables import (
     percent,
     physical_sentence,
     residual_table,
-    result_columns,
+    result_rows,
     short,
 )
 from minertia.report.words import CLASS_WORDS
@@ -99,20 +99,23 @@ def _unseen(result: Identification) -> str:
 
 
 def _residuals(result: Identification, ready: PreparedCampaign) -> str:
-    columns = result_columns(result)
+    rows = result_rows(result)
     nominal = _nominal_on_training(result, ready)
     if nominal is not None:
-        columns = {"training": columns.pop("training"), "nominal model, training": nominal, **columns}
+        rows = {"training": rows.pop("training"), "nominal model, training": nominal, **rows}
     lead = (
         "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
         "Logs named here were not fitted; the nominal model has the robot file's own parameters."
     )
-    rmse = {"training": result.training, **{short(r.log): r for r in result.validation}}
-    unit = _unit(ready.train[0])
-    rows = [[escape(j), *(number(r.joint_rmse[k], 3) for r in rmse.values())] for k, j in enumerate(result.training.joints)]
-    right = tuple(range(1, len(rmse) + 1))
-    table = markup_table(["joint", *(f"RMSE [{unit}], {name}" for name in rmse)], rows, right)
-    return paragraph(lead) + text_table(residual_table(columns)) + "<p></p>\n" + table
+    return paragraph(lead) + text_table(residual_table(rows)) + _rmse(result, _unit(ready.train[0]))
+
+
+def _rmse(result: Identification, unit: str) -> str:
+    judged = {"training": result.training, **{short(r.log): r for r in result.validation}}
+    rows = [[escape(name), *(number(e, 3) for e in r.joint_rmse)] for name, r in judged.items()]
+    right = tuple(range(1, len(result.training.joints) + 1))
+    table = markup_table(["", *result.training.joints], rows, right)
+    return paragraph(f"Root mean square of the residual [{unit}; N where a joint slides]:") + table
 
 
 def _nominal_on_training(result: Identification, ready: PreparedCampaign) -> Residuals | None:
@@ -247,7 +250,9 @@ def _made(result: Identification, ready: PreparedCampaign) -> str:
     if record["prior"]:
         pairs["prior"] = record["prior"]
     if result.spread is not None:
-        pairs["residuals forget after"] = f"{result.spread.length} samples, {result.spread.blocks} independent stretches"
+        pairs["residuals forget after"] = (
+            f"{result.spread.length} samples, {result.spread.blocks} independent stretches"
+        )
     return facts(pairs)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note
 
 DEVIATIONS = "deviations and intervals hold under correlated residuals"
-LONGEST_TITLE = 28
+LONGEST_TITLE = 40
 
 
 def parameter_table(result: Identification) -> Table:
@@ -35,35 +35,34 @@ def parameter_table(result: Identification) -> Table:
     return Table(("parameter", "value", "deviation", "relative", "class"), rows, right=(1, 2, 3))
 
 
-def residual_table(columns: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row per joint and one for all, one column per recording."""
-    every = list(columns.values())
-    rows = [
-        (joint, *(percent(r.joint_relative[j]) for r in every)) for j, joint in enumerate(every[0].joints if every else ())
-    ]
-    rows.append(("all", *(percent(r.relative) for r in every)))
-    return Table(("joint", *columns), tuple(rows), right=tuple(range(1, len(every) + 1)))
+def residual_table(judged: Mapping[str, Residuals]) -> Table:
+    """Relative residuals, one row per recording and model, one column per joint and one for all."""
+    joints = next(iter(judged.values())).joints if judged else ()
+    rows = tuple((name, percent(r.relative), *map(percent, r.joint_relative)) for name, r in judged.items())
+    return Table(("", "all", *joints), rows, right=tuple(range(1, len(joints) + 2)))
 
 
-def result_columns(result: Identification) -> dict[str, Residuals]:
+def result_rows(result: Identification) -> dict[str, Residuals]:
     """Training, each validation log, and the rivals on it."""
-    columns = {"training": result.training}
-    columns |= {unique(columns, short(r.log)): r for r in result.validation}
+    rows = {"training": result.training}
+    rows |= {unique(rows, short(r.log)): r for r in result.validation}
     for name, judged in result.rivals.items():
         for r in judged:
             log = f", {short(r.log)}" if len(judged) > 1 else ""
-            columns[unique(columns, f"{name.removeprefix('the ')}{log}")] = r
-    return columns
+            rows[unique(rows, f"{name.removeprefix('the ')}{log}")] = r
+    return rows
 
 
 def short(text: str) -> str:
     """A name cut to what a header can hold; the end of a file name tells more than its middle."""
-    return text if len(text) <= LONGEST_TITLE else f"{text[:10]}...{text[-(LONGEST_TITLE - 13):]}"
+    return text if len(text) <= LONGEST_TITLE else f"{text[:12]}...{text[-(LONGEST_TITLE - 15) :]}"
 
 
 def unique(taken: Mapping[str, Any], name: str) -> str:
     """The name, counted where it is taken."""
-    return name if name not in taken else next(f"{name} ({k})" for k in range(2, 10_000) if f"{name} ({k})" not in taken)
+    return (
+        name if name not in taken else next(f"{name} ({k})" for k in range(2, 10_000) if f"{name} ({k})" not in taken)
+    )
 
 
 def percent(x: float) -> str:

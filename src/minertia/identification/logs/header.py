@@ -17,24 +17,34 @@ from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
 
-def read_without_robot(path: str | Path, columns: ColumnMap | str | Path | None = None) -> Recording:
-    """A log as the motion of the joints its header names, taken for revolute ones; efforts are optional."""
+def read_to_audit(
+    path: str | Path, robot: Robot | None = None, columns: ColumnMap | str | Path | None = None
+) -> Recording:
+    """A log as far as it can be understood; what is not known of efforts and drives does not matter here.
+
+    Without a robot the joints are those that the header names, taken for revolute ones.
+    """
     if not isinstance(columns, ColumnMap):
         columns = columns_beside(path) if columns is None else read_columns(columns)
     names = open_log(path, columns).names()
-    robot = robot_of(named_joints(names, columns, str(path)))
+    if robot is None:
+        robot = robot_of(named_joints(names, columns, str(path)))
     notes = []
     if columns.effort_unit is None and not _tells_unit(names, columns, robot, str(path)):
         columns = replace(columns, effort_unit="Nm")
         notes.append("the unit of the efforts is not known; they are shown as they are")
+    chosen = choose(names, columns, robot, str(path), effort=False)
+    drive = columns.drive
+    unknown = drive.ratios is None and drive.coupling is None and robot.coupling is None
+    if unknown and "motor" in (chosen.position_side, chosen.effort_side):
+        columns = replace(columns, drive=replace(drive, ratios=(1.0,) * robot.n))
+        notes.append("signals of the motors are shown as they are: the ratios of the drives are not known")
     return read_recording(path, robot, columns, effort=False).noted(*notes)
 
 
 def robot_of(names: Sequence[str]) -> Robot:
     """A chain of revolute joints whose geometry does not matter."""
-    joints = (
-        Joint(name, "revolute", None if k == 0 else k - 1, IDENTITY, ZERO) for k, name in enumerate(names)
-    )
+    joints = (Joint(name, "revolute", None if k == 0 else k - 1, IDENTITY, ZERO) for k, name in enumerate(names))
     return Robot("log", tuple(joints))
 
 
