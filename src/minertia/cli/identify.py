@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note
 
 FORMAT = 1
+REPAIRED = ("jitter",)  # findings that the repairs of a campaign settle; the page has them
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
@@ -147,7 +148,7 @@ def _say_findings(logs: tuple[PreparedLog, ...]) -> None:
     from minertia.report.identification_tables import finding_notes
 
     for log in logs:
-        say_notes_aside(finding_notes(log.name, log.findings))
+        say_notes_aside(finding_notes(log.name, [f for f in log.findings if f.check not in REPAIRED]))
 
 
 def say_notes_aside(notes: Any) -> None:

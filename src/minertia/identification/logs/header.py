@@ -16,6 +16,8 @@ from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
+MOTOR_SIDE = "signals of the motors are shown as they are: the ratios of the drives are not known"
+
 
 def read_to_audit(
     path: str | Path, robot: Robot | None = None, columns: ColumnMap | str | Path | None = None
@@ -38,7 +40,7 @@ def read_to_audit(
     unknown = drive.ratios is None and drive.coupling is None and robot.coupling is None
     if unknown and "motor" in (chosen.position_side, chosen.effort_side):
         columns = replace(columns, drive=replace(drive, ratios=(1.0,) * robot.n))
-        notes.append("signals of the motors are shown as they are: the ratios of the drives are not known")
+        notes.append(MOTOR_SIDE)
     return read_recording(path, robot, columns, effort=False).noted(*notes)
 
 
