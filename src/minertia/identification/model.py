@@ -309,9 +309,12 @@ def _relation(model: LinearModel, name: str) -> str:
     texts = model.base.relation_texts()
     if name in texts and np.count_nonzero(row) == texts[name].count(" ") // 2 + 1:
         return texts[name]
-    return " + ".join(
-        model.standard[c] if row[c] == 1 else f"{row[c]:.6g}*{model.standard[c]}" for c in np.flatnonzero(row)
-    )
+    parts = [
+        (row[c] < 0, model.standard[c] if abs(row[c]) == 1 else f"{abs(row[c]):.6g}*{model.standard[c]}")
+        for c in np.flatnonzero(row)
+    ]
+    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts)
+    return text.removeprefix(" + ").removeprefix(" ")
 
 
 def _term_table(term: Term) -> dict[str, Any]:

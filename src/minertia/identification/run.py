@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError, RecordingError
+from minertia.errors import CampaignError, FilterError, RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
@@ -131,7 +131,10 @@ def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampai
     logs = []
     for entry, recording, findings in read:
         tell(f"filtering {entry.name}")
-        logs.append(_prepared(campaign, entry.name, recording, findings))
+        try:
+            logs.append(_prepared(campaign, entry.name, recording, findings))
+        except FilterError as err:
+            raise RecordingError(str(err), file=entry.name) from None
     count = len(campaign.train)
     return PreparedCampaign(campaign, tuple(logs[:count]), tuple(logs[count:]))
 

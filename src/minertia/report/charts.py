@@ -62,6 +62,14 @@ class _Panel:
         """Heights of values."""
         return np.asarray(self.top + (self.high - np.asarray(values)) / (self.high - self.low) * self.height)
 
+    def marks(self) -> list[float]:
+        """Values at which a line is drawn: for a residual 0 and a round value on either side."""
+        if self.height > REST:
+            return ticks(self.low, self.high, 4)
+        power = 10.0 ** np.floor(np.log10(self.high)) if self.high > 0 else 1.0
+        side = float(f"{np.floor(self.high / 1.04 / power) * power:.12g}")
+        return [-side, 0.0, side]
+
     def curve(self, kind: str, values: Array) -> str:
         """A curve."""
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(self.x, self.y(values), strict=True))
@@ -72,7 +80,7 @@ class _Panel:
         parts = [
             f'<rect class="frame" x="{LEFT}" y="{self.top}" width="{WIDTH - LEFT - RIGHT}" height="{self.height}"/>'
         ]
-        for k, value in enumerate(ticks(self.low, self.high, 4 if self.height > 100 else 3)):
+        for k, value in enumerate(self.marks()):
             y = float(self.y(value))
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
             label = f"{value:g}".replace("-", "\u2212") + (f" {unit}" if k == 0 and len(unit) < 4 else "")

@@ -107,7 +107,7 @@ def _residuals(result: Identification, ready: PreparedCampaign) -> str:
         "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
         "Logs named here were not fitted; the nominal model has the robot file's own parameters."
     )
-    return paragraph(lead) + text_table(residual_table(rows)) + _rmse(result, _unit(ready.train[0]))
+    return paragraph(lead) + text_table(residual_table(rows)) + _rmse(result, _units(result, ready))
 
 
 def _rmse(result: Identification, unit: str) -> str:
@@ -115,7 +115,14 @@ def _rmse(result: Identification, unit: str) -> str:
     rows = [[escape(name), *(number(e, 3) for e in r.joint_rmse)] for name, r in judged.items()]
     right = tuple(range(1, len(result.training.joints) + 1))
     table = markup_table(["", *result.training.joints], rows, right)
-    return paragraph(f"Root mean square of the residual [{unit}; N where a joint slides]:") + table
+    return paragraph(f"Root mean square of the residual [{unit}]:") + table
+
+
+def _units(result: Identification, ready: PreparedCampaign) -> str:
+    """Units of the efforts that are judged."""
+    unit = _unit(ready.train[0])
+    kinds = [joint.kind for joint in result.robot.joints]
+    return f"{unit}; N where a joint slides" if unit == "N m" and "prismatic" in kinds else unit
 
 
 def _nominal_on_training(result: Identification, ready: PreparedCampaign) -> Residuals | None:
