@@ -324,6 +324,8 @@ def spoiled(arm: Path, path: Path, how: str) -> Path:
     elif how == "constant":
         for row in rows[1:]:
             row[3] = "2.5"
+    elif how == "currents":
+        rows[0][3:] = ["i1", "i2"]
     elif how == "two robots":
         rows = [row + row[1:] for row in rows]
     elif how == "third joint":
@@ -342,6 +344,7 @@ def spoiled(arm: Path, path: Path, how: str) -> Path:
         ("constant", ("column 'tau1'", "row 1", "2.5 throughout")),
         ("two robots", ("'q1'", "two robots")),
         ("third joint", ("column 'q3'", "3 joints")),
+        ("currents", ("column 'i1'", "gains")),
         ("cut", ("row 2400", "middle")),
     ],
 )

@@ -144,11 +144,24 @@ def _say_result(result: Identification) -> None:
 
 
 def _say_findings(logs: tuple[PreparedLog, ...]) -> None:
-    """What the audits and repairs of the logs were, on stderr."""
+    """What was assumed about the logs, repaired and found in them, on stderr."""
     from minertia.report.identification_tables import finding_notes
+    from minertia.robot.robot import Note
 
+    for text, names in _assumed(logs).items():
+        where = names[0] if len(names) == 1 else f"{len(names)} logs"
+        say_notes_aside([Note("info", where, text)])
     for log in logs:
         say_notes_aside(finding_notes(log.name, [f for f in log.findings if f.check not in REPAIRED]))
+
+
+def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
+    """What readers and repairs noted, each with the logs it was noted of."""
+    noted: dict[str, list[str]] = {}
+    for log in logs:
+        for text in log.recording.notes:
+            noted.setdefault(text, []).append(log.name)
+    return noted
 
 
 def say_notes_aside(notes: Any) -> None:

@@ -94,17 +94,19 @@ def _asked(
     return None, how if columns is None else replace(how, columns=read_map(columns))
 
 
-def _motions(campaign: Campaign, groups: list[list[str]]) -> list[list[Any]]:
-    """The logs of each group, read and filtered alike."""
+def _motions(campaign: Campaign, groups: list[list[str]], *, as_logged: bool = False) -> list[list[Any]]:
+    """The logs of each group, read and filtered alike; as_logged: in whatever unit the efforts are."""
     from dataclasses import replace
 
     from minertia.identification.campaigns.campaign import LogEntry
-    from minertia.identification.run import prepare_campaign
+    from minertia.identification.run import prepare_campaign, refuse_unknown_gains
 
     names = [name for group in groups for name in group]
     entries = tuple(LogEntry(campaign.find(name)) for name in names)
     with progress(2 * len(names)) as tell:
         ready = prepare_campaign(replace(campaign, train=entries, validate=()), tell)
+    if not as_logged:
+        refuse_unknown_gains(ready.train)
     motions = iter([log.motion for log in ready.train])
     return [[next(motions) for _ in group] for group in groups]
 
@@ -177,7 +179,7 @@ def _gains(
         raise InputError("gains come from a log without the load and one with it, both as logged; name both")
     drive = replace(how.columns.drive, gains=None)
     how = replace(how, columns=replace(how.columns, drive=drive))
-    without, with_load = _motions(how, [[unloaded], loaded])
+    without, with_load = _motions(how, [[unloaded], loaded], as_logged=True)
     found = drive_gains(how.robot, without, with_load, load[0], load[1], at=at, effects=how.effects, rows=Parallel())
     if as_json:
         say_json({"format": FORMAT, "robot": how.robot.name, **found.to_dict()})

@@ -19,7 +19,7 @@ from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.model import IdentifiedModel, is_model_file, read_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import pinned
@@ -157,8 +157,22 @@ def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _si
         "judged_motions": [log.judged for log in ready.train],
         "judge": lambda section, predicted: section.compared(predicted),
     }
+    refuse_unknown_gains(ready.train)
     tell("fitting")
     return identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+
+
+def refuse_unknown_gains(logs: Sequence[PreparedLog]) -> None:
+    """Currents of several joints do not add up to anything unless their gains are known."""
+    for log in logs:
+        unit, rows = log.recording.effort_unit, log.judged.rows
+        if unit != SI and len(rows) > 1:
+            raise RecordingError(
+                f"the efforts of {len(rows)} joints are in {unit} and their gains are not known; give [drive] gains, "
+                "or identify one joint at a time",
+                file=log.recording.source or log.name,
+                column=log.recording.column(f"tau{rows[0] + 1}"),
+            )
 
 
 def observe_campaign(campaign: PreparedCampaign, *, tell: Tell = _silent) -> tuple[Observation, Observation | None]:
