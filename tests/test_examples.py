@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -40,9 +43,20 @@ def test_readme(block: str, tmp_path: Path) -> None:
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
 
 
-@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("minertia ")])
-def test_readme_commands(line: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the commands about logs name."""
+    folder = recorded_arm(tmp_path_factory.mktemp("logs"))
+    for k, name in enumerate("abc"):
+        (folder / f"{name}.csv").rename(folder / f"run{k + 1}.csv")
+    run(["-m", "minertia", "identify", "arm.urdf", "run1.csv", "--out", "result"], folder)
+    return folder
+
+
+@pytest.mark.parametrize("line", [c for c in COMMANDS if c.startswith("minertia ") and "path/to" not in c])
+def test_readme_commands(line: str, tmp_path: Path, logs: Path) -> None:
     arguments = line.split("#")[0].split()[1:]
+    shutil.copytree(logs, tmp_path, dirs_exist_ok=True)
     assert run(["-m", "minertia", *arguments], tmp_path) or arguments[0] == "convert"
 
 

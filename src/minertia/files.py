@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -48,6 +50,47 @@ def make_folder(path: str | Path) -> Path:
     except OSError as err:
         raise FileError(path, f"the folder cannot be made ({err.strerror or err})") from None
     return folder
+
+
+@contextmanager
+def folder_at_once(path: str | Path) -> Iterator[Path]:
+    """A draft folder whose files appear in `path` together when all of them are written, and else not at all.
+
+    Other files in the folder stay.
+    """
+    folder = Path(path)
+    try:
+        missing = [p for p in (folder, *folder.parents) if not p.exists()]
+        if folder.exists() and not folder.is_dir():
+            raise FileError(path, "this is a file; give the name of a folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = folder.parent / f".minertia-{uuid4().hex}.tmp"
+        draft.mkdir()
+    except OSError as err:
+        raise FileError(path, f"the folder cannot be made ({err.strerror or err})") from None
+    done = False
+    try:
+        yield draft
+        _put_in_place(draft, folder)
+        done = True
+    except OSError as err:
+        raise FileError(path, f"the folder cannot be written ({err.strerror or err})") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        for made in () if done else missing[1:]:
+            made.rmdir()
+
+
+def _put_in_place(draft: Path, folder: Path) -> None:
+    if not folder.exists():
+        os.rename(draft, folder)
+        return
+    files = sorted(draft.iterdir())
+    for file in files:
+        if (folder / file.name).is_dir():
+            raise FileError(folder / file.name, "a folder stands where a file is to be written")
+    for file in files:
+        os.replace(file, folder / file.name)
 
 
 def _write_beside(target: Path, data: bytes) -> None:

@@ -38,7 +38,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par) or the name of a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -71,9 +71,15 @@ OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder fo
 
 
 def read_given(name_or_path: str, floating: bool = False, snap: float | None = None, *, numbers: bool = False) -> Robot:
-    """The robot that a command was asked for, read as its options say."""
+    """The robot that a command was asked for, read as its options say; that of an identified model has its values."""
     from minertia.robot.read import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
+    if name_or_path.lower().endswith(".toml"):
+        from minertia.identification.model import is_model_file, read_model
+
+        if is_model_file(name_or_path):
+            robot = read_model(name_or_path).to_robot()
+            return robot.numeric if numbers else robot
     base = "floating" if floating else None
     return read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, read_given
+from minertia.cli.campaigns import Columns
+from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, read_given
 from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
@@ -97,11 +98,47 @@ def _summary(robot: Robot) -> str:
     return f"gravity ({', '.join(f'{g:g}' for g in robot.gravity)}) m/s2; {moving}{missing}{coupled}"
 
 
-def check(robot_file: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
-    """Say what is wrong or odd in a robot file, where, and what to do.
+def check(
+    robot_or_log: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|LOG",
+            help="A robot file or bundled robot, or a log (.csv, .csv.gz, .parquet, .npz, .mat, .mcap ...).",
+            autocompletion=complete_robot,
+            show_default=False,
+        ),
+    ],
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--robot",
+            metavar="ROBOT",
+            help="The robot of a log: adds its limits, units and the delay of the efforts.",
+            autocompletion=complete_robot,
+            show_default=False,
+        ),
+    ] = None,
+    columns: Columns = None,
+    floating: Floating = False,
+    snap: Snap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is wrong or odd in a robot file or in a log, where, and what to do.
 
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
+    from minertia.cli.logs import check_log, is_log
+    from minertia.errors import InputError
+
+    if is_log(robot_or_log):
+        check_log(robot_or_log, of, columns, as_json)
+        return
+    if of is not None or columns is not None:
+        raise InputError(f"--robot and --columns belong to a log; '{robot_or_log}' is none by its ending")
+    _check_robot(robot_or_log, floating, snap, as_json)
+
+
+def _check_robot(robot_file: str, floating: bool, snap: float | None, as_json: bool) -> None:
     from minertia.robot.check import check_robot
 
     robot = read_given(robot_file, floating, snap)

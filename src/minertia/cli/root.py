@@ -9,25 +9,39 @@ from typing import Annotated
 import typer
 
 from minertia.cli.base import base
+from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.identify import identify, validate
+from minertia.cli.logs import campaign, new
+from minertia.cli.payload import payload
 from minertia.cli.robots import check, convert, robots, show
+from minertia.cli.significance import significance
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
-COMMANDS: tuple[Callable[..., None], ...] = (base, robots, show, check, convert, generate, count, demo, doctor)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(base, robots, show, check, convert),
+    *(identify, validate, payload, significance),
+    *(generate, count, demo, doctor),
+)
+GROUPS = ((campaign, (new,)),)
 
 app = typer.Typer(
     name="minertia",
-    help="Robot dynamic modelling and identification: base parameters in letters, certified.",
+    help="Robot dynamic modelling and identification: base parameters in letters, certified; models from logs.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command()(guarded(command))
+    app.command(cls=GreedyCommand)(guarded(command))
+for group, commands in GROUPS:
+    for command in commands:
+        group.command()(guarded(command))
+    app.add_typer(group)
 
 
 def _show_version(wanted: bool) -> None:

@@ -82,8 +82,17 @@ class Identification:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __str__(self) -> str:
-        reasons = "\n".join(f"- {reason}" for reason in self.verdict.reasons)
-        return f"{self.robot.name}\n{self.estimate}\n{'good' if self.verdict.is_good else 'not good'}:\n{reasons}"
+        e = self.estimate
+        width = max((len(p.name) for p in self.parameters), default=4)
+        lines = [
+            f"{self.robot.name}, {e.estimator}: rank {e.rank}, condition number {e.condition:.3g}",
+            f"{'name':<{width}}  {'value':>12}  {'deviation':>10}  relative",
+        ]
+        for p in self.parameters:
+            mark = "fixed" if p.kind == "fixed" else f"{100 * p.relative_deviation:6.2f} %"
+            lines.append(f"{p.name:<{width}}  {p.value:>12.5g}  {p.deviation:>10.2g}  {mark}")
+        verdict = f"{'good' if self.verdict.is_good else 'not good'}:"
+        return "\n".join([*lines, *e.notes, verdict, *(f"- {reason}" for reason in self.verdict.reasons)])
 
 
 def identify(

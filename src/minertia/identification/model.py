@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,24 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
+from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.identify import Identification
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
 from minertia.identification.problem.prediction import Judge, predict
 from minertia.identification.problem.rows import MotionLike, Source, sections
 from minertia.identification.problem.terms import Term
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
 from minertia.robot.inertia import impossible
+from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.read import ReadOptions, read_text
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Frame, Note, Robot
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -40,7 +42,7 @@ class IdentifiedModel:
 
     parameters: evidence of each value, as plain data.  standard: all standard parameters; where is_physical those of a
     robot that can exist, whose sum of squares is higher by the part evidence["standard_excess"].  evidence: residuals,
-    verdict and how it was made.
+    verdict and how it was made.  campaign: how its logs were read, filtered and judged.
     """
 
     model: LinearModel
@@ -51,6 +53,7 @@ class IdentifiedModel:
     standard: Mapping[str, float]
     is_physical: bool
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    campaign: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def robot(self) -> Robot:
@@ -101,8 +104,13 @@ class IdentifiedModel:
         return robot.with_notes(notes)
 
 
-def identified_model(result: Identification, *, physical: bool = True) -> IdentifiedModel:
-    """The model of an identification; physical: look for standard parameters that a robot can have."""
+def identified_model(
+    result: Identification, *, physical: bool = True, campaign: Mapping[str, Any] | None = None
+) -> IdentifiedModel:
+    """The model of an identification; physical: look for standard parameters that a robot can have.
+
+    campaign: the record of how its logs were read (`campaign_record`), so that others can be read alike.
+    """
     standard, is_physical, excess = _standard(result, physical)
     estimate = result.estimate
     parameters = tuple(
@@ -129,13 +137,24 @@ def identified_model(result: Identification, *, physical: bool = True) -> Identi
     return IdentifiedModel(
         result.model,
         estimate.beta,
-        estimate.covariance,
+        _covariance(result),
         parameters,
         dict(estimate.not_excited),
         standard,
         is_physical,
         evidence,
+        campaign or {},
     )
+
+
+def _covariance(result: Identification) -> Array:
+    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    estimate = result.estimate
+    wanted = {p.name: p.deviation for p in result.parameters}
+    scale = np.array(
+        [wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, estimate.deviation, strict=True)]
+    )
+    return np.asarray(estimate.covariance * np.outer(scale, scale))
 
 
 def write_model(model: IdentifiedModel, path: str | Path) -> None:
@@ -161,9 +180,20 @@ def model_text(model: IdentifiedModel) -> str:
         "not_excited": dict(model.not_excited),
         "parameters": [dict(p) for p in model.parameters],
         "evidence": dict(model.evidence),
+        "campaign": dict(model.campaign),
+        "frames": _frames(linear.robot),
         "robot": tomllib.loads(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
+
+
+def is_model_file(path: str | Path) -> bool:
+    """Whether a file is an identified model; its first lines say so."""
+    file = Path(path)
+    if file.suffix.lower() != ".toml" or not file.is_file():
+        return False
+    with open(file, encoding="utf-8", errors="replace") as text:
+        return f'kind = "{KIND}"' in text.read(400)
 
 
 def read_model(path: str | Path) -> IdentifiedModel:
@@ -184,7 +214,8 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     robot = parse_toml(tomli_w.dumps(document["robot"]), str(path), ReadOptions())
-    effects = [*document["effects"]["own"], *document["effects"]["terms"]]
+    robot = _with_frames(robot, document.get("frames", {}))
+    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
     linear = linear_model(robot, effects, joints=document["joints"])
     unknowns = document["unknowns"]
     if list(linear.names) != list(unknowns["names"]):
@@ -202,7 +233,43 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         {name: float(v) for name, v in document["standard"].items()},
         bool(document["physical"]),
         document["evidence"],
+        document.get("campaign", {}),
     )
+
+
+def _frames(robot: Robot) -> dict[str, Any]:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def flat(pose: Pose) -> list[float]:
+        R, p = numeric_pose(pose, robot.symbol_values)
+        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
+
+    return {
+        "links": [flat(joint.file_frame) for joint in robot.joints],
+        "named": [
+            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
+            for name, f in robot.frames.items()
+        ],
+    }
+
+
+def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
+    def pose(v: Sequence[float]) -> Pose:
+        x = [float(value) for value in v]
+        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
+
+    own = frames.get("links", ())
+    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
+    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
+    if len(joints) != robot.n_joints:
+        return robot
+    return replace(robot, joints=joints, frames=named or robot.frames)
+
+
+def _without_twins(own: Sequence[str]) -> list[str]:
+    """Names of effects without the motor-side ones that come with a joint's own."""
+    twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
+    return [name for name in own if name not in twins]
 
 
 def _standard(result: Identification, physical: bool) -> tuple[dict[str, float], bool, float]:
@@ -214,7 +281,8 @@ def _standard(result: Identification, physical: bool) -> tuple[dict[str, float],
     if result.estimate.standard:
         return dict(result.estimate.standard), True, 0.0
     if physical:
-        space = physical_space(model, fixed={n: result.estimate.value(n) for n in result.estimate.fixed})
+        sizes = None if result.observation is None else result.observation.effort_rms
+        space = physical_space(model, None, {n: result.estimate.value(n) for n in result.estimate.fixed}, sizes)
         try:
             if feasibility(space, beta).slack > 0:
                 x = nearest_with_base(space, beta)
@@ -241,9 +309,12 @@ def _relation(model: LinearModel, name: str) -> str:
     texts = model.base.relation_texts()
     if name in texts and np.count_nonzero(row) == texts[name].count(" ") // 2 + 1:
         return texts[name]
-    return " + ".join(
-        model.standard[c] if row[c] == 1 else f"{row[c]:.6g}*{model.standard[c]}" for c in np.flatnonzero(row)
-    )
+    parts = [
+        (row[c] < 0, model.standard[c] if abs(row[c]) == 1 else f"{abs(row[c]):.6g}*{model.standard[c]}")
+        for c in np.flatnonzero(row)
+    ]
+    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts)
+    return text.removeprefix(" + ").removeprefix(" ")
 
 
 def _term_table(term: Term) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
+UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,13 @@ def _from_recordings(problem: Observation) -> tuple[Array, Array, dict[str, str]
 def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple[Array, Array, dict[str, str]]:
     """The robot's values enter as measurements with their covariance."""
     p = problem.count - 10
+    found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
+    seen = [p + k for k in found.independent]
+    problem = problem.reduced([*range(p), *seen])
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-18 * np.maximum(np.abs(values), 1e-6) ** 2))
     shape = covariance / np.outer(scale, scale) + 1e-9 * np.eye(p)
     root = np.linalg.cholesky(np.linalg.inv(shape)).T / scale
-    rows = np.column_stack([root, np.zeros((p, 10)), root @ values])
+    rows = np.column_stack([root, np.zeros((p, len(seen))), root @ values])
     sigma = np.maximum(problem.effort_rms, 1e-12)
     for _ in range(10):
         R = triangle(np.concatenate([problem.triangle(sigma), rows]))
@@ -187,13 +191,12 @@ def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple
         if np.all(np.abs(updated / sigma - 1) < 1e-3):
             break
         sigma = updated
-    lengths = np.linalg.norm(R[:, :-1], axis=0)
-    _, s, Vt = np.linalg.svd(R[:-1, :-1] / np.maximum(lengths, 1e-300))
-    rank = int((s > 1e-7 * s[0]).sum())
-    hidden = np.linalg.norm(Vt[rank:], axis=0) if rank < len(s) else np.zeros(len(s))
-    names = [n for n, h in zip(problem.names, hidden, strict=True) if h > 1e-6]
     inv = inverse(R[:-1, :-1])
-    return beta[-10:], (inv @ inv.T)[-10:, -10:], _silent({n: f"{n} was not excited" for n in names})
+    ten, own_covariance = np.zeros(10), np.zeros((10, 10))
+    shown = [k - p for k in seen]
+    ten[shown] = beta[p:]
+    own_covariance[np.ix_(shown, shown)] = (inv @ inv.T)[p:, p:]
+    return ten, own_covariance, _silent(found.not_excited)
 
 
 def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
@@ -207,6 +210,9 @@ def _payload(
     if "M" in silent or ten[9] <= 0:
         why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
         raise MinertiaError(f"these recordings do not show the load: {why}")
+    hidden = [k for k, symbol in enumerate(LINK_SYMBOLS) if symbol in silent]
+    covariance = np.array(covariance)
+    covariance[hidden, hidden] = (UNKNOWN * _sizes(ten)[hidden]) ** 2
     if physical and impossible(ten.tolist()) is not None:
         ten = nearest_body(ten, covariance)
     mass, com, inertia = to_com(ten.tolist())
@@ -237,11 +243,17 @@ def _payload(
     )
 
 
-def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
-    """The body that can exist nearest to ten parameters, in the metric of their covariance."""
+def _sizes(ten: Array) -> Array:
+    """What counts as a large change of each of ten parameters."""
     mass = max(float(ten[9]), 1e-6)
     size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
-    scale = np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
+    return np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
+
+
+def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
+    """The body that can exist nearest to ten parameters, in the metric of their covariance."""
+    scale = _sizes(ten)
+    mass, size = float(scale[9]), float(scale[0] / scale[9])
     W = np.linalg.inv(covariance / np.outer(scale, scale) + 1e-12 * np.eye(10))
     root = np.asarray(
         np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3)))), float

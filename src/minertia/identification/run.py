@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError
+from minertia.errors import CampaignError, FilterError, RecordingError
+from minertia.identification.audits.audit import audit
+from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
+from minertia.identification.campaigns.given import settled
+from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
-from minertia.identification.logs.recording import Recording
-from minertia.identification.model import read_model
-from minertia.identification.signals.evaluation import Evaluation, evaluated
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.model import IdentifiedModel, is_model_file, read_model
+from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.prediction import pinned
+from minertia.identification.signals.evaluation import Evaluation, evaluated, evaluation_times
 from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+Tell = Callable[[str], None]  # told what is being done
+USELESS = ("length", "constant")  # checks of an audit without whose passing nothing can be fitted
+
+
+def _silent(step: str) -> None:
+    """Nobody asked."""
 
 
 class Parallel:
@@ -69,6 +83,16 @@ class Judged:
         """Measured joint efforts, not filtered."""
         return self.motion.tau
 
+    @property
+    def times(self) -> Array:
+        """The instants at which efforts are compared [s]."""
+        return evaluation_times(self.motion.t, self.evaluation)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the efforts that are compared."""
+        return self.recording.log_unit if self.evaluation.log_unit else self.recording.effort_unit
+
     def compared(self, predicted: Array) -> tuple[Array, Array]:
         """Measured and predicted efforts through the evaluation filter."""
         rows, full = list(self.rows), np.array(self.motion.tau)
@@ -80,38 +104,137 @@ class Judged:
         return measured, own
 
 
-def identify_campaign(campaign: Campaign, **changes: Any) -> Identification:
+@dataclass(frozen=True)
+class PreparedLog:
+    """One log of a campaign, read: what its audit said, the motion that is fitted, and the log as it is judged."""
+
+    name: str
+    recording: Recording
+    findings: tuple[Finding, ...]
+    motion: Motion
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class PreparedCampaign:
+    """A campaign with its logs read and its filters settled."""
+
+    campaign: Campaign
+    train: tuple[PreparedLog, ...]
+    validate: tuple[PreparedLog, ...] = ()
+
+
+def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampaign:
+    """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
+    read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
+    campaign = settled(campaign, [recording for _, recording, _ in read[: len(campaign.train) or 1]])
+    logs = []
+    for entry, recording, findings in read:
+        tell(f"filtering {entry.name}")
+        try:
+            logs.append(_prepared(campaign, entry.name, recording, findings))
+        except FilterError as err:
+            raise RecordingError(str(err), file=entry.name) from None
+    count = len(campaign.train)
+    return PreparedCampaign(campaign, tuple(logs[:count]), tuple(logs[count:]))
+
+
+def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _silent, **changes: Any) -> Identification:
     """Run a campaign; `changes` are options of `identify` that replace the campaign's."""
-    robot = campaign.robot
-    first = 6 * robot.is_floating
-    joints = [j + 1 for j in campaign.joints] or None
-    rows = tuple(first + j for j in campaign.joints) or tuple(range(robot.n_velocity))
-    train = {e.name: campaign.recording(e) for e in campaign.train}
-    motions = [prepared(r, campaign.filter) for r in train.values()]
-    evaluation = campaign.evaluation
+    ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
+    chosen = ready.campaign
     options: dict[str, Any] = {
-        "effects": campaign.effects,
-        "estimator": campaign.estimator,
-        "options": campaign.options,
-        "fix": campaign.fix,
-        "joints": joints,
-        "prior": _prior(campaign),
-        "names": list(train),
-        "validation_names": [e.name for e in campaign.validate],
+        "effects": chosen.effects,
+        "estimator": chosen.estimator,
+        "options": chosen.options,
+        "fix": chosen.fix,
+        "joints": [j + 1 for j in chosen.joints] or None,
+        "prior": _prior(chosen),
+        "names": [log.name for log in ready.train],
+        "validation_names": [log.name for log in ready.validate],
         "rows": Parallel(),
+        "validation": [log.judged for log in ready.validate],
+        "judged_motions": [log.judged for log in ready.train],
+        "judge": lambda section, predicted: section.compared(predicted),
     }
-    if evaluation is None:
-        unseen: list[Any] = [prepared(campaign.recording(e), campaign.filter) for e in campaign.validate]
-    else:
-        unseen = [_judged(campaign, e, evaluation, rows) for e in campaign.validate]
-        options["judged_motions"] = [_judged(campaign, e, evaluation, rows) for e in campaign.train]
-        options["judge"] = lambda section, predicted: section.compared(predicted)
-    return identify(robot, motions, validation=unseen, **(options | changes))
+    refuse_unknown_gains(ready.train)
+    tell("fitting")
+    return identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
 
 
-def _judged(campaign: Campaign, entry: LogEntry, evaluation: Evaluation, rows: tuple[int, ...]) -> Judged:
-    recording = campaign.recording(entry)
-    return Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows)
+def refuse_unknown_gains(logs: Sequence[PreparedLog]) -> None:
+    """Currents of several joints do not add up to anything unless their gains are known."""
+    for log in logs:
+        unit, rows = log.recording.effort_unit, log.judged.rows
+        if unit != SI and len(rows) > 1:
+            raise RecordingError(
+                f"the efforts of {len(rows)} joints are in {unit} and their gains are not known; give [drive] gains, "
+                "or identify one joint at a time",
+                file=log.recording.source or log.name,
+                column=log.recording.column(f"tau{rows[0] + 1}"),
+            )
+
+
+def observe_campaign(campaign: PreparedCampaign, *, tell: Tell = _silent) -> tuple[Observation, Observation | None]:
+    """The linear problem of a campaign with what is pinned taken out, and that of its validation logs."""
+    result = identify_campaign(campaign, tell=tell, estimator="wls", options={})
+    assert result.observation is not None
+    known = {**result.model.choice.pinned, **campaign.campaign.fix}
+    problem = pinned(result.observation, known)[0]
+    if not campaign.validate:
+        return problem, None
+    motions, names = [log.motion for log in campaign.validate], [log.name for log in campaign.validate]
+    return problem, pinned(observe(result.model, motions, names=names, rows=Parallel()), known)[0]
+
+
+def validate_model(
+    model: IdentifiedModel,
+    logs: Sequence[str | Path],
+    columns: ColumnMap | None = None,
+    *,
+    tell: Tell = _silent,
+) -> tuple[Residuals, ...]:
+    """Residuals of a saved model on logs, read, filtered and judged as its campaign's; nothing is fitted."""
+    ready = prepare_validation(model, logs, columns, tell=tell)
+    tell("predicting")
+    return model.validate(
+        [log.judged for log in ready],
+        [log.name for log in ready],
+        lambda section, predicted: section.compared(predicted),  # type: ignore[attr-defined]
+    )
+
+
+def prepare_validation(
+    model: IdentifiedModel, logs: Sequence[str | Path], columns: ColumnMap | None = None, *, tell: Tell = _silent
+) -> tuple[PreparedLog, ...]:
+    """Logs read as the campaign of a model says."""
+    campaign = recorded_campaign(model.robot, model.campaign)
+    if columns is not None:
+        campaign = replace(campaign, columns=columns)
+    first = 6 * model.robot.is_floating
+    campaign = replace(campaign, joints=tuple(r - first for r in model.model.rows))
+    return prepare_campaign(campaign.with_validation(logs), tell).validate
+
+
+def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, tuple[Finding, ...]]:
+    tell(f"reading {entry.name}")
+    raw = campaign.raw(entry)
+    raw.efforts()
+    findings = audit(raw, campaign.robot)
+    used = {raw.column(f"tau{j + 1}") for j in campaign.joints or range(raw.n)}
+    for finding in findings:
+        if finding.level == "error" and finding.check in USELESS and (finding.channel or "") in {"", *used}:
+            raise RecordingError(finding.text, file=entry.file, column=finding.channel or None, row=finding.row)
+    return campaign.repaired(raw), findings
+
+
+def _prepared(campaign: Campaign, name: str, recording: Recording, findings: tuple[Finding, ...]) -> PreparedLog:
+    evaluation = campaign.evaluation
+    assert evaluation is not None
+    first = 6 * campaign.robot.is_floating
+    rows = tuple(first + j for j in campaign.joints) or tuple(range(campaign.robot.n_velocity))
+    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows)
+    return PreparedLog(name, recording, findings, prepared(recording, campaign.filter), whole)
 
 
 def _prior(campaign: Campaign) -> Mapping[str, float] | Robot | None:
@@ -121,10 +244,7 @@ def _prior(campaign: Campaign) -> Mapping[str, float] | Robot | None:
     if campaign.prior == "robot":
         return campaign.robot
     path = Path(campaign.prior)
-    if (
-        path.suffix.lower() == ".toml"
-        and "identified model" in path.read_text(encoding="utf-8", errors="replace")[:200]
-    ):
+    if is_model_file(path):
         return dict(read_model(path).standard)
     other = read_robot(path)
     if other.n_joints != campaign.robot.n_joints:

@@ -16,6 +16,7 @@ from scipy.stats import f as fisher
 
 from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
+from minertia.identification.intervals import spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.triangles import merged, triangle
@@ -33,6 +34,7 @@ class Significance:
     """Contributions, the set that stays, its new values, and what that did.
 
     contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
+    covariance: of the new values, under correlated residuals.
     curve: number of values, relative residual on the training and on what was left out, value dropped at that step.
     """
 
@@ -149,8 +151,10 @@ def _result(
 ) -> Significance:
     """Fit the values that stay again, with the weights of the whole fit for the comparison."""
     part = problem.reduced(sorted(keep))
-    beta, R, _ = weighted_solution(part)
+    beta, R, own = weighted_solution(part)
     inv = inverse(R[:-1, :-1])
+    enough = sum(len(r.counts) for r in part.records) >= 4 and part.count
+    wider = spread(part, beta, own).inflation if enough else np.ones(part.count)
     before = weighted_solution(problem)[0]
     effort = float(np.linalg.norm(problem.totals[:, :, -1]))
     kept = {problem.names[k] for k in keep}
@@ -160,7 +164,7 @@ def _result(
         essential=part.names,
         dropped=tuple(n for n in problem.names if n not in kept),
         beta=beta,
-        covariance=inv @ inv.T,
+        covariance=inv @ inv.T * np.outer(wider, wider),
         condition_before=excitation(problem, sigma).condition,
         condition_after=excitation(part, sigma).condition,
         residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,

@@ -10,6 +10,7 @@ from minertia.identification.audits import motion, time, values
 from minertia.identification.audits.findings import LEVELS, Finding
 from minertia.identification.logs.recording import MATRICES, Recording
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 SHORTEST = 10  # samples below which the values are not looked at
 Check = Callable[[Recording, Robot | None], Iterator[Finding]]
@@ -40,7 +41,7 @@ CHECKS: tuple[Check, ...] = (
 
 def audit(recording: Recording, robot: Robot | None = None) -> tuple[Finding, ...]:
     """Everything worth saying about a recording; `robot` adds limits, units and the delay of the efforts."""
-    with np.errstate(all="ignore"):  # absurd values are told of, not warned about
+    with np.errstate(all="ignore"), one_thread():  # absurd values are told of, not warned about
         found = [finding for check in WHOLE_CHECKS for finding in check(recording, robot)]
         part = _finite_part(recording)
         if part is not None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.campaigns.effects import EffectSpec, joint_list, parse_effects
+from minertia.identification.campaigns.effects import DEFAULT_EFFECTS, EffectSpec, joint_list, parse_effects
 from minertia.identification.campaigns.options import Options, load_toml, shown
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import parse_columns
@@ -77,7 +77,7 @@ class Campaign:
 
     joints: coordinates (from 0) that are identified.  estimator: name, options: its own table without the name.
     prior: "robot" for the robot's own parameters, a path of a robot or model file, or None.
-    fix: full name of a parameter -> value it is pinned to.
+    fix: full name of a parameter -> value it is pinned to.  places: folders in which files are looked up.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Campaign:
     columns: ColumnMap = field(default_factory=ColumnMap)
     repairs: Repairs = field(default_factory=Repairs)
     filter: Filter = field(default_factory=Filter)
-    effects: tuple[EffectSpec, ...] = ()
+    effects: tuple[EffectSpec | str, ...] = DEFAULT_EFFECTS
     joints: tuple[int, ...] = ()
     estimator: str = "weighted"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -95,18 +95,35 @@ class Campaign:
     fix: Mapping[str, float] = field(default_factory=dict)
     evaluation: Evaluation | None = None
     source: str = ""
+    places: tuple[Path, ...] = ()
 
     def recording(self, entry: LogEntry, *, whole: bool = False) -> Recording:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
+        return self.repaired(self.raw(entry), whole=whole)
+
+    def raw(self, entry: LogEntry) -> Recording:
+        """The recording of a log as it was logged."""
         recording = read_recording(entry.file, self.robot, self.columns)
         if entry.start is not None or entry.stop is not None:
             recording = recording.between(entry.start, entry.stop)
+        return recording
+
+    def repaired(self, recording: Recording, *, whole: bool = False) -> Recording:
+        """A recording repaired as the campaign says; `whole` keeps standstill all the same."""
         r = self.repairs
         return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
 
     def with_validation(self, logs: Sequence[str | Path]) -> Campaign:
-        """The campaign judged on other logs."""
-        return replace(self, validate=tuple(LogEntry(Path(log)) for log in logs))
+        """The campaign judged on other logs, looked up as they are named, then where those of the campaign are."""
+        return replace(self, validate=tuple(LogEntry(self.find(log)) for log in logs))
+
+    def find(self, log: str | Path) -> Path:
+        """The file of a log; as it is named where there is none, for the reader to refuse."""
+        for place in (Path(), *self.places):
+            file = place / log
+            if file.is_file() or (file / "metadata.yaml").is_file():
+                return file
+        return Path(log)
 
 
 def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
@@ -157,6 +174,7 @@ class _Reader:
             fix=MappingProxyType(self._numbers(model.table("fix"))),
             evaluation=self._evaluation(),
             source=str(self.path),
+            places=tuple(self._places(robots=False)),
         )
 
     # ------------------------------------------------------------------ files

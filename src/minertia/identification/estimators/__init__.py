@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import fields
 from typing import Any
 
 from minertia.errors import UnknownName
@@ -28,5 +29,10 @@ def estimator(name: str, **options: Any) -> Estimator:
     if name not in ESTIMATORS:
         raise UnknownName("estimator", name, ESTIMATORS)
     module, kind = ESTIMATORS[name].split(":")
-    made: Estimator = getattr(importlib.import_module(module), kind)(**options)
+    make = getattr(importlib.import_module(module), kind)
+    known = [field.name for field in fields(make) if field.init]
+    for option in options:
+        if option not in known:
+            raise UnknownName(f"option of the estimator '{name}'", option, known or ("none",))
+    made: Estimator = make(**options)
     return made

@@ -92,8 +92,8 @@ def _unseen(observation: Observation, c: int) -> str:
     """Why a column is zero."""
     model = observation.model
     full = observation.keep[c]
-    robot, link = model.robot, model.link_of(full)
-    name = observation.names[c]
+    robot, name = model.robot, observation.names[c]
+    link = model.link_of(full) if full < len(model.kept) else 0  # a load has columns beyond the robot's own
     if link >= 1:
         joint = robot.joints[link - 1]
         still = set.intersection(*(set(r.still) for r in observation.records))

@@ -1,0 +1,207 @@
+"""`minertia identify` and `minertia validate`: logs to a model, and a model on other logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.campaigns import (
+    CampaignFile,
+    Choices,
+    Columns,
+    Cutoff,
+    Data,
+    Effects,
+    EstimatorName,
+    Fix,
+    Joints,
+    Physical,
+    Prior,
+    Rate,
+    RobotAndLogs,
+    Validate,
+    asked_campaign,
+    read_map,
+)
+from minertia.cli.options import AsJson, Gravity
+from minertia.cli.progress import progress
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+
+if TYPE_CHECKING:
+    from minertia.identification.identify import Identification
+    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.run import PreparedCampaign, PreparedLog
+    from minertia.robot.robot import Note
+
+FORMAT = 1
+REPAIRED = ("jitter",)  # findings that the repairs of a campaign settle; the page has them
+TEMPLATES = (".urdf", ".xml", ".mjcf")
+
+
+def identify(
+    robot_and_logs: RobotAndLogs = None,
+    campaign: CampaignFile = None,
+    data: Data = None,
+    columns: Columns = None,
+    validate: Validate = None,
+    estimator: EstimatorName = None,
+    effects: Effects = None,
+    physical: Physical = False,
+    prior: Prior = None,
+    fix: Fix = None,
+    joints: Joints = None,
+    gravity: Gravity = None,
+    cutoff: Cutoff = None,
+    rate: Rate = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for model.toml, report.html, result.json and the robot's own file with the new parameters.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Identify a robot's dynamic parameters from measured logs, and say how far the result can be trusted.
+
+    A log needs time, positions and efforts of every joint; velocities are optional.
+    """
+    from minertia.identification.run import identify_campaign, prepare_campaign
+
+    choices = Choices(validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns)
+    asked = asked_campaign(robot_and_logs, campaign, data, choices)
+    with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
+        ready = prepare_campaign(asked, tell)
+        result = identify_campaign(ready, tell=tell)
+        notes = () if out is None else _write(out, ready, result, tell)
+    _say_findings((*ready.train, *ready.validate))
+    if as_json:
+        say_json(result.to_dict())
+    else:
+        _say_result(result)
+    say_notes_aside(notes)
+    if out is not None:
+        diagnose(f"wrote {out}")
+
+
+def validate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
+    columns: Columns = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict logs with an identified model, without fitting, judged as its own logs were."""
+    from minertia.identification.model import read_model
+    from minertia.identification.run import validate_model
+    from minertia.report.identification_tables import residual_table, short, unique
+
+    known = read_model(model)
+    with progress(2 * len(logs) + 1) as tell:
+        found = validate_model(known, logs, None if columns is None else read_map(columns), tell=tell)
+    if as_json:
+        say_json(
+            {
+                "format": FORMAT,
+                "robot": known.robot.name,
+                "model": model,
+                "validation": [r.to_dict() for r in found],
+            }
+        )
+        return
+    titles: dict[str, Any] = {}
+    for r in found:
+        titles[unique(titles, short(r.log))] = r
+    say(f"{known.robot.name}: residual over effort; nothing was fitted")
+    say_table(residual_table(titles))
+
+
+def _say_result(result: Identification) -> None:
+    from minertia.report.identification_tables import (
+        DEVIATIONS,
+        parameter_table,
+        physical_sentence,
+        residual_table,
+        result_rows,
+        verdict_sentence,
+    )
+
+    e = result.estimate
+    say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
+    say(DEVIATIONS)
+    say_table(parameter_table(result))
+    say("residual over effort:")
+    say_table(residual_table(result_rows(result)))
+    for note in (*e.notes, physical_sentence(e.verdict)):
+        if note:
+            say(note)
+    say(verdict_sentence(result))
+    for reason in result.verdict.reasons:
+        say(f"- {reason}")
+
+
+def _say_findings(logs: tuple[PreparedLog, ...]) -> None:
+    """What was assumed about the logs, repaired and found in them, on stderr."""
+    from minertia.report.identification_tables import finding_notes
+    from minertia.robot.robot import Note
+
+    for text, names in _assumed(logs).items():
+        where = names[0] if len(names) == 1 else f"{len(names)} logs"
+        say_notes_aside([Note("info", where, text)])
+    for log in logs:
+        say_notes_aside(finding_notes(log.name, [f for f in log.findings if f.check not in REPAIRED]))
+
+
+def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
+    """What readers and repairs noted, each with the logs it was noted of."""
+    noted: dict[str, list[str]] = {}
+    for log in logs:
+        for text in log.recording.notes:
+            noted.setdefault(text, []).append(log.name)
+    return noted
+
+
+def say_notes_aside(notes: Any) -> None:
+    """Notes on stderr."""
+    import sys
+
+    say_notes(notes, file=sys.stderr)
+
+
+def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any) -> tuple[Note, ...]:
+    """All files of a result, at once; the notes say what the robot's own file cannot hold."""
+    from minertia.files import folder_at_once
+    from minertia.identification.campaigns.record import campaign_record
+    from minertia.identification.model import identified_model, write_model
+    from minertia.report.identification_page import identification_page
+
+    tell("finding physical parameters")
+    model = identified_model(result, campaign=campaign_record(ready.campaign))
+    tell("writing")
+    with folder_at_once(out) as draft:
+        write_model(model, draft / "model.toml")
+        (draft / "result.json").write_text(result.to_json() + "\n", encoding="utf-8")
+        (draft / "report.html").write_text(identification_page(result, model, ready), encoding="utf-8")
+        return _write_robot(model, ready, draft)
+
+
+def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path) -> tuple[Note, ...]:
+    """The robot's own URDF or MJCF with the identified parameters, where a robot can have them."""
+    from minertia.errors import MinertiaError
+    from minertia.robot.robot import Note
+    from minertia.robot.write import write_robot
+
+    source = Path(ready.campaign.robot.source or "")
+    suffix = source.suffix.lower()
+    if suffix not in TEMPLATES or not source.is_file():
+        return ()
+    if not model.is_physical:
+        return (Note("warning", source.name, "not written: no real robot can have these values; try --physical"),)
+    robot = model.to_robot()
+    try:
+        return (*robot.notes, *write_robot(robot, draft / f"robot{suffix}", template=source))
+    except MinertiaError as err:
+        return (Note("warning", source.name, f"not written with the new parameters: {err}"),)

@@ -1,0 +1,98 @@
+"""Commands about log files: the audit behind `check LOG`, and `campaign new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from minertia.cli.options import complete_robot, read_given
+from minertia.cli.terminal import diagnose, say, say_json, say_notes
+
+FORMAT = 1
+PROBLEMS = ("warning", "error")
+OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
+campaign = typer.Typer(
+    name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
+)
+
+
+def is_log(path: str) -> bool:
+    """Whether a name is that of a log file, by its ending, or of a bag."""
+    from minertia.identification.logs.readers import FORMATS
+
+    return path.lower().endswith(tuple(FORMATS)) or (Path(path) / "metadata.yaml").is_file()
+
+
+def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
+    """The audit of a log; exit code 1 when it found something wrong."""
+    from minertia.identification.audits.audit import audit
+    from minertia.identification.logs.header import MOTOR_SIDE, read_to_audit
+    from minertia.report.identification_tables import finding_notes
+
+    robot = None if robot_name is None else read_given(robot_name)
+    recording = read_to_audit(path, robot, columns)
+    findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
+    problems = sum(f.level in PROBLEMS for f in findings)
+    if as_json:
+        say_json(
+            {
+                "format": FORMAT,
+                "file": path,
+                "robot": None if robot is None else robot.name,
+                "joints": list(recording.joints),
+                "samples": len(recording),
+                "seconds": recording.duration,
+                "rate_hz": recording.rate_hz if recording.rate_hz == recording.rate_hz else None,
+                "ok": not problems,
+                "problems": problems,
+                "assumed": list(recording.notes),
+                "findings": [
+                    {"level": f.level, "check": f.check, "column": f.channel, "row": f.row, "text": f.text}
+                    for f in findings
+                ],
+            }
+        )
+    else:
+        for note in recording.notes:
+            say(f"assumed: {note}")
+        say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
+        count = {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
+        say(f"{recording}: {count}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def new(
+    robot: Annotated[
+        str,
+        typer.Argument(metavar="ROBOT", help="A robot file or bundled robot.", autocompletion=complete_robot,
+                       show_default=False),
+    ],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Its logs.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="File to write; else it is printed.", show_default=False),
+    ] = None,
+) -> None:  # fmt: skip
+    """Write a first campaign file from the headers of logs; what they do not tell is marked "?" for you.
+
+    The last of several logs is kept back to judge the result.
+    """
+    from minertia.files import write_text_atomic
+    from minertia.identification.campaigns.new import new_campaign
+
+    if out is None:
+        say(new_campaign(robot, logs).rstrip("\n"))
+        return
+    if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
+        robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
+    text = new_campaign(robot, logs)
+    write_text_atomic(out, text)
+    open_questions = text.count('"?"')
+    todo = f"; {open_questions} places marked with ? are left for you" if open_questions else ""
+    diagnose(f"wrote {out}{todo}")
+
+
+__all__ = ["campaign", "check_log", "is_log", "new"]

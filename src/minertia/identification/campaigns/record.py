@@ -1,0 +1,78 @@
+"""What a model has to remember of its campaign, so that other logs can be read and judged in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from minertia.errors import MinertiaError
+from minertia.identification.campaigns.campaign import Campaign, Repairs
+from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import Drive
+from minertia.identification.signals.evaluation import Evaluation
+from minertia.identification.signals.filtering import Filter
+from minertia.robot.robot import Robot
+
+
+def campaign_record(campaign: Campaign) -> dict[str, Any]:
+    """A campaign as plain data, without its robot."""
+    drive = _stated(campaign.columns.drive)
+    columns = {key: value for key, value in _stated(campaign.columns).items() if key != "drive"}
+    return {
+        "name": campaign.name,
+        "train": [entry.name for entry in campaign.train],
+        "validate": [entry.name for entry in campaign.validate],
+        "estimator": {"name": campaign.estimator, **campaign.options},
+        "effects": [_effect(campaign.robot, effect) for effect in campaign.effects],
+        "fix": dict(campaign.fix),
+        "prior": None if campaign.prior is None else str(campaign.prior),
+        "repairs": asdict(campaign.repairs),
+        "columns": columns,
+        "drive": drive,
+        "filter": _stated(campaign.filter),
+        "evaluation": None if campaign.evaluation is None else asdict(campaign.evaluation),
+    }
+
+
+def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
+    """The campaign of a record, without logs: how others are to be read, filtered and judged."""
+    try:
+        drive = Drive(**_tuples(record.get("drive", {})))
+        evaluation = record.get("evaluation")
+        return Campaign(
+            name=str(record.get("name", robot.name)),
+            robot=robot,
+            train=(),
+            columns=ColumnMap(**_tuples(record.get("columns", {})), drive=drive),
+            repairs=Repairs(**record.get("repairs", {})),
+            filter=Filter(**record.get("filter", {})),
+            evaluation=None if evaluation is None else Evaluation(**evaluation),
+        )
+    except TypeError as err:
+        raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
+
+
+def _stated(value: Any) -> dict[str, Any]:
+    """Fields that do not have their default."""
+    usual = type(value)()
+    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}
+
+
+def _effect(robot: Robot, effect: EffectSpec | str) -> Any:
+    if isinstance(effect, str):
+        return effect
+    if len(effect.joints) == robot.n and not effect.options and not effect.known:
+        return effect.kind
+    names = [robot.coordinate_names[j] for j in effect.joints]
+    return {"kind": effect.kind, "joints": names, **effect.options, **({"known": True} if effect.known else {})}
+
+
+def _tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, as frozen data hold them."""
+
+    def frozen(value: Any) -> Any:
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+    return {key: frozen(value) for key, value in table.items()}

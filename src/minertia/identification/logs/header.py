@@ -1,0 +1,92 @@
+"""A log without its robot: how many joints its header names, and the recording of those."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from minertia.algebra.vec3 import IDENTITY, ZERO
+from minertia.errors import RecordingError
+from minertia.identification.logs.columns import PATTERNS, ColumnMap, choose
+from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.logs.readers import open_log, read_recording
+from minertia.identification.logs.recording import Recording
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
+
+MOTOR_SIDE = "signals of the motors are shown as they are: the ratios of the drives are not known"
+
+
+def read_to_audit(
+    path: str | Path, robot: Robot | None = None, columns: ColumnMap | str | Path | None = None
+) -> Recording:
+    """A log as far as it can be understood; what is not known of efforts and drives does not matter here.
+
+    Without a robot the joints are those that the header names, taken for revolute ones.
+    """
+    if not isinstance(columns, ColumnMap):
+        columns = columns_beside(path) if columns is None else read_columns(columns)
+    names = open_log(path, columns).names()
+    if robot is None:
+        robot = robot_of(named_joints(names, columns, str(path)))
+    notes = []
+    if columns.effort_unit is None and not _tells_unit(names, columns, robot, str(path)):
+        columns = replace(columns, effort_unit="Nm")
+        notes.append("the unit of the efforts is not known; they are shown as they are")
+    chosen = choose(names, columns, robot, str(path), effort=False)
+    drive = columns.drive
+    unknown = drive.ratios is None and drive.coupling is None and robot.coupling is None
+    if unknown and "motor" in (chosen.position_side, chosen.effort_side):
+        columns = replace(columns, drive=replace(drive, ratios=(1.0,) * robot.n))
+        notes.append(MOTOR_SIDE)
+    return read_recording(path, robot, columns, effort=False).noted(*notes)
+
+
+def robot_of(names: Sequence[str]) -> Robot:
+    """A chain of revolute joints whose geometry does not matter."""
+    joints = (Joint(name, "revolute", None if k == 0 else k - 1, IDENTITY, ZERO) for k, name in enumerate(names))
+    return Robot("log", tuple(joints))
+
+
+def named_joints(names: Sequence[str], columns: ColumnMap, source: str) -> list[str]:
+    """Names of the joints whose positions a header holds."""
+    if columns.q is not None and not isinstance(columns.q, str):
+        return [f"joint{k + 1}" for k in range(len(columns.q))]
+    templates = [columns.q] if columns.q else [pattern.template for pattern in PATTERNS["q"]]
+    best: list[str] = []
+    for template in templates:
+        found = _matched(names, template)
+        if len(found) > len(best):
+            best = found
+    if not best:
+        listed = ", ".join(names[:40]) + (" ..." if len(names) > 40 else "")
+        raise RecordingError(
+            "no columns of positions are recognised, such as q1, actual_q_0 or position_<joint>; name them with "
+            f"--columns; the log has: {listed}",
+            file=source,
+        )
+    return best
+
+
+def _matched(names: Sequence[str], template: str) -> list[str]:
+    if "{joint}" in template:
+        before, _, after = template.partition("{joint}")
+        pattern = re.compile(re.escape(before) + r"(\D.*)" + re.escape(after))
+        return [match[1] for name in names if (match := pattern.fullmatch(name))]
+    first, known, count = (1 if "{j}" in template else 0), set(names), 0
+    try:
+        while template.format(j=first + count, j0=first + count) in known and count < 1000:
+            count += 1
+    except (KeyError, IndexError, ValueError):
+        return []
+    return [f"joint{k + 1}" for k in range(count)]
+
+
+def _tells_unit(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> bool:
+    try:
+        choose(names, columns, robot, source, effort=False)
+    except RecordingError as err:
+        return "unit of the efforts" not in err.message
+    return True

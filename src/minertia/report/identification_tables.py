@@ -1,0 +1,116 @@
+"""Identifications as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minertia.report.tables import Table
+
+if TYPE_CHECKING:
+    from minertia.identification.audits.findings import Finding
+    from minertia.identification.evidence import Residuals
+    from minertia.identification.identify import Identification
+    from minertia.identification.significance import Significance
+    from minertia.robot.robot import Note
+
+DEVIATIONS = "deviations and intervals hold under correlated residuals"
+LONGEST_TITLE = 40
+
+
+def parameter_table(result: Identification) -> Table:
+    """One row per value that the data give."""
+    rows = tuple(
+        (
+            p.name,
+            f"{p.value:.5g}",
+            f"{p.deviation:.2g}",
+            "" if p.kind == "fixed" else percent(p.relative_deviation),
+            p.kind,
+        )
+        for p in result.parameters
+    )
+    return Table(("parameter", "value", "deviation", "relative", "class"), rows, right=(1, 2, 3))
+
+
+def residual_table(judged: Mapping[str, Residuals]) -> Table:
+    """Relative residuals, one row per recording and model, one column per joint and one for all."""
+    joints = next(iter(judged.values())).joints if judged else ()
+    rows = tuple((name, percent(r.relative), *map(percent, r.joint_relative)) for name, r in judged.items())
+    return Table(("", "all", *joints), rows, right=tuple(range(1, len(joints) + 2)))
+
+
+def result_rows(result: Identification) -> dict[str, Residuals]:
+    """Training, each validation log, and the rivals on it."""
+    rows = {"training": result.training}
+    rows |= {unique(rows, short(r.log)): r for r in result.validation}
+    for name, judged in result.rivals.items():
+        for r in judged:
+            log = f", {short(r.log)}" if len(judged) > 1 else ""
+            rows[unique(rows, f"{name.removeprefix('the ')}{log}")] = r
+    return rows
+
+
+def short(text: str) -> str:
+    """A name cut to what a header can hold; the end of a file name tells more than its middle."""
+    return text if len(text) <= LONGEST_TITLE else f"{text[:12]}...{text[-(LONGEST_TITLE - 15) :]}"
+
+
+def unique(taken: Mapping[str, Any], name: str) -> str:
+    """The name, counted where it is taken."""
+    return (
+        name if name not in taken else next(f"{name} ({k})" for k in range(2, 10_000) if f"{name} ({k})" not in taken)
+    )
+
+
+def percent(x: float) -> str:
+    """A part as per cent."""
+    return f"{100 * x:.3g} %" if np.isfinite(x) else "none"
+
+
+def verdict_sentence(result: Identification) -> str:
+    """Good or not, in one line."""
+    word = "good" if result.verdict.is_good else "NOT good"
+    return f"the model is {word}:"
+
+
+def physical_sentence(physical: Mapping[str, Any]) -> str:
+    """What a physical fit says about itself; empty for other estimators."""
+    return str(physical.get("sentence") or "")
+
+
+def finding_notes(log: str, findings: Iterable[Finding], levels: Sequence[str] = ("warning", "error")) -> list[Note]:
+    """What an audit found, as notes."""
+    from minertia.robot.robot import Note
+
+    return [
+        Note(f.level, ", ".join(p for p in (log, f.channel, "" if f.row is None else f"row {f.row}") if p), f.text)
+        for f in findings
+        if f.level in levels
+    ]
+
+
+def essential_table(found: Significance) -> Table:
+    """The values that stay after a rule of significance."""
+    deviations = np.sqrt(np.diag(found.covariance))
+    shares = dict(zip(found.names, found.contributions.max(axis=1), strict=True))
+    rows = tuple(
+        (name, f"{value:.5g}", f"{d:.2g}", percent(float(shares[name])))
+        for name, value, d in zip(found.essential, found.beta, deviations, strict=True)
+    )
+    return Table(("parameter", "value", "deviation", "largest contribution"), rows, right=(1, 2, 3))
+
+
+def curve_table(found: Significance) -> Table:
+    """Residuals against the number of values."""
+    rows = tuple(
+        (
+            str(point["count"]),
+            *("" if point[key] is None else percent(float(point[key])) for key in ("training", "left_out")),
+            point["dropped"] or "",
+        )
+        for point in found.curve
+    )
+    return Table(("values", "training", "left out", "dropped last"), rows, right=(0, 1, 2))
