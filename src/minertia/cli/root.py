@@ -14,11 +14,24 @@ from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
-COMMANDS: tuple[Callable[..., None], ...] = (base, robots, show, check, convert, generate, count, excite, demo, doctor)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    base,
+    robots,
+    show,
+    check,
+    convert,
+    generate,
+    count,
+    excite,
+    rehearse,
+    demo,
+    doctor,
+)
 
 app = typer.Typer(
     name="minertia",
