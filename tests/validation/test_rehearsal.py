@@ -51,7 +51,7 @@ def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
     assert 0.9 < result.over_floor < 1.1
     assert result.model is not None and result.model.is_physical
     assert [s.name for s in result.steps] == [
-        *("excite", "record", "filter", "identify", "significance", "physical", "generate", "control")
+        *("excite", "record", "filter", "identify", "significance", "physical", "generate", "control", "payload")
     ]
     assert result.skipped == [] or not has_compiler()
     assert summary([result])["pairs"] == 58
@@ -69,6 +69,13 @@ def test_control_with_the_result(done: tuple[Rehearsal, Path]) -> None:
     assert all(a < b for a, b in zip(loop.row("computed torque").rms, loop.row("PD + gravity").rms, strict=True))
     updates = [sum(row.rms) for row in tables["background task every k periods"].rows]
     assert updates == sorted(updates)
+
+
+def test_a_load_is_weighed(done: tuple[Rehearsal, Path]) -> None:
+    result, _ = done
+    assert result.weighed is not None
+    values, deviations = result.weighed.at(3.9)
+    assert abs(values[-1] - result.load) < max(4 * deviations[-1], 0.02 * result.load)
 
 
 def test_files_can_be_read_again(done: tuple[Rehearsal, Path], puma: Robot) -> None:

@@ -30,6 +30,8 @@ def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> st
         parts.append(section("Residual on a motion not used", _residuals(rehearsal)))
     if rehearsal.control:
         parts += _control(rehearsal)
+    if rehearsal.weighed is not None:
+        parts.append(section("A load weighed on the way", _payload(rehearsal)))
     if rehearsal.training is not None:
         parts.append(section("Training motion", _motion(rehearsal)))
     if rehearsal.files:
@@ -158,6 +160,26 @@ def _moves(tables: list[TrackingTable]) -> str:
 def _errors(table: TrackingTable, r: Rehearsal) -> str:
     rows = [[escape(run.name), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
     return markup_table(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
+
+
+def _payload(r: Rehearsal) -> str:
+    assert r.weighed is not None
+    w, end = r.weighed, float(r.weighed.t[-1])
+    sure = w.mass_deviation < 0.25 * r.load  # just after a change nothing is known yet
+    t, mass, deviation = w.t[sure], w.mass[sure], w.mass_deviation[sure]
+    again = ", ".join(f"{x:.2f}" for x in w.changes) or "no time"
+    about = (
+        f"The hand takes up {r.load:.3g} kg at a third of the run and puts it down at two thirds. The estimator next "
+        f"to the controller knows neither; it began anew at {again} s (a joint that sticks for a moment can cause "
+        "that too)."
+    )
+    rows = []
+    for at in np.linspace(end / 12, end, 12):
+        values, deviations = w.at(float(at))
+        rows.append([f"{at:.2f}", number(float(values[-1]), 4), number(float(deviations[-1]), 2)])
+    lines = {"estimate": mass, "with its deviation": mass + deviation, "less its deviation": mass - deviation}
+    chart = line_chart("Mass of the load", "kg", t, lines) if len(t) > 2 else ""
+    return paragraph(about) + chart + markup_table(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))
 
 
 # ------------------------------------------------------------------ motion and files

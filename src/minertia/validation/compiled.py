@@ -64,21 +64,23 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
     except OSError as err:
         raise MinertiaError(f"the compiled code in {library} cannot be loaded: {err}") from None
 
-    def function(name: str, inputs: int, size: int) -> Callable[..., Array]:
+    def function(name: str, sizes: tuple[int, ...], size: int) -> Callable[..., Array]:
         call = getattr(loaded, f"{prefix}_{name}")
         call.restype = None
-        call.argtypes = [ctypes.c_void_p] * (inputs + 1)
+        call.argtypes = [ctypes.c_void_p] * (len(sizes) + 1)
+        given, out = [np.empty(k) for k in sizes], np.empty(size)  # kept, as asking for an address takes long
+        places = [buffer.ctypes.data for buffer in (*given, out)]
 
         def run(*values: Array) -> Array:
-            given = [np.ascontiguousarray(v, dtype=np.float64) for v in values]  # kept alive during the call
-            out = np.empty(size)
-            call(*(v.ctypes.data for v in given), out.ctypes.data)
-            return out
+            for buffer, value in zip(given, values, strict=True):
+                buffer[:] = value
+            call(*places)
+            return out.copy()
 
         return run
 
-    whole, task = function("inverse_dynamics", 3, n), function("synchronous", 4, n)
-    matrix = function("mass_matrix", 1, n * n)
+    whole, task = function("inverse_dynamics", (n, n, n), n), function("synchronous", (n * n, n, n, n), n)
+    matrix = function("mass_matrix", (n,), n * n)
     no_matrix, nothing = np.zeros(n * n), np.zeros(n)
 
     def friction(qd: Array) -> Array:
@@ -88,9 +90,9 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
         n=n,
         rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(qd),
         friction=friction,
-        gravity=function("gravity", 1, n),
+        gravity=function("gravity", (n,), n),
         mass_matrix=lambda q: matrix(q).reshape(n, n),
-        velocity=function("velocity_torque", 2, n),
+        velocity=function("velocity_torque", (n, n), n),
     )
 
 

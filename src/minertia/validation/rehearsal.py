@@ -29,6 +29,7 @@ from minertia.validation.compiled import NoCompiler, compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of
+from minertia.validation.online_payload import OnlinePayload, watch_payload
 from minertia.validation.plant import Imperfections, Plant
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
@@ -37,6 +38,7 @@ FORMAT = 1
 DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
+LOAD = 0.05  # part of the moving mass
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
@@ -102,7 +104,8 @@ class Returned:
 class Rehearsal:
     """What a rehearsal found; parts whose tool is missing are None and named in `skipped`.
 
-    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone.
+    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone.  load: mass
+    [kg] that was picked up and put down again while it was weighed.
     """
 
     robot: Robot
@@ -120,6 +123,8 @@ class Rehearsal:
     floor: Array = field(default_factory=lambda: np.zeros(0))
     is_compiled: bool = False
     control: tuple[TrackingTable, ...] = ()
+    load: float = 0.0
+    weighed: OnlinePayload | None = None
 
     @property
     def within(self) -> float:
@@ -160,8 +165,16 @@ class Rehearsal:
             "is_physical": self.model.is_physical if self.model else None,
             "is_compiled": self.is_compiled,
             "control": [table.to_dict() for table in self.control],
+            "payload": self._weighed_data(),
             "files": [path.name for path in self.files],
         }
+
+    def _weighed_data(self) -> dict[str, Any] | None:
+        if self.weighed is None:
+            return None
+        w = self.weighed
+        shown = {"t": w.t, "mass": w.mass, "deviation": w.mass_deviation}
+        return {"load": self.load, "changes": list(w.changes), **{k: v[::10].tolist() for k, v in shown.items()}}
 
     def to_json(self) -> str:
         """`to_dict` as text."""
@@ -232,7 +245,9 @@ class _Campaign:
         assert result.model is not None
         model = self._generate(result.model.to_robot())
         if with_control:
-            self._control(model or control_model(result.model.to_robot()))
+            known = model or control_model(result.model.to_robot())
+            self._control(known)
+            self._weigh(known)
         return result
 
     @contextmanager
@@ -267,17 +282,20 @@ class _Campaign:
         controller = computed_torque(control_model(self.robot), GAINS)
         with self._step("record") as say:
             self.result.floor = self._noise(motions[0].trajectory)
-            flaws = Imperfections(
-                resolution=s.resolution, torque_noise=self.result.floor, velocity_cutoff=VELOCITY_CUTOFF
-            )
             recordings = []
             for k, (name, motion) in enumerate(zip(("training", "unseen"), motions, strict=True)):
-                plant = Plant(self.robot, period=1 / s.rate, imperfections=flaws, seed=2 * s.seed + k)
+                plant = Plant(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
                 self._write(f"{name}-log.csv", recording_csv(recordings[-1]))
             say(f"{len(recordings)} motions of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise")
         return recordings
+
+    @property
+    def _flaws(self) -> Imperfections:
+        return Imperfections(
+            resolution=self.setting.resolution, torque_noise=self.result.floor, velocity_cutoff=VELOCITY_CUTOFF
+        )
 
     def _noise(self, trajectory: Trajectory) -> Array:
         """Deviation of the noise of each joint; a joint without effort has that of the smallest other one."""
@@ -343,6 +361,21 @@ class _Campaign:
             feedback = next(table for table in result.control if table.title == "closed loop")
             best, other = (sum(feedback.row(name).rms) for name in ("computed torque", "PD + gravity"))
             say(f"with {by}, computed torque has {100 * best / other:.2g} % of the error of PD + gravity")
+
+    def _weigh(self, model: ControlModel) -> None:
+        """A load is picked up and put down; the estimator knows the identified model and the log's noise."""
+        result = self.result
+        assert result.unseen is not None
+        with self._step("payload") as say:
+            result.load = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
+            loaded = self.robot.with_payload(result.load, (0.0, 0.0, 0.05))
+            trajectory = _beginning(result.unseen, 6.0)
+            end = float(trajectory.t[-1])
+            plant = Plant(self.robot, period=trajectory.period, imperfections=self._flaws, seed=self.setting.seed)
+            events = [(end / 3, loaded), (2 * end / 3, self.robot)]
+            result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
+            values, deviations = result.weighed.at(0.66 * end)
+            say(f"{values[-1]:.3f} kg with a deviation of {deviations[-1]:.2g} kg found of {result.load:.3f} kg")
 
 
 def _beginning(excitation: Excitation, length: float = 3.0) -> Trajectory:
