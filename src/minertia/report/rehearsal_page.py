@@ -176,7 +176,8 @@ def _payload(r: Rehearsal) -> str:
     rows = []
     for at in np.linspace(end / 12, end, 12):
         values, deviations = w.at(float(at))
-        rows.append([f"{at:.2f}", number(float(values[-1]), 4), number(float(deviations[-1]), 2)])
+        mass_now = f"{values[-1]:.3f}".replace("-", "\u2212")
+        rows.append([f"{at:.2f}", mass_now, number(float(deviations[-1]), 2)])
     lines = {"estimate": mass, "with its deviation": mass + deviation, "less its deviation": mass - deviation}
     chart = line_chart("Mass of the load", "kg", t, lines) if len(t) > 2 else ""
     return paragraph(about) + chart + markup_table(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))
