@@ -182,7 +182,8 @@ def test_robots(run: Run) -> None:
     assert "puma560" in run("robots")[1]
 
 
-def test_demo_writes_whole_files(run: Run, tmp_path: Path) -> None:
+def test_demo_writes_whole_files(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(demo.STEPS, "the rehearsal")  # has a test of its own
     code, out, _ = run("demo", "--out", tmp_path / "new" / "folder")
     assert code == 0 and "36 base parameters" in out and "beyond doubt" in out
     written = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
@@ -194,6 +195,7 @@ def test_demo_skips_what_needs_a_missing_extra(run: Run, tmp_path: Path, monkeyp
     def missing(*_: object) -> Path:
         raise MissingExtra("mujoco", "sim")
 
+    monkeypatch.delitem(demo.STEPS, "the rehearsal")
     monkeypatch.setitem(demo.STEPS, "the simulation", missing)
     code, out, err = run("demo", "--out", tmp_path)
     assert code == 0 and "wrote" in out and "skipped the simulation" in err and "minertia[sim]" in err

@@ -12,11 +12,13 @@ from minertia.cli.base import base
 from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
+from minertia.cli.excite import excite
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
 from minertia.cli.identify import identify, validate
 from minertia.cli.logs import campaign, new
 from minertia.cli.payload import payload
+from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.significance import significance
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
@@ -25,7 +27,7 @@ from minertia.version import __version__
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
     *(identify, validate, payload, significance),
-    *(generate, count, demo, doctor),
+    *(excite, rehearse, generate, count, demo, doctor),
 )
 GROUPS = ((campaign, (new,)),)
 

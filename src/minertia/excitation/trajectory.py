@@ -55,7 +55,7 @@ class Trajectory:
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """q, qd, qdd at a time, linear between samples; at rest before the first and after the last one."""
-        k = int(np.clip(np.searchsorted(self.t, t) - 1, 0, len(self.t) - 2))
+        k = min(max(int(np.searchsorted(self.t, t)) - 1, 0), len(self.t) - 2)
         s = (t - self.t[k]) / (self.t[k + 1] - self.t[k])
         inside = 0.0 <= t - self.t[0] <= self.t[-1] - self.t[0]
         s = min(max(s, 0.0), 1.0)

@@ -100,6 +100,7 @@ class Plant:
         self.mujoco: Any = load("mujoco", "sim")
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
+        self.stribeck = np.asarray(self.flaws.stribeck, float) if np.any(self.flaws.stribeck) else None
         self._install(robot)
 
     def _install(self, robot: Robot) -> None:
@@ -142,15 +143,15 @@ class Plant:
 
     def step(self, tau: Array) -> None:
         """Apply efforts for one period."""
-        extra = np.broadcast_to(np.asarray(self.flaws.stribeck, float), (self.robot.n,))
+        extra, moved = self.stribeck, self.dof[self.own]
         for _ in range(self.substeps):
             effort = tau - self.offset
-            if extra.any():
+            if extra is not None:
                 v = self.qd
                 effort = effort - extra * np.tanh(v / (0.1 * self.flaws.stribeck_velocity)) * np.exp(
                     -((v / self.flaws.stribeck_velocity) ** 2)
                 )
-            self.data.qfrc_applied[self.dof[self.own]] = effort
+            self.data.qfrc_applied[moved] = effort
             self.mujoco.mj_step(self.model, self.data)
 
     # ------------------------------------------------------------------ a run
@@ -193,6 +194,7 @@ class _Recorder:
         self.plant = plant
         self.rng = np.random.default_rng(plant.seed)
         self.resolution = np.broadcast_to(np.asarray(flaws.resolution, float), (n,))
+        self.is_quantised = bool(np.any(self.resolution > 0))
         self.noise = np.broadcast_to(np.asarray(flaws.torque_noise, float), (n,))
         self.gain = 1 - np.exp(-2 * np.pi * flaws.velocity_cutoff * plant.period)
         self.commands: deque[Array] = deque()
@@ -221,12 +223,14 @@ class _Recorder:
         plant.step(applied)
 
     def _encoder(self, q: Array) -> Array:
+        if not self.is_quantised:
+            return q
         step = np.where(self.resolution > 0, self.resolution, 1.0)
         return np.asarray(np.where(self.resolution > 0, np.round(q / step) * step, q))
 
     def _velocity(self, q: Array, true: Array) -> Array:
         """Differences of the encoder through a first-order filter; perfect encoders give the velocity itself."""
-        if not np.any(self.resolution > 0):
+        if not self.is_quantised:
             return true
         if self.last is not None:
             self.velocity = self.velocity + self.gain * ((q - self.last) / self.plant.period - self.velocity)

@@ -1,0 +1,70 @@
+"""`minertia rehearse`: the whole campaign in simulation, before the robot moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from minertia.cli.excite import Limits, read_limits
+from minertia.cli.options import AsJson, RobotName, Snap, read_given
+from minertia.cli.terminal import diagnose, say, say_json
+
+if TYPE_CHECKING:
+    from minertia.validation.rehearsal import Rehearsal, Step
+
+
+def rehearse(
+    robot: RobotName,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for everything it writes.")] = Path(
+        "rehearsal"
+    ),
+    noise: Annotated[
+        float, typer.Option("--noise", metavar="PART", help="Of each joint's rms effort, on the measured efforts.")
+    ] = 0.01,
+    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Of the controller and the log.")] = 1000.0,
+    duration: Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Of each motion.")] = 10.0,
+    resolution: Annotated[
+        float, typer.Option("--resolution", metavar="RAD", help="Of the encoders; 0 for perfect ones.")
+    ] = 1e-5,
+    cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
+    harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
+    limits: Limits = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
+    snap: Snap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
+    from minertia.validation.rehearsal import Setting
+    from minertia.validation.rehearsal import rehearse as run
+
+    setting = Setting(noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed)
+    given = read_given(robot, snap=snap, numbers=True)
+    bounds = read_limits(given, limits) if limits and not given.is_floating else None
+    found = run(given, setting, limits=bounds, out=out, progress=say_step)
+    page = write_page(found, out)
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        say(found)
+    for sentence in found.skipped:
+        diagnose(f"skipped {sentence}")
+    diagnose(f"wrote {page}")
+
+
+def say_step(step: Step) -> None:
+    """One line as each step ends."""
+    diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
+
+
+def write_page(found: Rehearsal, folder: Path) -> Path:
+    """The page and the JSON file of a rehearsal; the path of the page."""
+    from minertia.files import write_text_atomic
+    from minertia.report.rehearsal_page import rehearsal_page
+
+    write_text_atomic(folder / "rehearsal.json", found.to_json() + "\n")
+    found.files.append(folder / "rehearsal.json")
+    path = folder / "rehearsal.html"
+    write_text_atomic(path, rehearsal_page(found, folder))
+    return path

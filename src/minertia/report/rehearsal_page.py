@@ -1,0 +1,218 @@
+"""The page of a rehearsal: what was done, what came back and how well, and what the result is worth in control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from minertia.report.html import escape, facts, markup_table, number, page, paragraph, parameter_name, section, units
+from minertia.report.line_chart import line_chart
+from minertia.report.tables import unit_of
+from minertia.validation.rehearsal import DEVIATIONS, FORMAT, Rehearsal, Returned
+from minertia.validation.tracking import TrackingTable
+
+ROUNDING = 1e-12
+LOOP, UPDATES = "closed loop", "background task"
+
+
+def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> str:
+    """One self-contained HTML page; folder: where it will stand, so that it can point to the files beside it."""
+    title = f"Rehearsal of {rehearsal.robot.name}"
+    parts = [
+        _head(rehearsal, title),
+        section("Steps", _steps(rehearsal), *(paragraph(f"Left out: {text}") for text in rehearsal.skipped)),
+    ]
+    if rehearsal.returned:
+        parts.append(section("Parameters that came back", _parameters(rehearsal)))
+        parts.append(section("Residual on a motion not used", _residuals(rehearsal)))
+    if rehearsal.control:
+        parts += _control(rehearsal)
+    if rehearsal.weighed is not None:
+        parts.append(section("A load weighed on the way", _payload(rehearsal)))
+    if rehearsal.training is not None:
+        parts.append(section("Training motion", _motion(rehearsal)))
+    if rehearsal.files:
+        parts.append(section("Files", _files(rehearsal, folder)))
+    return page(title, "".join(parts), kind="rehearsal", format_version=FORMAT, style=_STYLE)
+
+
+def _head(r: Rehearsal, title: str) -> str:
+    s = r.setting
+    pairs: dict[str, object] = {}
+    if r.returned:
+        inside = sum(abs(x.off) <= DEVIATIONS for x in r.returned)
+        pairs[f"within {DEVIATIONS:g} deviations"] = f"{inside} of {len(r.returned)}"
+        pairs["held-out residual / noise"] = f"{r.over_floor:.3f}"
+    if r.model is not None:
+        pairs["physical"] = "yes" if r.model.is_physical else "no"
+    pairs |= {
+        "torque noise": f"{100 * s.noise:g} % of rms",
+        "encoders": f"{s.resolution:g} rad or m",
+        "rate": f"{s.rate:g} Hz",
+        "motions": f"2 of {s.duration:g} s",
+        "seed": s.seed,
+        "time": f"{r.seconds:.1f} s",
+    }
+    lead = (
+        "The whole campaign on a robot whose parameters are known: MuJoCo moves it, the rest sees only positions and "
+        "efforts as a log would hold them."
+    )
+    return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
+
+
+def _steps(r: Rehearsal) -> str:
+    rows = [[escape(step.name), f"{step.seconds:.1f}", escape(step.text)] for step in r.steps]
+    return markup_table(["step", "time [s]", "what came of it"], rows, right=(1,))
+
+
+# ------------------------------------------------------------------ identification
+
+
+def _parameters(r: Rehearsal) -> str:
+    essential = set(r.significance.essential) if r.significance is not None else set[str]()
+    rows = [
+        [
+            parameter_name(x.name),
+            units(escape(unit_of(r.robot, x.name))),
+            number(x.true if abs(x.true) > ROUNDING else 0.0, 4),
+            number(x.value, 4),
+            number(x.deviation, 2),
+            f"{x.off:.2f}".replace("-", "\u2212"),
+            _offset(x),
+            "\u25cf" if x.name in essential else "",
+        ]
+        for x in r.returned
+    ]
+    headers = ["parameter", "unit", "planted", "estimated", "deviation", "off by", "in deviations, \u22124 to 4"]
+    about = (
+        "Base parameters: planted in the simulation, estimated from the log, the deviation that the estimate states, "
+        "and the error in units of it. A dot marks those that a model of fewer parameters needs to predict as well."
+    )
+    styles = {1: "unit"}
+    return paragraph(about) + markup_table([*headers, "needed"], rows, right=(2, 3, 4, 5), styles=styles)
+
+
+def _offset(x: Returned) -> str:
+    """A mark on a scale from -4 to 4 deviations."""
+    place = 50 + 12.5 * float(np.clip(x.off, -4, 4))
+    kind = "in" if abs(x.off) <= DEVIATIONS else "out"
+    return f'<span class="scale"><span class="mark {kind}" style="left:{place:.1f}%"></span></span>'
+
+
+def _residuals(r: Rehearsal) -> str:
+    rows = [
+        [escape(name), number(float(floor), 3), number(float(found), 3), f"{found / floor:.3f}"]
+        for name, floor, found in zip(r.robot.coordinate_names, r.floor, r.held_out, strict=True)
+    ]
+    about = "Root mean square of measured less predicted effort, beside that of the noise that was added [N m or N]."
+    return paragraph(about) + markup_table(["joint", "noise", "residual", "ratio"], rows, right=(1, 2, 3))
+
+
+# ------------------------------------------------------------------ control
+
+
+def _control(r: Rehearsal) -> list[str]:
+    by = "the compiled C code" if r.is_compiled else "the expression graphs, as no code was compiled"
+    loops = [t for t in r.control if t.title == LOOP]
+    updates = [t for t in r.control if t.title.startswith(UPDATES)]
+    moves = [t for t in r.control if t not in loops and t not in updates]
+    parts = [
+        section(
+            "Control without feedback",
+            paragraph(
+                f"Efforts of {by} with the identified parameters, no correction of any error: largest error of any "
+                "joint that moves. On-line gravity takes the measured posture instead of the one asked for."
+            ),
+            _moves(moves),
+        )
+    ]
+    if loops:
+        about = (
+            "Root mean square error [mrad or mm] along the beginning of the motion not used, all with the same gains. "
+            "Computed torque knows inertia, velocity, gravity and friction; the others know what their name says."
+        )
+        parts.append(section("Control with feedback", paragraph(about), _errors(loops[0], r)))
+    if updates:
+        about = (
+            "Computed torque with mass matrix, velocity and gravity efforts held for k periods of 2 ms, accelerations "
+            "and friction taken every period: root mean square error [mrad or mm]."
+        )
+        parts.append(section("A slow background task", paragraph(about), _errors(updates[0], r)))
+    return parts
+
+
+def _moves(tables: list[TrackingTable]) -> str:
+    rows = []
+    for table in tables:
+        row = [escape(table.title.removeprefix("open loop, "))]
+        for run in table.rows:
+            moved = [j for j, span in enumerate(run.span) if span > 0]
+            worst = max(moved, key=lambda j, run=run: run.relative[j])  # type: ignore[misc]
+            row += [number(1e3 * run.largest[worst], 3), f"{100 * run.relative[worst]:.2f} %"]
+        rows.append(row)
+    headers = ["move", "computed [mrad]", "of the move", "gravity on line [mrad]", "of the move"]
+    return markup_table(headers, rows, right=(1, 2, 3, 4))
+
+
+def _errors(table: TrackingTable, r: Rehearsal) -> str:
+    rows = [[escape(run.name), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
+    return markup_table(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
+
+
+def _payload(r: Rehearsal) -> str:
+    assert r.weighed is not None
+    w, end = r.weighed, float(r.weighed.t[-1])
+    sure = w.mass_deviation < 0.25 * r.load  # just after a change nothing is known yet
+    t, mass, deviation = w.t[sure], w.mass[sure], w.mass_deviation[sure]
+    again = ", ".join(f"{x:.2f}" for x in w.changes) or "no time"
+    about = (
+        f"The hand takes up {r.load:.3g} kg at a third of the run and puts it down at two thirds. The estimator next "
+        f"to the controller knows neither; it began anew at {again} s (a joint that sticks for a moment can cause "
+        "that too)."
+    )
+    rows = []
+    for at in np.linspace(end / 12, end, 12):
+        values, deviations = w.at(float(at))
+        mass_now = f"{values[-1]:.3f}".replace("-", "\u2212")
+        rows.append([f"{at:.2f}", mass_now, number(float(deviations[-1]), 2)])
+    lines = {"estimate": mass, "with its deviation": mass + deviation, "less its deviation": mass - deviation}
+    chart = line_chart("Mass of the load", "kg", t, lines) if len(t) > 2 else ""
+    return paragraph(about) + chart + markup_table(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))
+
+
+# ------------------------------------------------------------------ motion and files
+
+
+def _motion(r: Rehearsal) -> str:
+    assert r.training is not None
+    t, q = r.training.trajectory.t, r.training.trajectory.q
+    series: Mapping[str, np.ndarray] = {name: q[:, j] for j, name in enumerate(r.robot.coordinate_names)}
+    return line_chart("Positions", "rad or m", t, series)
+
+
+def _files(r: Rehearsal, folder: str | Path | None) -> str:
+    items = []
+    for path in r.files:
+        try:
+            name = path.relative_to(folder).as_posix() if folder is not None else path.name
+        except ValueError:
+            name = path.name
+        items.append(f'<li><a href="{escape(quote(name))}">{escape(name)}</a></li>\n')
+    return f"<ul>\n{''.join(items)}</ul>\n"
+
+
+_STYLE = """
+figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}
+svg{width:100%;max-width:56rem}svg text{font-size:11px;fill:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}
+.key span{margin-left:.8rem;white-space:nowrap}
+.key i{display:inline-block;width:1.1rem;height:.2rem;margin-right:.25rem;vertical-align:middle}
+.scale{display:inline-block;position:relative;width:9rem;height:.8rem;vertical-align:middle;
+background:linear-gradient(90deg,var(--combination) 12.5%,var(--none) 12.5% 87.5%,var(--combination) 87.5%);
+border-radius:.2rem}
+.mark{position:absolute;top:0;width:3px;height:100%;margin-left:-1.5px;background:var(--mark)}
+.mark.out{background:var(--warn)}
+a{color:var(--mark)}
+"""

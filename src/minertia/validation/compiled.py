@@ -1,0 +1,110 @@
+"""Generated C compiled and called: the functions a controller has, from the code that would run on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.generate import generate
+from minertia.codegen.names import identifier
+from minertia.errors import MinertiaError
+from minertia.robot.robot import Robot
+from minertia.validation.control_model import ControlModel
+
+Array = NDArray[np.float64]
+COMPILERS = ("cc", "gcc", "clang")
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "gravity", "mass_matrix", "velocity_torque")
+FLAGS = ("-std=c99", "-O2")
+PATIENCE = 120.0  # s for one call of the compiler
+
+
+class NoCompiler(MinertiaError):
+    """There is no C compiler to be found."""
+
+    def __init__(self) -> None:
+        super().__init__("no C compiler was found; install one (cc, gcc or clang) or name it in the variable CC")
+
+
+def find_compiler() -> str:
+    """The compiler that CC names, or the first known one on the path."""
+    chosen = os.environ.get("CC", "").split()[:1]
+    found = next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
+    if found is None:
+        raise NoCompiler
+    return found
+
+
+def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
+    """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
+
+    `NoCompiler` when there is none: the code is written all the same.
+    """
+    place = Path(folder)
+    generate(robot, place, programs=PROGRAMS, rotors=True, friction=True)
+    compiler, prefix = find_compiler(), identifier(robot.name)
+    library = place / f"lib{prefix}.so"
+    _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
+    test = place / "selftest"
+    _compile(compiler, "-o", test, place / "selftest.c", place / f"{prefix}.c", "-lm")
+    _run([str(test.resolve())], "the self-test of the generated code failed")
+    return load_model(robot.n, library, prefix)
+
+
+def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
+    """The functions of a compiled library as a controller calls them."""
+    try:
+        loaded = ctypes.CDLL(str(Path(library).resolve()))
+    except OSError as err:
+        raise MinertiaError(f"the compiled code in {library} cannot be loaded: {err}") from None
+
+    def function(name: str, sizes: tuple[int, ...], size: int) -> Callable[..., Array]:
+        call = getattr(loaded, f"{prefix}_{name}")
+        call.restype = None
+        call.argtypes = [ctypes.c_void_p] * (len(sizes) + 1)
+        given, out = [np.empty(k) for k in sizes], np.empty(size)  # kept, as asking for an address takes long
+        places = [buffer.ctypes.data for buffer in (*given, out)]
+
+        def run(*values: Array) -> Array:
+            for buffer, value in zip(given, values, strict=True):
+                buffer[:] = value
+            call(*places)
+            return out.copy()
+
+        return run
+
+    whole, task = function("inverse_dynamics", (n, n, n), n), function("synchronous", (n * n, n, n, n), n)
+    matrix = function("mass_matrix", (n,), n * n)
+    no_matrix, nothing = np.zeros(n * n), np.zeros(n)
+
+    def friction(qd: Array) -> Array:
+        return task(no_matrix, nothing, nothing, qd)
+
+    return ControlModel(
+        n=n,
+        rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(qd),
+        friction=friction,
+        gravity=function("gravity", (n,), n),
+        mass_matrix=lambda q: matrix(q).reshape(n, n),
+        velocity=function("velocity_torque", (n, n), n),
+    )
+
+
+def _compile(compiler: str, *arguments: object) -> None:
+    _run([compiler, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
+
+
+def _run(command: list[str], what: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired) as err:
+        raise MinertiaError(f"{what}: {err}") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise MinertiaError(f"{what}: {said[0] if said else f'code {done.returncode}'}")

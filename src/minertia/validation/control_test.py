@@ -1,0 +1,49 @@
+"""The experiments that end an identification: open loop, closed loop, and a model that is updated now and then."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.excitation.limits import MotionLimits
+from minertia.excitation.trajectory import Trajectory
+from minertia.robot.robot import Robot
+from minertia.validation.control_model import ControlModel
+from minertia.validation.plant import Plant
+from minertia.validation.tracking import TrackingTable, compare_feedback, compare_update_rates, open_loop_moves
+
+Array = NDArray[np.float64]
+PERIOD = 2e-3
+SUBSTEPS = 2
+FAST, SLOW = np.pi, np.pi / 6  # rad/s
+QUARTER = np.pi / 2
+EVERY = (1, 5, 20, 80)
+SHARE = 0.45  # of a joint's range that a move takes at most
+
+
+def control_tests(
+    robot: Robot, model: ControlModel, limits: MotionLimits, trajectory: Trajectory
+) -> tuple[TrackingTable, ...]:
+    """All tables: moves in open loop fast and slow, feedback laws and update rates along a trajectory.
+
+    robot: the true one, in MuJoCo without imperfections.  model: what the controller knows.
+    """
+    plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
+    posture, angle, groups = open_loop_setting(limits)
+    tables = [
+        *open_loop_moves(plant, model, posture, groups, angle=angle, speed=FAST),
+        *open_loop_moves(plant, model, posture, groups, angle=angle, speed=SLOW),
+        compare_feedback(plant, model, trajectory),
+        compare_update_rates(plant, model, trajectory, EVERY),
+    ]
+    return tuple(tables)
+
+
+def open_loop_setting(limits: MotionLimits) -> tuple[Array, float, list[list[int]]]:
+    """A posture from which the first joints can turn by 90 degrees (or what their ranges allow), and which to turn."""
+    moved = list(range(min(3, len(limits.names))))
+    angle = float(min(QUARTER, (2 * SHARE * limits.half[moved]).min()))
+    posture = limits.middle.copy()
+    posture[moved] -= 0.5 * angle
+    groups = [[j] for j in moved] + ([moved] if len(moved) > 1 else [])
+    return posture, angle, groups

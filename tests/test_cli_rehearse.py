@@ -1,0 +1,82 @@
+"""`minertia rehearse` and the rehearsal at the end of `minertia demo`: files, JSON, page, and clear sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minertia.cli import demo, main
+from minertia.errors import MissingExtra
+from minertia.validation import compiled, rehearsal
+from tests.report.test_base_page import Checker
+from tests.test_cli import ARM
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*args: object) -> tuple[int, str, str]:
+        code = main([str(a) for a in args])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return call
+
+
+def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    args = ("--rate", 500, "--duration", 5, "--harmonics", 3, "--limits", "position=1.5", "--limits", "velocity=1.5")
+    args += ("--resolution", 1e-6)  # a light arm without gravity: what coarse encoders stir up would be felt
+    arm = tmp_path / "arm.urdf"
+    arm.write_text(ARM.format(name="&lt;b&gt;arm", mass=1.0))
+    code, out, err = run("rehearse", arm, *args, "--out", tmp_path / "new", "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert data["within_three_deviations"] >= 0.9 and data["held_out_over_floor"] < 1.1
+    assert "identify:" in err and "rehearsal.html" in err
+    page = (tmp_path / "new" / "rehearsal.html").read_text(encoding="utf-8")
+    checker = Checker(page)
+    assert not {tag for tag, _ in checker.tags} & {"script", "img", "link", "iframe"}
+    assert not re.search(r"url\(|@import|https?:", page)
+    links = [str(attrs["href"]) for tag, attrs in checker.tags if tag == "a"]
+    assert "identified.toml" in links and all((tmp_path / "new" / link).exists() for link in links)
+    for word in ("Parameters that came back", "Control with feedback", "computed torque", "every 20"):
+        assert word in checker.text
+
+
+def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without MuJoCo and without a compiler the rest is done and both are said."""
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingExtra("mujoco", "sim")
+
+    monkeypatch.setattr(rehearsal, "Plant", missing)
+    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    monkeypatch.setattr(demo, "RATE", 500.0)
+    monkeypatch.setattr(demo, "DURATION", 4.0)
+    code, out, err = run("demo", "--out", tmp_path)
+    assert code == 0 and "rehearsal.html" in out and "minertia[sim]" in err and "no C compiler" in err
+    assert (tmp_path / "rehearsal" / "code" / "puma_560_physical.c").exists()
+    page = (tmp_path / "rehearsal" / "rehearsal.html").read_text(encoding="utf-8")
+    assert "Left out: recording" in page and "minertia[sim]" in page
+
+
+@pytest.mark.parametrize(
+    "args, sentence",
+    [
+        (("puma560_physical", "--noise", 0), "positive noise"),
+        (("puma560_physical", "--duration", 0), "positive duration"),
+        (("puma560_physical", "--rate", 10), "at least 500"),
+        (("panda",), "no inertial parameters"),
+        (("puma560_physical", "--limits", "velocity=0"), "cannot move"),
+    ],
+)
+def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence: str) -> None:
+    code, out, err = run("rehearse", *args, "--out", tmp_path / "never")
+    assert code == 2 and out == "" and sentence in err and "Traceback" not in err, err
+    assert not (tmp_path / "never").exists()

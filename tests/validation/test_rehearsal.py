@@ -1,0 +1,133 @@
+"""The rehearsal: a short one on a small arm, its parts, and the compiled controller (needs MuJoCo)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia import read_robot
+from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
+from minertia.excitation.limits import motion_limits
+from minertia.identification import read_model, read_recording
+from minertia.robot.robot import Robot
+from minertia.validation import compiled, rehearsal
+from minertia.validation.compiled import NoCompiler, compiled_model
+from minertia.validation.control_model import control_model
+from minertia.validation.rehearsal import Rehearsal, Setting, rehearse, summary
+
+pytest.importorskip("mujoco")
+SHORT = Setting(duration=6.0, harmonics=4, rate=500.0, seed=1)
+
+
+def has_compiler() -> bool:
+    try:
+        return bool(compiled.find_compiler())
+    except NoCompiler:
+        return False
+
+
+needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C compiler")
+
+
+@pytest.fixture(scope="module")
+def puma() -> Robot:
+    return read_robot("puma560_physical")
+
+
+@pytest.fixture(scope="module")
+def done(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
+    folder = tmp_path_factory.mktemp("rehearsal")
+    limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
+    return rehearse(puma, SHORT, limits=limits, out=folder), folder
+
+
+def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
+    result, _ = done
+    assert len(result.returned) == 58
+    assert result.within >= 0.95 and max(abs(r.off) for r in result.returned) < 5
+    assert 0.9 < result.over_floor < 1.1
+    assert result.model is not None and result.model.is_physical
+    assert [s.name for s in result.steps] == [
+        *("excite", "record", "filter", "identify", "significance", "physical", "generate", "control", "payload")
+    ]
+    assert result.skipped == [] or not has_compiler()
+    assert summary([result])["pairs"] == 58
+
+
+def test_control_with_the_result(done: tuple[Rehearsal, Path]) -> None:
+    """What the papers found: open loop within 10 % when fast, gravity on line when slow, computed torque the best."""
+    tables = {table.title: table for table in done[0].control}
+    for title, table in tables.items():
+        if "180 deg/s" in title:
+            assert max(table.row("computed").relative) < 0.10, title
+    slow = tables["open loop, joint 1 and 2 and 3, 30 deg/s"]
+    assert max(slow.row("gravity on-line").largest) < 0.5 * max(slow.row("computed").largest)
+    loop = tables["closed loop"]
+    assert all(a < b for a, b in zip(loop.row("computed torque").rms, loop.row("PD + gravity").rms, strict=True))
+    updates = [sum(row.rms) for row in tables["background task every k periods"].rows]
+    assert updates == sorted(updates)
+
+
+def test_a_load_is_weighed(done: tuple[Rehearsal, Path]) -> None:
+    result, _ = done
+    assert result.weighed is not None
+    values, deviations = result.weighed.at(3.9)
+    assert abs(values[-1] - result.load) < max(4 * deviations[-1], 0.02 * result.load)
+
+
+def test_files_can_be_read_again(done: tuple[Rehearsal, Path], puma: Robot) -> None:
+    result, folder = done
+    names = {path.name for path in result.files}
+    assert {"training-motion.csv", "training-log.csv", "unseen-log.csv", "identified.toml"} <= names
+    model = read_model(folder / "identified.toml")
+    assert result.model is not None and np.allclose(model.beta, result.model.beta)
+    log = read_recording(folder / "training-log.csv", robot=puma)
+    assert log.n == 6 and log.rate_hz == pytest.approx(500.0)
+    data = json.loads(result.to_json())
+    assert len(data["parameters"]) == 58 and data["held_out_over_floor"] < 1.1
+
+
+@needs_compiler
+def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
+    fast, slow = compiled_model(puma, tmp_path), control_model(puma)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 6))
+    np.testing.assert_allclose(fast.rigid(q, qd, qdd), slow.rigid(q, qd, qdd), atol=1e-9)
+    np.testing.assert_allclose(fast.friction(qd), slow.friction(qd), atol=1e-9)
+    np.testing.assert_allclose(fast.gravity(q), slow.gravity(q), atol=1e-9)
+    np.testing.assert_allclose(fast.mass_matrix(q), slow.mass_matrix(q), atol=1e-9)
+    np.testing.assert_allclose(fast.velocity(q, qd), slow.velocity(q, qd), atol=1e-9)
+    with pytest.raises(MinertiaError, match="cannot be loaded"):
+        compiled.load_model(6, tmp_path / "README.md", "x")
+
+
+def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    with pytest.raises(NoCompiler, match="no C compiler"):
+        compiled_model(puma, tmp_path)
+    assert (tmp_path / "puma_560_physical.c").exists()
+
+
+def test_without_mujoco(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise MissingExtra("mujoco", "sim")
+
+    monkeypatch.setattr(rehearsal, "Plant", missing)
+    limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
+    result = rehearse(puma, SHORT, limits=limits, out=tmp_path)
+    assert result.identification is None and "minertia[sim]" in result.skipped[0]
+    assert (tmp_path / "code" / "puma_560_physical.c").exists() and result.to_dict()["control"] == []
+
+
+def test_refusals(puma: Robot) -> None:
+    with pytest.raises(MissingParameters):
+        rehearse(read_robot("panda"))
+    for bad in ({"noise": 0.0}, {"duration": -1.0}, {"rate": float("nan")}):
+        with pytest.raises(Infeasible, match="positive"):
+            Setting(**bad)  # type: ignore[arg-type]
+    with pytest.raises(Infeasible, match="at least 500"):
+        Setting(rate=100.0, duration=2.0)
+    with pytest.raises(Infeasible, match="needs a rate above"):
+        Setting(rate=50.0, duration=20.0)
