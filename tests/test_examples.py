@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def run(code: list[str], folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", *code], capture_output=True, text=True, cwd=folder, timeout=60
+        [sys.executable, "-W", "error", *code], capture_output=True, text=True, cwd=folder, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
