@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
         state = motion(name, N)
         kept = peers.base(name).kept
         tau = np.random.default_rng(1).normal(size=(N, peers.arm(name).n))
-        peer = min(_peer(name, state, tau) for _ in range(2))
+        peer = min(plain_fit(name, state, tau) for _ in range(2))
         for which in paths():
             with path(which):
                 kernel = LeastSquaresKernel.of(peers.arm(name), kept)
@@ -61,7 +61,7 @@ def rows() -> Iterator[Row]:
                 )  # fmt: skip
 
 
-def _peer(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray) -> float:
+def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray) -> float:
     """Seconds per sample; the matrix and the solution both grow with the number of samples."""
     oracle = peers.oracle(name)
     pin, model, data = oracle.pin, oracle.model, oracle.data

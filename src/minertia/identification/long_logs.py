@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ from minertia.identification.signals.streaming import prepared_blocks
 Array = NDArray[np.float64]
 LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
+HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,14 @@ def _moving(log: LongLog, t: Array, travel: Array) -> LongLog:
 
 @dataclass(frozen=True)
 class MotionBlocks:
-    """The motion of a long log, in sections that can be read again; `filter` is resolved."""
+    """The motion of a long log, in sections that can be read again; `filter` is resolved.
+
+    Where thinning leaves few samples, the first pass keeps them and the log is not read again.
+    """
 
     log: LongLog
     filter: Filter
+    held: list[Motion] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def kept(self) -> int:
@@ -164,7 +169,18 @@ class MotionBlocks:
         return len(range(ends, len(self.log) - ends, thinning(self.filter, rate)))
 
     def __iter__(self) -> Iterator[Motion]:
-        return prepared_blocks(self.log, self.filter, rate_hz=self.log.rate_hz)
+        if self.held:
+            yield from self.held
+            return
+        sections = prepared_blocks(self.log, self.filter, rate_hz=self.log.rate_hz)
+        if self.filter.on != "signals" or self.kept > HELD:
+            yield from sections
+            return
+        seen = []
+        for section in sections:
+            seen.append(section)
+            yield section
+        self.held[:] = seen
 
 
 @dataclass(frozen=True)
