@@ -49,7 +49,8 @@ def rows(count: int = N) -> Iterator[Row]:
     found = json.loads(done.stdout.splitlines()[-1])
     state = motion(ARM, N_PEER)
     tau = np.random.default_rng(1).normal(size=(N_PEER, peers.arm(ARM).n))
-    plain = min(plain_fit(ARM, state, tau) for _ in range(2)) * count
+    extra = found["unknowns"] - peers.base(ARM).count
+    plain = min(plain_fit(ARM, state, tau, extra) for _ in range(2)) * count
     title = f"{count:.0e} samples of {ARM}, Parquet"
     memory = f"peak memory {found['memory']:.0f} MiB, goal below {MEMORY_GOAL}; elapsed {found['elapsed']:.0f} s"
     yield Row(f"{title}: reading, all passes", found["reading"], note=memory)
@@ -59,8 +60,8 @@ def rows(count: int = N) -> Iterator[Row]:
         plain,
         "Pinocchio matrix + numpy lstsq",
         SPEED_GOAL,
-        note=f"{RATE:g} Hz decimated to {KEPT_HZ:g} Hz; peer: better of two on {N_PEER:.0e} samples, scaled; it has no "
-        "filter and no friction",
+        note=f"{RATE:g} Hz decimated to {KEPT_HZ:g} Hz; peer: better of two on {N_PEER:.0e} samples, scaled; same "
+        "unknowns, no filter",
     )
     yield Row(f"{title}: filter and judge", found["judging"], note=f"residual {100 * found['residual']:.2g} %")
 
@@ -124,13 +125,15 @@ def measured(folder: Path) -> dict[str, float]:
     with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
         main()
     unit = 2**20 if sys.platform == "darwin" else 2**10
+    found = json.loads(text.getvalue())
     return {
+        "unknowns": found["count"],
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
         "reading": spent["reading"],
         "fitting": spent["all"] - spent["judging"],
         "judging": spent["judging"],
         "elapsed": time.perf_counter() - start,
-        "residual": json.loads(text.getvalue())["training"]["relative"],
+        "residual": found["training"]["relative"],
     }
 
 

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.judged import Judged
+from minertia.identification.judging import Judged
 from minertia.identification.logs.readers import iter_blocks
 from minertia.identification.logs.recording import Recording, joined
-from minertia.identification.logs.repair import moves, proper_range, still_window, stretches, worth_cutting
+from minertia.identification.logs.repair import (
+    STILL_AT_LEAST,
+    moves,
+    proper_range,
+    still_window,
+    stretches,
+    worth_cutting,
+)
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import (
     EVEN,
@@ -120,9 +127,9 @@ def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Array, Array]:
 
 
 def _is_even(t: Array) -> bool:
-    steps = np.diff(t)
     step = float(t[-1] - t[0]) / (len(t) - 1)
-    return step > 0 and bool(np.all(np.abs(steps - step) <= EVEN * step))
+    parts = (np.diff(t[k : k + BLOCK + 1]) for k in range(0, len(t) - 1, BLOCK))
+    return step > 0 and all(bool(np.all(np.abs(steps - step) <= EVEN * step)) for steps in parts)
 
 
 def _moving(log: LongLog, t: Array, travel: Array) -> LongLog:
@@ -130,16 +137,19 @@ def _moving(log: LongLog, t: Array, travel: Array) -> LongLog:
     step = 1 / log.rate_hz
     window = still_window(step)
     tail: Array | None = None
-    found, done = [], 0
+    found: list[tuple[int, int]] = []
+    done = 0
     for block in log:
         q = block.q if tail is None else np.concatenate([tail, block.q])
         if len(q) > window:
-            found.append(np.flatnonzero(moves(q, window, travel)) + done)
+            for a, b in stretches(np.flatnonzero(moves(q, window, travel)) + done, window, step):
+                if found and (a - (found[-1][1] - window)) * step <= STILL_AT_LEAST:  # goes on from the block before
+                    a = found.pop()[0]
+                found.append((a, b))
             done += len(q) - window
             q = q[-window:]
         tail = q
-    moving = np.concatenate(found) if found else np.zeros(0, np.intp)
-    first, last = worth_cutting(proper_range(stretches(moving, window, step), len(t)), t)
+    first, last = worth_cutting(proper_range(found, len(t)), t)
     if (first, last) == (0, len(t) - 1):
         return log
     note = f"standstill cut off: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"

@@ -18,7 +18,7 @@ from minertia.identification.campaigns.given import settled
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
-from minertia.identification.judged import Judged
+from minertia.identification.judging import Judged
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log

@@ -16,7 +16,6 @@ from minertia.identification.signals.filtering import (
     even_rate,
     half_length,
     signals,
-    thinned,
     thinning,
 )
 
@@ -84,10 +83,12 @@ class _Stream:
         check_finite(buffer)
         even_rate(buffer)
         arrays = signals(buffer, self.plan, self.rate)
-        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
         count = len(range(self.next, end, self.step))
-        keep = (self.half, self.half + end - self.next, self.step)
+        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
+        rate, keep = self.rate, (self.half, self.half + end - self.next, self.step)
+        if self.plan.on == "signals":
+            rows = slice(rows.start, rows.stop, self.step)
+            rate, keep = self.rate / self.step, (0, count, 1)
         self.next += count * self.step
         q, qd, qdd, tau = (a[rows] for a in arrays)
-        motion = Motion(buffer.t[rows], q, qd, qdd, tau, self.rate, self.plan, keep, buffer.source)
-        return thinned(motion) if self.plan.on == "signals" else motion
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source)
