@@ -18,6 +18,7 @@ SUBJECTS = {
     "single_sample": "One sample at a time, in C",
     "one_call": "One call from Python",
     "fits": "Least squares",
+    "long_log": "A long log",
     "building": "Waiting times",
 }
 TEXT = """Written by `make bench`: ours and the peer in one process, in turns unless said, processor time of one thread,

@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
         state = motion(name, N)
         kept = peers.base(name).kept
         tau = np.random.default_rng(1).normal(size=(N, peers.arm(name).n))
-        peer = min(_peer(name, state, tau) for _ in range(2))
+        peer = min(plain_fit(name, state, tau) for _ in range(2))
         for which in paths():
             with path(which):
                 kernel = LeastSquaresKernel.of(peers.arm(name), kept)
@@ -61,20 +61,25 @@ def rows() -> Iterator[Row]:
                 )  # fmt: skip
 
 
-def _peer(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray) -> float:
-    """Seconds per sample; the matrix and the solution both grow with the number of samples."""
+def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray, extra: int = 0) -> float:
+    """Seconds per sample; the matrix and the solution both grow with the number of samples.
+
+    extra: columns that stand for as many effects of the joints; they are there from the start and cost nothing to make.
+    """
     oracle = peers.oracle(name)
     pin, model, data = oracle.pin, oracle.model, oracle.data
     base = peers.base(name)
     theirs = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
     columns = [10 * (c // 10) + theirs[c % 10] for c in base.kept_indices]
     n = peers.arm(name).n
+    effects = np.random.default_rng(2).normal(size=(N_PEER * n, extra))
 
     def fit() -> None:
-        W = np.empty((N_PEER * n, len(columns)))
+        W = np.empty((N_PEER * n, len(columns) + extra))
+        W[:, len(columns) :] = effects
         for k in range(N_PEER):
             Y = pin.computeJointTorqueRegressor(model, data, state[0][k], state[1][k], state[2][k])
-            W[k * n : (k + 1) * n] = Y[:, columns]
+            W[k * n : (k + 1) * n, : len(columns)] = Y[:, columns]
         np.linalg.lstsq(W, tau[:N_PEER].ravel(), rcond=None)
 
     with threadpool_limits(1):

@@ -240,18 +240,13 @@ def _judged(
         rivals["the nominal model"] = nominal
 
     def judged(beta: Array, sources: Sequence[Source], logs: Sequence[str]) -> tuple[Residuals, ...]:
-        return tuple(_judge(model, beta, s, log, rows, judge) for s, log in zip(sources, logs, strict=True))
+        return tuple(_judge(model, beta, s, log, rows, judge)[0] for s, log in zip(sources, logs, strict=True))
 
-    logs = [r.name for r in observation.records]
-    each = (
-        judged(estimate.beta, motions, logs)
-        if judge
-        else tuple(evidence.recording_residuals(observation, estimate.beta))
-    )
-    training = result.training
+    training, each = result.training, tuple(evidence.recording_residuals(observation, estimate.beta))
     if judge:
-        counts = [sum(len(judge(s, s.tau[:, list(model.rows)])[0]) for s in sections(m)) for m in motions]
-        training = evidence.pooled("training", list(zip(each, counts, strict=True)))
+        logs = [r.name for r in observation.records]
+        counted = [_judge(model, estimate.beta, m, log, rows, judge) for m, log in zip(motions, logs, strict=True)]
+        training, each = evidence.pooled("training", counted), tuple(r for r, _ in counted)
     unseen = judged(estimate.beta, validation, titles)
     theirs = {name: judged(beta, validation, titles) for name, beta in rivals.items()} if validation else {}
     repeated = evidence.over_recordings(part, sigma)
@@ -266,14 +261,15 @@ def _judged(
 
 def _judge(
     model: LinearModel, beta: Array, source: Source, log: str, rows: RowFilter | None, judge: Judge | None
-) -> Residuals:
-    """Residuals of one recording: as fitted, or as a judge compares efforts."""
+) -> tuple[Residuals, int]:
+    """Residuals of one recording, as fitted or as a judge compares efforts, and over how many samples."""
     if judge is None:
         load = load_efforts(model, beta) if model.choice.needs_load else None
-        return evidence.training_residuals(observe(model, [source], names=[log], rows=rows, load=load), beta, log)
+        seen = observe(model, [source], names=[log], rows=rows, load=load)
+        return evidence.training_residuals(seen, beta, log), seen.samples
     pairs = [judge(s, predict(model, beta, s)) for s in sections(source)]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return evidence.residuals_of_arrays(log, model.row_names, measured, predicted)
+    return evidence.residuals_of_arrays(log, model.row_names, measured, predicted), len(measured)
 
 
 def _refuse_training_as_validation(
@@ -289,7 +285,5 @@ def _refuse_training_as_validation(
 
 
 def _same(a: Source, b: Source) -> bool:
-    if not (hasattr(a, "tau") and hasattr(b, "tau")):
-        return False
     x, y = next(sections(a)), next(sections(b))
     return x.tau.shape == y.tau.shape and bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))

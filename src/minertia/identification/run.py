@@ -18,12 +18,13 @@ from minertia.identification.campaigns.given import settled
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
+from minertia.identification.judging import Judged
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
 from minertia.identification.model import IdentifiedModel, is_model_file, read_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import pinned
-from minertia.identification.signals.evaluation import Evaluation, evaluated, evaluation_times
 from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
@@ -50,69 +51,17 @@ class Parallel:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A whole log as it is judged, with what turns joint efforts into its own unit."""
-
-    motion: Motion
-    recording: Recording
-    evaluation: Evaluation
-    rows: tuple[int, ...]
-
-    @property
-    def t(self) -> Array:
-        """Time [s]."""
-        return self.motion.t
-
-    @property
-    def q(self) -> Array:
-        """Positions."""
-        return self.motion.q
-
-    @property
-    def qd(self) -> Array:
-        """Velocities."""
-        return self.motion.qd
-
-    @property
-    def qdd(self) -> Array:
-        """Accelerations."""
-        return self.motion.qdd
-
-    @property
-    def tau(self) -> Array:
-        """Measured joint efforts, not filtered."""
-        return self.motion.tau
-
-    @property
-    def times(self) -> Array:
-        """The instants at which efforts are compared [s]."""
-        return evaluation_times(self.motion.t, self.evaluation)
-
-    @property
-    def unit(self) -> str:
-        """Unit of the efforts that are compared."""
-        return self.recording.log_unit if self.evaluation.log_unit else self.recording.effort_unit
-
-    def compared(self, predicted: Array) -> tuple[Array, Array]:
-        """Measured and predicted efforts through the evaluation filter."""
-        rows, full = list(self.rows), np.array(self.motion.tau)
-        full[:, rows] = predicted
-        sides = (np.asarray(self.motion.tau), full)
-        if self.evaluation.log_unit:
-            sides = (self.recording.in_log_unit(sides[0]), self.recording.in_log_unit(sides[1]))
-        measured, own = (evaluated(self.motion.t, side[:, rows], self.evaluation) for side in sides)
-        return measured, own
-
-
-@dataclass(frozen=True)
 class PreparedLog:
-    """One log of a campaign, read: what its audit said, the motion that is fitted, and the log as it is judged."""
+    """One log of a campaign, read: what its audit said, the motion that is fitted, and the log as it is judged.
+
+    Of a log that is read in blocks, the recording is the beginning.
+    """
 
     name: str
     recording: Recording
     findings: tuple[Finding, ...]
-    motion: Motion
-    judged: Judged
+    motion: Motion | MotionBlocks
+    judged: Judged | JudgedBlocks
 
 
 @dataclass(frozen=True)
@@ -127,12 +76,12 @@ class PreparedCampaign:
 def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
     read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
-    campaign = settled(campaign, [recording for _, recording, _ in read[: len(campaign.train) or 1]])
+    campaign = settled(campaign, [recording for _, recording, *_ in read[: len(campaign.train) or 1]])
     logs = []
-    for entry, recording, findings in read:
+    for entry, recording, findings, long in read:
         tell(f"filtering {entry.name}")
         try:
-            logs.append(_prepared(campaign, entry.name, recording, findings))
+            logs.append(_prepared(campaign, entry.name, recording, findings, long))
         except FilterError as err:
             raise RecordingError(str(err), file=entry.name) from None
     count = len(campaign.train)
@@ -216,23 +165,30 @@ def prepare_validation(
     return prepare_campaign(campaign.with_validation(logs), tell).validate
 
 
-def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, tuple[Finding, ...]]:
+def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, tuple[Finding, ...], LongLog | None]:
     tell(f"reading {entry.name}")
-    raw = campaign.raw(entry)
+    long = long_log(campaign, entry)
+    raw = campaign.raw(entry) if long is None else long.beginning()
     raw.efforts()
     findings = audit(raw, campaign.robot)
     used = {raw.column(f"tau{j + 1}") for j in campaign.joints or range(raw.n)}
     for finding in findings:
         if finding.level == "error" and finding.check in USELESS and (finding.channel or "") in {"", *used}:
             raise RecordingError(finding.text, file=entry.file, column=finding.channel or None, row=finding.row)
-    return campaign.repaired(raw), findings
+    return campaign.repaired(raw) if long is None else raw, findings, long
 
 
-def _prepared(campaign: Campaign, name: str, recording: Recording, findings: tuple[Finding, ...]) -> PreparedLog:
+def _prepared(
+    campaign: Campaign, name: str, recording: Recording, findings: tuple[Finding, ...], long: LongLog | None
+) -> PreparedLog:
     evaluation = campaign.evaluation
     assert evaluation is not None
     first = 6 * campaign.robot.is_floating
     rows = tuple(first + j for j in campaign.joints) or tuple(range(campaign.robot.n_velocity))
+    if long is not None:
+        plan = campaign.filter.resolved(recording)
+        blocks = JudgedBlocks(long, plan, recording, evaluation, rows)
+        return PreparedLog(name, recording, findings, MotionBlocks(long, plan), blocks)
     whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows)
     return PreparedLog(name, recording, findings, prepared(recording, campaign.filter), whole)
 

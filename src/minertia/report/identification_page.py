@@ -129,7 +129,7 @@ def _nominal_on_training(result: Identification, ready: PreparedCampaign) -> Res
     if not result.robot.has_parameters:
         return None
     beta = result.model.nominal()
-    pairs = [log.judged.compared(predict(result.model, beta, log.judged)) for log in ready.train]
+    pairs = [part.compared(predict(result.model, beta, part)) for log in ready.train for part in log.judged.parts()]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
     return residuals_of_arrays("nominal", result.model.row_names, measured, predicted)
 
@@ -148,14 +148,15 @@ def _curves(result: Identification, ready: PreparedCampaign) -> str:
 
 
 def _log_charts(result: Identification, log: PreparedLog, found: Residuals | None) -> list[str]:
-    measured, predicted = log.judged.compared(result.predict(log.judged))
+    part = next(log.judged.parts())  # of a log read in blocks, the first
+    measured, predicted = part.compared(result.predict(part))
     unit = _unit(log)
     charts = []
     for j, joint in enumerate(result.model.row_names):
         remark = f"[{unit}]"
         if found is not None:
             remark += f", residual {percent(found.joint_relative[j])} of the effort"
-        charts.append(effort_chart(joint, remark, log.judged.times, measured[:, j], predicted[:, j], ""))
+        charts.append(effort_chart(joint, remark, part.times, measured[:, j], predicted[:, j], ""))
     return charts
 
 

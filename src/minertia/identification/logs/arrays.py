@@ -32,11 +32,12 @@ class ParquetLog(LogFile):
         places = {name: place for name, place in self._places().items() if name in wanted}
         row = 1
         try:
-            batches = self._file().iter_batches(batch_size=rows, columns=sorted({c for c, _ in places.values()}))
-            for batch in batches:
-                columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
-                yield Block(columns, row)
-                row += batch.num_rows
+            file, own = self._file(), sorted({c for c, _ in places.values()})
+            for groups in _row_groups(file, rows):
+                for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
+                    columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
+                    yield Block(columns, row)
+                    row += batch.num_rows
         except (arrow.ArrowException, OSError) as err:
             raise self.fail(f"the file cannot be read as Parquet ({str(err).splitlines()[0][:160]})") from None
 
@@ -71,6 +72,20 @@ class ParquetLog(LogFile):
             return np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
         except arrow.ArrowException:
             raise self.fail(f"the values are of type {column.type}, not numbers", name) from None
+
+
+def _row_groups(file: Any, rows: int) -> Iterator[list[int]]:
+    """Row groups to be read together, about `rows` at a time: Arrow reads all it is asked for ahead."""
+    groups: list[int] = []
+    count = 0
+    for k in range(file.num_row_groups):
+        groups.append(k)
+        count += file.metadata.row_group(k).num_rows
+        if count >= rows:
+            yield groups
+            groups, count = [], 0
+    if groups:
+        yield groups
 
 
 class NpzLog(ArrayLog):

@@ -101,11 +101,8 @@ def usual_step(t: Array) -> float:
 
 def without_standstill(recording: Recording) -> Recording:
     """The part from the first to the last motion of any joint."""
-    first, last = moving_range(recording)
     t = recording.t
-    before, after = t[first] - t[0], t[-1] - t[last]
-    first = first if before >= STILL_AT_LEAST else 0
-    last = last if after >= STILL_AT_LEAST else len(t) - 1
+    first, last = worth_cutting(moving_range(recording), t)
     if (first, last) == (0, len(t) - 1):
         return recording
     return recording.select(slice(first, last + 1)).noted(
@@ -113,14 +110,25 @@ def without_standstill(recording: Recording) -> Recording:
     )
 
 
+def worth_cutting(moving: tuple[int, int], t: Array) -> tuple[int, int]:
+    """First and last sample that stay: the motion, and standstill too short to be cut."""
+    first, last = moving
+    before, after = t[first] - t[0], t[-1] - t[last]
+    return first if before >= STILL_AT_LEAST else 0, last if after >= STILL_AT_LEAST else len(t) - 1
+
+
 def moving_range(recording: Recording) -> tuple[int, int]:
     """First and last sample of the motion proper; the whole recording where no joint moves.
 
     A short move apart from the rest, such as the approach to the first point of a trajectory, is not part of it.
     """
-    parts = moving_parts(recording)
+    return proper_range(moving_parts(recording), len(recording))
+
+
+def proper_range(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
+    """First and last sample of the motion proper among stretches of motion of so many samples."""
     if not parts:
-        return 0, len(recording) - 1
+        return 0, count - 1
     longest = max(b - a for a, b in parts)
     proper = [part for part in parts if part[1] - part[0] >= APPROACH * longest]
     return proper[0][0], proper[-1][1]
@@ -129,13 +137,27 @@ def moving_range(recording: Recording) -> tuple[int, int]:
 def moving_parts(recording: Recording) -> list[tuple[int, int]]:
     """First and last sample of each stretch of motion, apart from the next by standstill worth cutting."""
     step = usual_step(recording.t)
-    window = max(1, round(STILL_WINDOW / step)) if step > 0 else 1
+    window = still_window(step)
     q = recording.q
     if len(q) <= window:
         return []
     travel = np.ptp(q, axis=0)
+    return stretches(np.flatnonzero(moves(q, window, travel)), window, step)
+
+
+def still_window(step: float) -> int:
+    """Samples over which motion is measured."""
+    return max(1, round(STILL_WINDOW / step)) if step > 0 else 1
+
+
+def moves(q: Array, window: int, travel: Array) -> NDArray[np.bool_]:
+    """Whether any joint moves in the window that begins at each sample; travel: of each joint in the whole log."""
     moved = np.abs(q[window:] - q[:-window]) > STILL * np.maximum(travel, 1e-9)
-    moving = np.flatnonzero((moved & (travel > 0)).any(axis=1))
+    return np.asarray((moved & (travel > 0)).any(axis=1))
+
+
+def stretches(moving: NDArray[np.intp], window: int, step: float) -> list[tuple[int, int]]:
+    """First and last sample of each stretch of motion, from the windows in which something moves."""
     if not len(moving):
         return []
     pauses = np.flatnonzero(np.diff(moving) * step > STILL_AT_LEAST)

@@ -264,7 +264,9 @@ def _record(
     still = set(range(model.robot.n))
     for section in sections(source):
         if store is None:
-            expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
+            expected = getattr(source, "kept", None)  # a log in sections may know how many samples it keeps
+            if expected is None or rows is None:
+                expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
             store = Accumulator(max(SHORTEST_BLOCK, -(-expected // blocks)), blocks, method)
         still &= set(still_joints(model, np.asarray(section.q, float)))
         for Y, tau in section_rows(model, section, rows, load, title):

@@ -63,7 +63,7 @@ def section_rows(
 ) -> Iterator[tuple[Array, Array]]:
     """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike."""
     for part, Y, tau in _chunks(model, section, rows, load, title):
-        if rows is None:
+        if rows is None or (rows.halo(part) == 0 and part.keep == (0, len(Y), 1)):  # nothing is left to filter
             yield Y, tau
             continue
         flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)

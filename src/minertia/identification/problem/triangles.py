@@ -25,6 +25,19 @@ def triangle(rows: Array) -> Array:
     return np.asarray(R)
 
 
+def shown_triangle(rows: Array) -> Array:
+    """R of each of [n, N, k] rows; columns that are zero, half of them by structure, are left out of the work."""
+    n, N, k = rows.shape
+    R = np.zeros((n, k, k))
+    for own, target in zip(rows, R, strict=True):
+        shown = np.flatnonzero(np.abs(own).max(axis=0, initial=0.0) > 0)
+        if N > len(shown) > 0:
+            target[np.ix_(shown, shown)] = triangle(own[:, shown])
+        else:
+            target[:] = triangle(own)
+    return R
+
+
 def merged(triangles: Array) -> Array:
     """One triangle of a stack [B, ..., k, k], eight at a time in a fixed order."""
     level = np.asarray(triangles)
@@ -108,7 +121,7 @@ class Accumulator:
 
     def _close(self, rows: Array) -> None:
         by_row = np.swapaxes(rows, 0, 1)
-        R = gram_triangle(by_row, self.S) if self.method == "gram" else triangle(by_row)
+        R = gram_triangle(by_row, self.S) if self.method == "gram" else shown_triangle(by_row)
         if self.method == "gram" and self.S is None:
             self.S = preconditioner(R)
         self.done.append(R)

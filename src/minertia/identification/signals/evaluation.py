@@ -47,11 +47,15 @@ class Judged:
 
 def evaluated(t: Array, effort: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
     """Evenly sampled efforts (N, n) as they are judged; `span` is the first and last time of the log if t is a part."""
+    return evaluated_at(evaluation_times(t, evaluation, span), t, effort, evaluation)
+
+
+def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:
+    """Evenly sampled efforts (N, n) through the evaluation filter at some instants."""
     if len(t) < 3:
         raise FilterError(f"{len(t)} samples are too few to judge")
     rate = (len(t) - 1) / float(t[-1] - t[0])
     smooth = low_pass(effort, evaluation.cutoff_hz, rate, ORDER)
-    times = evaluation_times(t, evaluation, span)
     return np.column_stack([np.interp(times, t, column) for column in smooth.T])
 
 

@@ -16,20 +16,22 @@ from minertia.identification.signals.filtering import (
     even_rate,
     half_length,
     signals,
-    thinned,
     thinning,
 )
 
 
-def prepared_blocks(blocks: Iterable[Recording], filter: Filter | None = None) -> Iterator[Motion]:
+def prepared_blocks(
+    blocks: Iterable[Recording], filter: Filter | None = None, *, edges: bool = False, rate_hz: float | None = None
+) -> Iterator[Motion]:
     """Motions of consecutive parts of one log; their kept samples are those of the whole log, once each.
 
-    What the filter leaves open is chosen from the first block.  The parts agree with `prepared` on the whole log to
-    about 1e-9 of the signals.
+    What the filter leaves open is chosen from the first block; where the rate of the whole log is given, the filter is
+    resolved already.  `edges` keeps the ends, and no samples around those that are kept.  The parts agree with
+    `prepared` on the whole log to about 1e-9 of the signals.
     """
     stream: _Stream | None = None
     for block in blocks:
-        stream = stream or _Stream.started(block, filter or Filter())
+        stream = stream or _Stream.started(block, filter or Filter(), edges, rate_hz)
         yield from stream.motions(block)
     if stream is None:
         raise FilterError("there are no samples to filter")
@@ -45,18 +47,21 @@ class _Stream:
     halo: int
     half: int
     step: int
+    trim: int
     next: int
     tail: Recording | None = None
     offset: int = 0
 
     @classmethod
-    def started(cls, first: Recording, filter: Filter) -> _Stream:
-        plan, rate = filter.resolved(first), even_rate(first)
+    def started(cls, first: Recording, filter: Filter, edges: bool, rate_hz: float | None) -> _Stream:
+        plan, rate = (filter.resolved(first), even_rate(first)) if rate_hz is None else (filter, rate_hz)
         assert plan.cutoff_hz is not None
         halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window
+        if edges:
+            return cls(plan, rate, halo, 0, thinning(plan, rate) if plan.on == "signals" else 1, 0, 0)
         half = half_length(plan, rate)
         trim = math.ceil((plan.trim_s or 0.0) * rate)
-        return cls(plan, rate, halo, half, thinning(plan, rate), trim + half)
+        return cls(plan, rate, halo, half, thinning(plan, rate), trim, trim + half)
 
     def motions(self, block: Recording) -> Iterator[Motion]:
         buffer = block if self.tail is None else joined([self.tail, block])
@@ -69,8 +74,7 @@ class _Stream:
 
     def last(self) -> Iterator[Motion]:
         assert self.tail is not None
-        trim = math.ceil((self.plan.trim_s or 0.0) * self.rate)
-        end = self.offset + len(self.tail) - trim - self.half
+        end = self.offset + len(self.tail) - self.trim - self.half
         if end > self.next:
             yield self._motion(self.tail, end)
 
@@ -79,10 +83,12 @@ class _Stream:
         check_finite(buffer)
         even_rate(buffer)
         arrays = signals(buffer, self.plan, self.rate)
-        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
         count = len(range(self.next, end, self.step))
-        keep = (self.half, self.half + end - self.next, self.step)
+        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
+        rate, keep = self.rate, (self.half, self.half + end - self.next, self.step)
+        if self.plan.on == "signals":
+            rows = slice(rows.start, rows.stop, self.step)
+            rate, keep = self.rate / self.step, (0, count, 1)
         self.next += count * self.step
         q, qd, qdd, tau = (a[rows] for a in arrays)
-        motion = Motion(buffer.t[rows], q, qd, qdd, tau, self.rate, self.plan, keep, buffer.source)
-        return thinned(motion) if self.plan.on == "signals" else motion
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source)
