@@ -22,8 +22,8 @@ from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
-KEYS = {"robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation", "physical",
-        "verdict"}  # fmt: skip
+KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation",
+        "physical", "verdict"}  # fmt: skip
 VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 
 
@@ -413,3 +413,17 @@ def test_second_half_of_the_kr300(run):
     (judged,) = data["validation"]
     sentence = next(r for r in data["verdict"]["reasons"] if "nominal with fitted friction" in r)
     assert "better than" in sentence and judged["relative"] <= 0.106 * 1.03
+
+
+def test_a_campaign_without_open_questions_says_so(run, arm, tmp_path):
+    out = tmp_path / "c.toml"
+    code, _, err = run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", out)
+    asked = sum('"?"' in line for line in out.read_text().splitlines() if not line.startswith("#"))
+    assert code == 0
+    assert ("marked with ?" in err) == (asked > 0)
+
+
+@pytest.mark.parametrize("command", ["identify", "validate", "payload", "significance", "check"])
+def test_help_keeps_the_names_of_the_tables(run, command):
+    text = " ".join(run(command, "--help")[1].replace("│", " ").split())
+    assert "'columns' and 'drive'" in text

@@ -120,3 +120,15 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     text = text.removeprefix("\ufeff")
     for element in root.walk():
         assert text[element.start] == "<" and text[element.end - 1] == ">"
+
+
+def test_a_number_that_is_only_too_large_is_called_that(tmp_path, capsys):
+    from minertia.cli import main
+
+    file = tmp_path / "far.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>'
+        '<child link="b"/><origin xyz="1e300 0 0"/></joint></robot>'
+    )
+    assert main(["show", str(file)]) == 2
+    assert "is too large" in capsys.readouterr().err

@@ -68,7 +68,7 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="MAP.toml",
-        help="File with the tables [columns] and [drive]; else one beside the first log, else names are recognised.",
+        help="File with the tables 'columns' and 'drive'; else one beside the first log, else names are recognised.",
         show_default=False,
     ),
 ]

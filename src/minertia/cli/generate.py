@@ -10,6 +10,7 @@ import typer
 
 from minertia.cli.options import AsJson, Floating, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
+from minertia.errors import MinertiaError
 
 if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult
@@ -123,7 +124,10 @@ def count(
 
 
 def _listed(programs: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in programs.split(",") if name.strip())
+    names = tuple(name.strip() for name in programs.split(",") if name.strip())
+    if not names:
+        raise MinertiaError("--programs names no program; give some, or leave the option out")
+    return names
 
 
 def _show(robot: str, result: GenerationResult, as_json: bool) -> None:

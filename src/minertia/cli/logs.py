@@ -90,8 +90,8 @@ def new(
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
     text = new_campaign(robot, logs)
     write_text_atomic(out, text)
-    open_questions = text.count('"?"')
-    todo = f"; {open_questions} places marked with ? are left for you" if open_questions else ""
+    open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
+    todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""
     diagnose(f"wrote {out}{todo}")
 
 

@@ -52,7 +52,7 @@ def payload(
     ] = None,
     com: Annotated[
         tuple[float, float, float] | None,
-        typer.Option("--com", metavar="X Y Z", callback=finite, help="Centre of that load [m].", show_default=False),
+        typer.Option("--com", metavar="X Y Z", callback=finite, help="Centre of that load, in m.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip

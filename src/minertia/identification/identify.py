@@ -29,6 +29,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
+RESULT_FORMAT = 1  # of the JSON
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Identification:
         """The result as plain data, for JSON."""
         condition = self.estimate.condition
         return {
+            "format": RESULT_FORMAT,
             "robot": self.robot.name,
             "estimator": self.estimate.estimator,
             "count": len(self.estimate.names),

@@ -180,10 +180,12 @@ def numbers(
 def _finite(word: str, element: Element, attribute: str, owner: str) -> float:
     value = float(word) if _NUMBER.fullmatch(word) else math.nan
     if not abs(value) <= LARGEST:
-        raise element.error(
-            f'{owner}: {attribute}="{shown(word)}" in <{element.tag}> is not a finite number{_hint(word)}'
-        )
+        raise element.error(f'{owner}: {attribute}="{shown(word)}" in <{element.tag}> is {_fault(value)}{_hint(word)}')
     return value
+
+
+def _fault(value: float) -> str:
+    return f"too large; at most {LARGEST:g}" if math.isfinite(value) else "not a finite number"
 
 
 def _hint(text: str) -> str:
