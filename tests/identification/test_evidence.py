@@ -89,7 +89,7 @@ def test_identification_ends_with_a_verdict(runs):
     assert spread_out["min"] <= spread_out["mean"] <= spread_out["max"]
     data = result.to_dict()
     assert list(data) == [
-        "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation", "physical",
+        "format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation", "physical",
         "verdict",
     ]  # fmt: skip
     assert list(data["parameters"][0]) == ["name", "value", "deviation", "relative_deviation", "class"]
@@ -167,3 +167,18 @@ def test_rotor_inertia_counts_once():
     result = identify(robot, [fourier_motion(robot, 300, 1)])
     assert result.estimate.value("IA2") == pytest.approx(4.0, rel=1e-8)
     assert np.allclose(result.model.nominal(), result.beta, rtol=1e-7, atol=1e-8)
+
+
+def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
+    from minertia.identification.evidence import Residuals, verdict
+
+    def residuals(log, relative, joints):
+        return Residuals(log, relative, 1.0, ("j1", "j2"), joints, (1.0, 1.0))
+
+    training = residuals("train", 0.02, (0.02, 0.02))
+    worse = {"nominal": [residuals("unseen", 1.05, (1.0, 1.1))]}
+    for unseen in (residuals("unseen", 0.9, (0.9, 0.9)), residuals("unseen", 0.2, (1.4, 0.1))):
+        found = verdict(training, [unseen], worse, 0.02, (), {})
+        assert not found.is_good
+        assert any("explained" in reason or "joint j1" in reason for reason in found.reasons)
+    assert verdict(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, 0.02, (), {}).is_good

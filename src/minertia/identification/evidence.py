@@ -22,6 +22,7 @@ FOLDS = 5
 EQUAL = 1.01  # ratio of errors within which two models are equally good
 OVERFIT = 1.5  # unseen over training error from which the difference is named
 POOR = 0.3  # relative deviation from which a value is called poorly known
+MOST = 0.5  # of the effort: a model that leaves more on unseen motion is not good, whatever it is compared with
 
 
 @dataclass(frozen=True)
@@ -230,12 +231,18 @@ def verdict(
             is_good &= own <= EQUAL * theirs
             word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
             reasons.append(f"{word} {name} there ({_percent(theirs)})")
+        if own >= MOST:
+            is_good = False
+            reasons.append(f"more than {_percent(MOST)} of the effort is not explained, however its rivals do")
+        for joint, worst in _unexplained(unseen).items():
+            is_good = False
+            reasons.append(f"joint {joint}: {_percent(worst)} of its effort is left, more than without any model")
         if own > OVERFIT * training.relative:
             reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
     else:
         reasons.append("no unseen recording was given; judged on stretches of the training that were left out")
         if np.isfinite(left_out):
-            is_good = left_out < 0.5
+            is_good = left_out < MOST
             reasons.append(f"stretches left out are predicted to {_percent(left_out)} of the effort")
         else:
             is_good = False
@@ -245,6 +252,15 @@ def verdict(
         reasons.append(f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(POOR)}")
     reasons += list(not_excited.values())
     return Verdict(is_good, tuple(reasons))
+
+
+def _unexplained(unseen: Sequence[Residuals]) -> dict[str, float]:
+    """Joints whose residual on unseen motion is larger than their effort, with the worst of it."""
+    worst: dict[str, float] = {}
+    for residuals in unseen:
+        for joint, relative in zip(residuals.joints, residuals.joint_relative, strict=True):
+            worst[joint] = max(worst.get(joint, 0.0), relative)
+    return {joint: relative for joint, relative in worst.items() if 1 < relative < np.inf}
 
 
 def _percent(x: float) -> str:
