@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from minertia.algebra.scalar import Scalar, add, mul, neg
-from minertia.algebra.vec3 import ZERO, Pose, Vec, apply, compose, cross, dot, matmul, scale, turn_z, vadd
+from minertia.algebra.vec3 import ZERO, Pose, Vec, apply, compose, cross, dot, scale, vadd
 from minertia.dynamics.kinematics import (
-    Passage,
     Scalars,
     base_pose,
     joint_rates,
@@ -37,13 +36,9 @@ def kinetic_energy(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars) -> Sc
 def potential_energy(robot: Robot, chi: Parameters, q: Scalars, gravity: Vec | None = None) -> Scalar:
     """Potential energy of the links [J]; zero with all masses at the world's origin."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
-    base = base_pose(robot, q)
-    total = _potential(chi[0], base, g) if robot.is_floating else 0
-    poses: list[Pose] = []
-    for joint, way, x in zip(robot.joints, passages(robot, q), chi[int(robot.is_floating) :], strict=True):
-        parent = base if joint.parent is None else poses[joint.parent]
-        poses.append(compose(parent, _pose(way)))
-        total = add(total, _potential(x, poses[-1], g))
+    total = _potential(chi[0], base_pose(robot, q), g) if robot.is_floating else 0
+    for pose, x in zip(link_poses(robot, q), chi[int(robot.is_floating) :], strict=True):
+        total = add(total, _potential(x, pose, g))
     return total
 
 
@@ -52,7 +47,7 @@ def link_poses(robot: Robot, q: Scalars) -> list[Pose]:
     base = base_pose(robot, q)
     poses: list[Pose] = []
     for joint, way in zip(robot.joints, passages(robot, q), strict=True):
-        poses.append(compose(base if joint.parent is None else poses[joint.parent], _pose(way)))
+        poses.append(compose(base if joint.parent is None else poses[joint.parent], way.pose))
     return poses
 
 
@@ -65,7 +60,3 @@ def _kinetic(x, w: Vec, v: Vec) -> Scalar:  # type: ignore[no-untyped-def]
 def _potential(x, pose: Pose, gravity: Vec) -> Scalar:  # type: ignore[no-untyped-def]
     R, p = pose
     return neg(dot(gravity, vadd(scale(p, x["M"]), apply(R, first_moment(x)))))
-
-
-def _pose(way: Passage) -> Pose:
-    return matmul(way.R, turn_z(way.turn)[0]), way.p

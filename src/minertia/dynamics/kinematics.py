@@ -17,8 +17,10 @@ from minertia.algebra.vec3 import (
     Vec,
     apply,
     cross,
+    matmul,
     scale,
     transpose,
+    turn_z,
     vadd,
 )
 from minertia.robot.joint import Joint
@@ -45,6 +47,11 @@ class Passage(NamedTuple):
         c, s = self.turn
         x, y, z = v
         return apply(self.R, (sub(mul(c, x), mul(s, y)), add(mul(s, x), mul(c, y)), z))
+
+    @property
+    def pose(self) -> Pose:
+        """Pose of the joint's frame in the parent's."""
+        return matmul(self.R, turn_z(self.turn)[0]), self.p
 
 
 class Motion(NamedTuple):

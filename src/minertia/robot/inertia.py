@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.algebra.scalar import Scalar, neg
+from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Mat, Pose, Vec, apply, madd, matmul, mscale, scale, skew, transpose, vadd
 from minertia.robot.parameters import LINK_SYMBOLS
 
@@ -118,11 +118,6 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
     if a + b < c - slack:
         return f"its principal moments break the triangle inequality ({a:.4g} + {b:.4g} is less than {c:.4g} kg m2)"
     return None
-
-
-def minus(ten: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """All ten with the sign changed."""
-    return {symbol: neg(value) for symbol, value in ten.items()}
 
 
 _ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
