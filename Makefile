@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test lint types unit bench clean
+.PHONY: demo test lint types unit bench papers clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --out $(DEMO_OUT)
@@ -23,6 +23,9 @@ unit: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
+
+papers: $(VENV)/.ready
+	$(BIN)/python -m papers
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,75 @@
+"""A page of docs/papers/ put together piece by piece: text, tables, blocks and figures, the same bytes from the same figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+from minertia.files import write_text_atomic
+
+matplotlib.use("svg")
+matplotlib.rcParams.update(
+    {"svg.hashsalt": "minertia", "svg.fonttype": "none", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+)
+
+import matplotlib.pyplot as plt  # noqa: E402  after the choice of the backend
+
+FOLDER = Path(__file__).parents[1] / "docs" / "papers"
+
+
+class Page:
+    """One page: `name` is the file's stem, `source` the full reference of the paper."""
+
+    def __init__(self, name: str, title: str, source: str) -> None:
+        self.name = name
+        self.parts = [
+            f"# {title}",
+            source,
+            "This page is written by `make papers`; every figure of ours is computed anew.",
+        ]
+        self.figures: dict[str, Callable[[Path], None]] = {}
+
+    def heading(self, text: str) -> None:
+        """A section."""
+        self.parts.append(f"## {text}")
+
+    def text(self, text: str) -> None:
+        """A paragraph in Markdown."""
+        self.parts.append(text.strip())
+
+    def code(self, text: str, language: str = "text") -> None:
+        """A block, such as relations in letters."""
+        self.parts.append(f"```{language}\n{text.rstrip()}\n```")
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table; cells are shown with `str`."""
+        lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+        lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+        self.parts.append("\n".join(lines))
+
+    def figure(self, name: str, caption: str, draw: Callable[[Any], None], size: tuple[float, float] = (7, 3)) -> None:
+        """A plot: `draw` gets a matplotlib figure; saved beside the page as SVG without a date."""
+        stem = f"{self.name}-{name}.svg"
+
+        def save(path: Path) -> None:
+            figure = plt.figure(figsize=size, layout="constrained")
+            draw(figure)
+            figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+            plt.close(figure)
+
+        self.figures[stem] = save
+        self.parts.append(f"![{caption}](images/{stem})\n\n*{caption}*")
+
+    def save(self, folder: Path) -> None:
+        """The page and its figures; files of figures the page no longer has are removed."""
+        images = folder / "images"
+        images.mkdir(parents=True, exist_ok=True)
+        for old in images.glob(f"{self.name}-*.svg"):
+            if old.name not in self.figures:
+                old.unlink()
+        for stem, save in self.figures.items():
+            save(images / stem)
+        write_text_atomic(folder / f"{self.name}.md", "\n\n".join(self.parts) + "\n")
