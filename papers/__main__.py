@@ -12,6 +12,7 @@ PAPERS = ("gautier_khalil1990", "khalil_bennis_gautier", "lin1995", "khosla1987"
 
 
 def main() -> None:
+    """Write the pages and say how long each took."""
     for name in sys.argv[1:] or PAPERS:
         start = time.perf_counter()
         page: Page = importlib.import_module(f"papers.{name}").page()

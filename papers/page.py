@@ -1,4 +1,4 @@
-"""A page of docs/papers/ put together piece by piece: text, tables, blocks and figures, the same bytes from the same figures."""
+"""A page of docs/papers/ put together piece by piece; the same figures give the same bytes."""
 
 from __future__ import annotations
 
