@@ -33,7 +33,7 @@ from minertia.errors import MinertiaError, UnknownName
 PATHS = ("compiled", "interpreter", "numpy")
 PATH_VARIABLE, CACHE_VARIABLE = "MINERTIA_KERNELS", "MINERTIA_CACHE"
 COMPILERS = ("clang", "gcc", "cc")  # the first makes the faster kernels of the two that were measured
-FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast", "-fno-math-errno", "-w")
+FLAGS = ("-std=gnu11", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast", "-fno-math-errno", "-w")
 # how to say "this machine" to a compiler; never -ffast-math, which would fold the rounding of the reduction away
 TARGETS = {
     "x86_64": ("-march=native", "-mprefer-vector-width=512"),

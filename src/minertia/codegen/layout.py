@@ -88,9 +88,9 @@ typedef union {
 } ${prefix}_both;
 
 /* Sines and cosines of n angles, absolute error below $error for |x| <= $reach rad; beyond, they are those of the
-   angle 0.  Adding a large number rounds x / (pi/2) to the whole number w and leaves w in the last bits of the sum.  The
-   quarter turns are taken off with pi/2 in parts, of which the first has a product with w that is exact.  The arrays are
-   as long as n rounded up to a multiple of 4. */
+   angle 0.  Adding a large number rounds x / (pi/2) to the whole number w and leaves w in the last bits of the sum.
+   The quarter turns are taken off with pi/2 in parts, of which the first has a product with w that is exact.  The
+   arrays are as long as n rounded up to a multiple of 4. */
 #if defined(__GNUC__)
 __attribute__((noinline)) /* its constants would crowd out the registers of the caller */
 #endif
