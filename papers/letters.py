@@ -96,7 +96,10 @@ class Chain:
             symbols=symbols,
         )
 
-
-def number(value: Value, values: Mapping[str, float]) -> float:
-    """A polynomial with every letter replaced by its value."""
-    return float(evaluate(value, values))
+    def numbers(self, values: Mapping[str, float]) -> list[dict[str, float]]:
+        """The rows as numbers: a, d, t, r (angles in rad) of each joint."""
+        found = []
+        for alpha, d, theta, r in self.rows:
+            cells = {"a": _angle(alpha), "d": _length(d), "t": _angle(theta), "r": _length(r)}
+            found.append({key: float(evaluate(value, values)) for key, value in cells.items()})
+        return found
