@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.polynomial import Monomial, Number, Poly, evaluate
 from minertia.robot.parameters import LINK_SYMBOLS
 from papers.gautier_khalil_published import EQUATION_15, EQUATION_16
 from papers.letters import Chain, read
@@ -171,9 +172,20 @@ class _Run:
 
 def _factors(text: str, cells: Mapping[str, float]) -> dict[str, float]:
     """Coefficient of each parameter of link j in an equation."""
+    return {s: float(evaluate(coefficient, cells)) for s, coefficient in _coefficients(text).items()}
+
+
+@cache
+def _coefficients(text: str) -> dict[str, Poly]:
+    """{symbol of link j: its coefficient} in an equation, in a, d, t and r."""
     value = read(text)
-    none = {f"{s}{end}": 0.0 for s in LINK_SYMBOLS for end in "ijk"}
-    return {s: float(evaluate(value, {**none, **cells, f"{s}j": 1.0})) for s in LINK_SYMBOLS}
+    assert isinstance(value, Poly)
+    parts: dict[str, dict[Monomial, Number]] = {s: {} for s in LINK_SYMBOLS}
+    for monomial, number in value.terms.items():
+        for symbol in LINK_SYMBOLS:
+            if (f"{symbol}j", 1) in monomial:
+                parts[symbol][tuple(power for power in monomial if power[0] != f"{symbol}j")] = number
+    return {symbol: Poly(terms) for symbol, terms in parts.items()}
 
 
 def _axes(cells: list[dict[str, float]]) -> tuple[list[Array], list[Array], list[Array]]:
