@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from minertia.algebra.linear import Linear
+from minertia.algebra.polynomial import evaluate
 from minertia.algebra.show import text as written
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
@@ -50,8 +53,7 @@ def _geometry(page: Page, robot: Robot) -> None:
     for j, (joint, (alpha, d, r)) in enumerate(zip(robot.joints, published.TABLE_I, strict=True), 1):
         ours = khalil_row((joint.R, joint.p))
         assert ours is not None
-        degrees = round(57.29577951308232 * float(ours["alpha"]))
-        offset = round(57.29577951308232 * float(ours["theta"]))
+        degrees, offset = (round(math.degrees(evaluate(ours[key], {}))) for key in ("alpha", "theta"))
         same = degrees == alpha and ours["d"] == read(d) and ours["r"] == read(r)
         own = f"{degrees}, {written(ours['d'])}, {written(ours['r'])}"
         rows.append((j, f"{alpha}, {d}, {r}", own, offset, _yes(same)))
@@ -185,7 +187,10 @@ def _matrix_equation() -> Value:
     """Entry YY of (17): J of link i plus A J A' of link j."""
     R, _ = relations.GENERAL
     J = [[read(f"{name}j") for name in r] for r in (("XX", "XY", "XZ"), ("XY", "YY", "YZ"), ("XZ", "YZ", "ZZ"))]
-    return read("YYi") + sum(R[1][a] * R[1][b] * J[a][b] for a in range(3) for b in range(3))
+    total = read("YYi")
+    for a, b in product(range(3), repeat=2):
+        total = total + R[1][a] * R[1][b] * J[a][b]
+    return total
 
 
 # ---------------------------------------------------------------------- the bound

@@ -161,4 +161,5 @@ def _relations(chain: Chain) -> dict[str, Linear]:
 def _part(found: Mapping[str, Linear], kept: str, link: int, own: str) -> Form:
     """What MX and MY of a link add to a kept parameter, after that parameter itself."""
     terms = {f"{symbol}j": found[kept].terms.get(f"{symbol}{link}", 0) for symbol in ("MX", "MY")}
-    return add(Linear.unit(own), Linear({name: value for name, value in terms.items() if not is_zero(value)}))
+    whole: Form = add(Linear.unit(own), Linear({name: value for name, value in terms.items() if not is_zero(value)}))
+    return whole

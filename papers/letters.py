@@ -43,7 +43,8 @@ def _read(node: ast.expr, known: Mapping[str, Value]) -> Value:
                 result = result * _read(base, known)
             return result
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_read(left, known), _read(right, known))
+            combined: Value = _OPERATORS[type(op)](_read(left, known), _read(right, known))
+            return combined
     raise ValueError(f"not an expression in letters: {ast.unparse(node)}")
 
 

@@ -13,7 +13,7 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.robot.read import read_robot
 from papers import lin_combinations, lin_counts, lin_identification
-from papers.lin_counts import count, searched, shown
+from papers.lin_counts import Pair, count, searched, shown
 from papers.page import Page
 
 
@@ -123,25 +123,23 @@ def _table_ii(page: Page) -> None:
         rows.append((name, f"{fewer} to {kinds}", shown(whole), shown(lin_counts.more(kinds, fewer, parallel))))
     page.table(("column", "chain", "Lin", "ours"), rows)
     page.text(
-        "Lin does not count the 4 multiplications per rotational joint that make its rotation matrix; ours are all "
-        "operations in the C code of the function, only sines and cosines left out, and what is computed once from "
-        "the parameters."
+        f"Lin does not count the {lin_counts.MATRIX} multiplications per rotational joint that make its rotation "
+        "matrix; ours are all operations in the C code of the function, only sines and cosines left out, and what is "
+        "computed once from the parameters."
     )
 
 
 def _table_iii(page: Page) -> None:
     page.heading("Table III: inverse dynamics")
     page.text(
-        "The heads of the columns are lost; by the text they are a general robot of n rotational joints, the Stanford "
-        "arm, and the Stanford arm with links of the usual symmetry. The third is ours with the zeros of such links "
-        "and no luck from equal numbers."
+        "The heads of the columns are lost. By the text the first is a general robot of n rotational joints and the "
+        "second the Stanford arm; the third is taken for the Stanford arm with links of the usual symmetry. Ours "
+        "there has the zeros of such links and no luck from equal numbers."
     )
-    rows = []
-    for method, (m, a), stanford, usual in lin_counts.TABLE_III:
-        general = f"({lin_counts.line(m)})M ({lin_counts.line(a)})A"
-        at_6 = shown((6 * m[0] + m[1], 6 * a[0] + a[1]))
-        rows.append((method, general, at_6, shown(stanford) if stanford else "-", shown(usual) if usual else "-"))
-    rows += _our_rows()
+    rows = [_published_row(*row) for row in lin_counts.TABLE_III]
+    (slope, constant), additions = lin_counts.TABLE_III[-1][1]
+    counted = ((slope + lin_counts.MATRIX, constant), additions)
+    rows += [_published_row("Lin, rotation matrices counted as ours are", counted, None, None), *_our_rows()]
     page.table(("", "general, n joints", "n = 6", "Stanford arm", "usual symmetric links"), rows)
     theirs, ours = lin_counts.right_angles()
     page.text(
@@ -158,6 +156,12 @@ def _table_iii(page: Page) -> None:
         "regrouped parameters; the set is turned into the cheapest one once, outside the function, so it does not "
         "matter which is given."
     )
+
+
+def _published_row(method: str, general: tuple[Pair, Pair], *arms: Pair | None) -> tuple[str, ...]:
+    (m, m0), (a, a0) = general
+    formula = f"({lin_counts.line((m, m0))})M ({lin_counts.line((a, a0))})A"
+    return (method, formula, shown((6 * m + m0, 6 * a + a0)), *("-" if arm is None else shown(arm) for arm in arms))
 
 
 def _our_rows() -> list[tuple[str, ...]]:

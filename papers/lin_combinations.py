@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from minertia.base.grouping import BaseParameters
 from minertia.robot.inertia import symmetric
+from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+Body = tuple[float, Array, Array]  # mass, first moment, inertia about the frame origin
 
 
 def theorem_2(robot: Robot) -> list[str]:
@@ -32,7 +34,7 @@ def composite_values(robot: Robot, chi: Array) -> dict[str, float]:
     joints = robot.numeric.joints
     for j in reversed(range(robot.n)):
         ten = chi[10 * j : 10 * j + 10]
-        J, ms, own = symmetric(ten[:6]), ten[6:9], float(ten[9])
+        J, ms, own = symmetric(ten[:6].tolist()), ten[6:9], float(ten[9])
         if j + 1 < robot.n:
             mass, k, U = _joined(joints[j + 1], (mass, k, U), (own, ms, J))
         else:
@@ -41,7 +43,7 @@ def composite_values(robot: Robot, chi: Array) -> dict[str, float]:
     return found
 
 
-def _joined(joint, outer: tuple[float, Array, Array], own: tuple[float, Array, Array]) -> tuple[float, Array, Array]:  # type: ignore[no-untyped-def]
+def _joined(joint: Joint, outer: Body, own: Body) -> Body:
     """Composite body i from link i and composite body i + 1 behind the joint."""
     (mass, k, U), (m, ms, J) = outer, own
     A, p = np.array(joint.R, float), np.array(joint.p, float)

@@ -37,6 +37,7 @@ TABLE_III = (
     ("Gautier and Khalil", ((92, -127), (81, -117)), (232, 218), (142, 99)),
     ("Lin", ((89, -82), (77, -71)), (231, 219), (139, 101)),
 )
+MATRIX = 4  # multiplications for the rotation matrix of a rotational joint, which the paper leaves out (section III)
 
 
 def pair(text: str) -> Pair:
