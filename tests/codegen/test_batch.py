@@ -17,8 +17,8 @@ from minertia.codegen.steps import CODES
 from minertia.codegen.task import Task
 from minertia.dynamics import model
 from minertia.errors import ShapeError
-from minertia.robot.read import bundled_robots, read_robot
-from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states
+from minertia.robot.read import bundled_robots
+from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
@@ -48,10 +48,7 @@ def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
 
 @pytest.mark.parametrize("name", bundled_robots())
 def test_every_bundled_robot(path, name):
-    robot = read_robot(name)
-    if not robot.has_parameters:
-        values = np.random.default_rng(0).uniform(0.1, 1.0, len(robot.columns(True, True)))
-        robot = robot.with_parameters(values)
+    robot = with_inertias(name)
     state = states(robot, 100)
     wanted = model.inverse_dynamics(robot, *state)
     program = torque_program(robot)

@@ -60,10 +60,10 @@ static $real ${prefix}_sign($real x)
 
 SINCOS = Template("""
 #include <float.h>
-#include <stdint.h>
 #if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
 #error "the rounding in ${prefix}_sincos needs plain arithmetic: no -ffast-math, no excess precision"
 #endif
+typedef char ${prefix}_words_are_as_long_as_numbers[sizeof($word) == sizeof($real) ? 1 : -1];
 
 /* A few angles in one vector register where the machine has them; else one by one, by the same statements. */
 #if defined(__GNUC__) && (defined(__aarch64__) || defined(__SSE2__))
@@ -122,7 +122,8 @@ static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MIN
 SINCOS_NUMBERS: dict[str, dict[str, Any]] = {
     "double": {
         "error": "3e-16",
-        "word": "uint64_t",
+        "word": "unsigned long long",
+        "bits": 64,
         "wide": "defined(__AVX__)",
         "reach": 1.6e6,
         "magic": 6755399441055744.0,
@@ -134,7 +135,8 @@ SINCOS_NUMBERS: dict[str, dict[str, Any]] = {
     },
     "float": {
         "error": "2e-7",
-        "word": "uint32_t",
+        "word": "unsigned int",
+        "bits": 32,
         "wide": "0",
         "reach": 3000.0,
         "magic": 12582912.0,
@@ -227,7 +229,6 @@ def sincos(style: Style) -> str:
     reduced = "angle.real"
     for part in numbers["parts"]:
         reduced = f"({reduced} - w * {text(part)})"
-    bits = int(numbers["word"][4:6])
     return SINCOS.substitute(
         {name: text(value) for name, value in constants.items()},
         prefix=style.prefix,
@@ -235,8 +236,8 @@ def sincos(style: Style) -> str:
         error=numbers["error"],
         word=numbers["word"],
         wide=numbers["wide"],
-        top=bits - 1,
-        shift=bits - 2,
+        top=numbers["bits"] - 1,
+        shift=numbers["bits"] - 2,
         reduced=reduced[1:-1],
         sine=_nested([text(v) for v in numbers["sine"]]),
         cosine=_nested([text(v) for v in numbers["cosine"]]),
