@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification import LogEntry, new_campaign, read_campaign
+from minertia.identification.campaigns.effects import EFFECT_KINDS
+from minertia.identification.problem.terms import EXTRA_EFFECTS, WORDS
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -239,3 +241,20 @@ def test_audit_names_the_traps(folder: str):
     found = {f.check for f in audit(recording, campaign.robot)}
     assert TRAPS.get(folder, {"qdd inconsistent", "quantisation"}) <= found
     assert "degrees" not in found
+
+
+def test_files_know_every_effect_of_the_command_line(tmp_path):
+    """The words, and the symbols that the explanations use, are those of the one table of effects."""
+    assert list(EFFECT_KINDS) == list(WORDS)
+    symbols = {s for words in WORDS.values() for s in words}
+    for kind in EFFECT_KINDS.values():
+        for symbol in re.findall(r"\b[A-Z]{2,4}\b(?= |:)", kind.meaning):
+            assert symbol in symbols, kind.meaning
+    assert set(EXTRA_EFFECTS) <= symbols
+
+
+def test_cubic_friction_in_a_file(tmp_path):
+    path = tmp_path / "planar.toml"
+    write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
+    path.write_text(PLANAR.replace('["viscous", {', '["viscous", "cubic", {'))
+    assert [e.kind for e in read_campaign(path).effects] == ["viscous", "cubic", "spring"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -52,14 +52,27 @@ def say_table(table: Table, title: str = "") -> None:
 
 
 def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
-    """Notes of a reader, a check or a writer, one line each."""
+    """Notes of a reader, a check or a writer, one line each; what holds for several joints is said once."""
     from rich.text import Text
 
-    console = _console(file or sys.stdout)
+    groups: dict[tuple[str, str, int | None], list[str]] = {}
     for note in notes:
-        line = "" if note.line is None else f" (line {note.line})"
-        text = Text.assemble((f"{note.level}: ", _COLOURS[note.level]), clean(f"{note.where}{line}: {note.text}"))
-        console.print(text, soft_wrap=True)
+        groups.setdefault((note.level, note.text, note.line), []).append(note.where)
+    console = _console(file or sys.stdout)
+    for (level, said, line), places in groups.items():
+        where = _together(places) + ("" if line is None else f" (line {line})")
+        console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
+
+
+def _together(places: Sequence[str]) -> str:
+    """joint 'a', joint 'b' as joints 'a', 'b'."""
+    first, *others = dict.fromkeys(places)
+    kind, gap, name = first.partition(" ")
+    if not others:
+        return first
+    if not gap or not all(place.startswith(f"{kind} ") for place in others):
+        return ", ".join((first, *others))
+    return f"{kind}s {', '.join((name, *(place.removeprefix(kind + ' ') for place in others)))}"
 
 
 def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:

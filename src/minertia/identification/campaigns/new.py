@@ -145,6 +145,9 @@ class _Writer:
             unit = "the log's unit" if self.asks_unit else chosen.effort_unit
             remove = "; remove this line if efforts are in N m" if self.asks_unit else ""
             lines.append(f"gains = [{each}]  # N m (N for prismatic joints) per {unit}, for each joint{remove}")
+            lines.append(
+                "# gains not known? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` finds them from a load"
+            )
         if "motor" in (chosen.position_side, chosen.effort_side) and self.robot.coupling is None:
             lines.append(f"ratios = [{each}]  # motor turns per joint turn, with sign; or a matrix `coupling`")
         return ["[drive]", *lines]
