@@ -258,3 +258,20 @@ def test_cubic_friction_in_a_file(tmp_path):
     write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
     path.write_text(PLANAR.replace('["viscous", {', '["viscous", "cubic", {'))
     assert [e.kind for e in read_campaign(path).effects] == ["viscous", "cubic", "spring"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_joints_that_are_not_logged_are_held(tmp_path, named):
+    """A log of the first joint of two, by number or by name: the other one is asked for, everything else is known."""
+    first, last = read_robot("planar2r").coordinate_names
+    names = {"q1": f"{first}_position", "tau1": f"{first}_torque"} if named else {}
+    columns = {names.get(name, name): values for name, values in table(motion(1), q="q", tau="tau").items()}
+    write_csv(tmp_path / "run.csv", columns)
+    text = new_campaign("planar2r", [tmp_path / "run.csv"])
+    assert f'hold = {{ "{last}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+    path = tmp_path / "arm.toml"
+    path.write_text(text)
+    with pytest.raises(CampaignError, match=f"hold.{last}.*still"):
+        read_campaign(path)
+    path.write_text(text.replace(f'"{last}" = "?"', f'"{last}" = 0.3'))
+    assert read_campaign(path).robot.coordinate_names == (first,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note
 
 PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
+PARTS = ("joint", "link")  # of a robot; several of them can share a note
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -55,24 +56,17 @@ def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
     """Notes of a reader, a check or a writer, one line each; what holds for several joints is said once."""
     from rich.text import Text
 
-    groups: dict[tuple[str, str, int | None], list[str]] = {}
+    groups: dict[tuple[str, str, int | None, str], list[str]] = {}
     for note in notes:
-        groups.setdefault((note.level, note.text, note.line), []).append(note.where)
+        kind, _, name = note.where.partition(" ")
+        key, place = (kind, name) if kind in PARTS else (note.where, "")
+        groups.setdefault((note.level, note.text, note.line, key), []).append(place)
     console = _console(file or sys.stdout)
-    for (level, said, line), places in groups.items():
-        where = _together(places) + ("" if line is None else f" (line {line})")
+    for (level, said, line, key), places in groups.items():
+        names = ", ".join(dict.fromkeys(places))
+        where = f"{key}{'s' * (len(places) > 1)} {names}" if names else key
+        where += "" if line is None else f" (line {line})"
         console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
-
-
-def _together(places: Sequence[str]) -> str:
-    """joint 'a', joint 'b' as joints 'a', 'b'."""
-    first, *others = dict.fromkeys(places)
-    kind, gap, name = first.partition(" ")
-    if not others:
-        return first
-    if not gap or not all(place.startswith(f"{kind} ") for place in others):
-        return ", ".join((first, *others))
-    return f"{kind}s {', '.join((name, *(place.removeprefix(kind + ' ') for place in others)))}"
 
 
 def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:
