@@ -6,16 +6,24 @@ file that its first comment names (toml, c, xml ...), or held against the output
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+import tomllib
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import pytest
 
 import minertia
+from minertia.cli import main, root
+from minertia.identification.campaigns import campaign
+from minertia.identification.campaigns.effects import EFFECT_KINDS
+from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
+from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -137,6 +145,83 @@ def test_modules_named_by_the_theory_exist() -> None:
         parts = name.split(".")
         homes = [SRC / "minertia" / Path(*parts[:k]).with_suffix(".py") for k in range(1, len(parts) + 1)]
         assert any(home.is_file() for home in homes), name
+
+
+# --------------------------------------------------------------------- formats
+
+FORMATS = (DOCS / "formats.md").read_text(encoding="utf-8")
+JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
+    "robots": "robots",
+    "show ROBOT": "show arm.urdf",
+    "check ROBOT": "check arm.urdf",
+    "check LOG": "check a.csv --robot arm.urdf",
+    "convert": "convert arm.urdf arm.toml",
+    "identify": "identify arm.urdf a.csv --validate b.csv --out result",
+    "validate": "validate result/model.toml c.csv",
+    "payload": "payload result/model.toml loaded.csv",
+    "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",
+    "significance": "significance arm.urdf a.csv",
+    "excite": "excite arm.urdf --duration 4 --harmonics 3 --starts 1 --samples 60 --limits acceleration=20",
+    "generate": "generate result/model.toml --out code --programs gravity",
+    "count": "count arm.urdf --programs gravity",
+    "doctor": "doctor",
+}
+
+
+def json_table() -> dict[str, set[str]]:
+    """{command: keys} of the table of the page."""
+    part = FORMATS[FORMATS.index("| command | keys |") :].split("\n\n")[0]
+    rows = [line.strip("|").split(" | ") for line in part.splitlines()[2:]]
+    return {name: set(re.findall(r"`(\w+)`", keys)) for names, keys in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def test_json_is_as_the_page_says(tmp_path: Path, monkeypatch, capsys) -> None:
+    listed = json_table()
+    assert set(listed) == {*JSON_EXAMPLES, "rehearse", "demo"}  # these two take long; their own tests read the JSON
+    recorded_arm(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for row, command in JSON_EXAMPLES.items():
+        assert main([*command.split(), "--json"]) == 0, command
+        assert set(json.loads(capsys.readouterr().out)) == listed[row] | {"format"}, command
+
+
+def test_every_command_is_on_the_page() -> None:
+    commands = {command.__name__ for command in root.COMMANDS}
+    assert commands - {"base"} == {name.split()[0] for name in json_table()}
+
+
+def test_every_key_of_a_campaign_is_on_its_page() -> None:
+    text = (DOCS / "campaign.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", text))
+    keys = (*campaign.TOP_KEYS, *campaign.LOG_KEYS, *campaign.ENTRY_KEYS, *campaign.LOAD_KEYS, *campaign.MODEL_KEYS)
+    more = (*campaign.FILTER_KEYS, *campaign.EVALUATION_KEYS, *COLUMN_KEYS, *DRIVE_KEYS)
+    assert {*keys, *more} <= words
+    for word, kind in EFFECT_KINDS.items():
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{word}`")), "")
+        assert all(f"`{option}`" in row for option in kind.options), word
+        assert row, word
+
+
+INTERNAL = {"prior", "fixed"}  # keys of [model], handed on
+
+
+def test_every_estimator_and_option_is_on_the_page() -> None:
+    rows = [line for line in (DOCS / "campaign.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    for name in ESTIMATORS:
+        row = next((line for line in rows if f"`{name}`" in line.split(" | ")[0]), "")
+        options = {option.name for option in fields(type(estimator(name))) if option.init}
+        assert row and options - INTERNAL <= set(re.findall(r"`(\w+)`", row)), name
+
+
+def test_tables_of_a_model_are_on_the_page(tmp_path: Path, monkeypatch) -> None:
+    recorded_arm(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["identify", "arm.urdf", "a.csv", "--out", "result"]) == 0
+    saved = tomllib.loads((tmp_path / "result" / "model.toml").read_text(encoding="utf-8"))
+    part = FORMATS[FORMATS.index("| key or table | holds |") :].split("\n\n")[0]
+    assert set(saved) == set(
+        re.findall(r"`\[*(\w+)\]*`", "".join(line.split(" | ")[0] for line in part.splitlines()[2:]))
+    )
 
 
 # ------------------------------------------------------------------- reference
