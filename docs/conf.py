@@ -15,7 +15,7 @@ release = version = __version__
 extensions = [
     *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax"),
     "sphinx-mathjax-offline",  # equations need no network
-    *("equations", "repository"),
+    *("equations", "repository", "signatures"),
 ]
 
 exclude_patterns = ["images/README.md"]
@@ -27,6 +27,21 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
+_ALIASES = (
+    "Array",
+    "ArrayLike",
+    "NDArray",
+    "Values",
+    "Parameters",
+    "Source",
+    "Wanted",
+    "Judge",
+    "Mat",
+    "Vec",
+    "Ten",
+    "Scalar",
+)
+autodoc_type_aliases = {name: name for name in _ALIASES}  # shown by name, not by what they stand for
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 add_module_names = False
