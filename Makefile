@@ -4,12 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test lint types unit bench papers clean
+.PHONY: demo test lint types unit docs bench papers clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --out $(DEMO_OUT)
 
-test: lint types unit
+test: lint types docs unit
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -20,6 +20,9 @@ types: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n auto
+
+docs: $(VENV)/.ready
+	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks

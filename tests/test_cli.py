@@ -386,3 +386,10 @@ def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
     link.symlink_to(path.name)
     write_text_atomic(link, "newer")
     assert link.is_symlink() and path.read_text() == "newer" and path.stat().st_mode & 0o777 == 0o604
+
+
+def test_what_holds_for_several_joints_is_said_once(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("convert", "puma560_physical", str(tmp_path / "arm.urdf"))
+    lines = [line for line in err.splitlines() if "rotor inertia" in line]
+    assert code == 0 and len(lines) == 1
+    assert lines[0].startswith("warning: joints 'j1', 'j2', 'j3', 'j4', 'j5', 'j6': ")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification import LogEntry, new_campaign, read_campaign
+from minertia.identification.campaigns.effects import EFFECT_KINDS
+from minertia.identification.problem.terms import EXTRA_EFFECTS, WORDS
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -239,3 +241,37 @@ def test_audit_names_the_traps(folder: str):
     found = {f.check for f in audit(recording, campaign.robot)}
     assert TRAPS.get(folder, {"qdd inconsistent", "quantisation"}) <= found
     assert "degrees" not in found
+
+
+def test_files_know_every_effect_of_the_command_line(tmp_path):
+    """The words, and the symbols that the explanations use, are those of the one table of effects."""
+    assert list(EFFECT_KINDS) == list(WORDS)
+    symbols = {s for words in WORDS.values() for s in words}
+    for kind in EFFECT_KINDS.values():
+        for symbol in re.findall(r"\b[A-Z]{2,4}\b(?= |:)", kind.meaning):
+            assert symbol in symbols, kind.meaning
+    assert set(EXTRA_EFFECTS) <= symbols
+
+
+def test_cubic_friction_in_a_file(tmp_path):
+    path = tmp_path / "planar.toml"
+    write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
+    path.write_text(PLANAR.replace('["viscous", {', '["viscous", "cubic", {'))
+    assert [e.kind for e in read_campaign(path).effects] == ["viscous", "cubic", "spring"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_joints_that_are_not_logged_are_held(tmp_path, named):
+    """A log of the first joint of two, by number or by name: the other one is asked for, everything else is known."""
+    first, last = read_robot("planar2r").coordinate_names
+    names = {"q1": f"{first}_position", "tau1": f"{first}_torque"} if named else {}
+    columns = {names.get(name, name): values for name, values in table(motion(1), q="q", tau="tau").items()}
+    write_csv(tmp_path / "run.csv", columns)
+    text = new_campaign("planar2r", [tmp_path / "run.csv"])
+    assert f'hold = {{ "{last}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+    path = tmp_path / "arm.toml"
+    path.write_text(text)
+    with pytest.raises(CampaignError, match=f"hold.{last}.*still"):
+        read_campaign(path)
+    path.write_text(text.replace(f'"{last}" = "?"', f'"{last}" = 0.3'))
+    assert read_campaign(path).robot.coordinate_names == (first,)

@@ -49,7 +49,7 @@ def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Form
 
 
 def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
-    """Rule 1: the invisible part of each link goes to its parent; what reaches the ground disappears."""
+    """Rule 1 (theory, eqs. 14 to 15): the invisible part of each link goes to its parent, at the ground to nobody."""
     for j in reversed(range(robot.n_joints)):
         joint, x = robot.joints[j], links[j]
         moved = dict.fromkeys(LINK_SYMBOLS, 0) | {s: x[source] for s, source in KINDS[joint.kind].invisible}
@@ -75,7 +75,10 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
 
 
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Axis parallel to r1's: MZ has no effect, MX and MY go to the parent and to ZZ of the nearest rotational joint."""
+    """Axis parallel to r1's: MZ has no effect, MX and MY go to the parent and to ZZ of the nearest turning joint.
+
+    (theory, eq. 16)
+    """
     joint, x = robot.joints[j], links[j]
     parent = joint.parent
     assert parent is not None
@@ -92,7 +95,7 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 
 
 def _rule_3(x: Forms, u: Vec) -> None:
-    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes."""
+    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes (theory, eq. 17)."""
     ux, uy, uz = u
     if uz != 0:
         x["MX"] = sub(x["MX"], mul(_ratio(ux, uz), x["MZ"]))

@@ -50,7 +50,7 @@ def base_parameters(
     keep: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """The base parameters of a robot, with relations in letters and a certificate.
+    """The base parameters of a robot (theory, eq. 13), with relations in letters and a certificate.
 
     method: "closed-form" (regrouping rules), "mlc" (minimal linear combinations) or "numeric".  rotors, friction:
     include IA, and FV, FC, OFF.  gravity [m/s2] in the base frame instead of the robot's.  keep: columns to keep as

@@ -1,5 +1,7 @@
 """Minimal linear combinations of composite bodies (Lin 1995, theorem 2), for trees and floating bases too.
 
+The equations are theory, eqs. 18 to 20.
+
 Composite body i is link i with everything beyond it, made independent of the joint positions beyond.  The efforts at
 joint i need only the combinations of bodies i and beyond, so a robot can be identified from the last link to the first.
 """
@@ -78,7 +80,7 @@ def _combinations(robot: Robot, axes: Axes, x: Forms, j: int) -> Forms:
 
 
 def _oblique_moments(x: Forms, u: Vec) -> Forms:
-    """The two parts of the first moment that a turn about r1 shows on a slide that is not parallel to it."""
+    """The two parts of the first moment that a turn about r1 shows on an oblique slide (theory, eq. 20)."""
     ux, uy, uz = u
     along = add(mul(ux, x["MX"]), mul(uy, x["MY"]))
     return {

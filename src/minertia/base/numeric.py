@@ -23,7 +23,7 @@ FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How a set of base parameters was checked on random states.
+    """How a set of base parameters was checked on random states (theory, eq. 22).
 
     rank: of the whole regressor.  gap: smallest kept over largest dropped singular value (columns scaled to length 1).
     error: largest column of Y - Y_base K over the largest of Y.  states, seed: how to repeat it.
@@ -111,7 +111,7 @@ def independent_columns(R: Array, order: Sequence[int]) -> list[int]:
 
 
 def express(R: Array, kept: Sequence[int]) -> Array:
-    """K with R = R[:, kept] K; the identity on the kept columns, rounding errors cleared."""
+    """K with R = R[:, kept] K (theory, eq. 21); the identity on the kept columns, rounding errors cleared."""
     Q, T = np.linalg.qr(R[:, kept])
     K: Array = solve_triangular(T, Q.T @ R)
     K[:, kept] = np.eye(len(kept))

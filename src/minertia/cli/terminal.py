@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note
 
 PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
+PARTS = ("joint", "link")  # of a robot; several of them can share a note
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -52,14 +53,20 @@ def say_table(table: Table, title: str = "") -> None:
 
 
 def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
-    """Notes of a reader, a check or a writer, one line each."""
+    """Notes of a reader, a check or a writer, one line each; what holds for several joints is said once."""
     from rich.text import Text
 
-    console = _console(file or sys.stdout)
+    groups: dict[tuple[str, str, int | None, str], list[str]] = {}
     for note in notes:
-        line = "" if note.line is None else f" (line {note.line})"
-        text = Text.assemble((f"{note.level}: ", _COLOURS[note.level]), clean(f"{note.where}{line}: {note.text}"))
-        console.print(text, soft_wrap=True)
+        kind, _, name = note.where.partition(" ")
+        key, place = (kind, name) if kind in PARTS else (note.where, "")
+        groups.setdefault((note.level, note.text, note.line, key), []).append(place)
+    console = _console(file or sys.stdout)
+    for (level, said, line, key), places in groups.items():
+        names = ", ".join(dict.fromkeys(places))
+        where = f"{key}{'s' * (len(places) > 1)} {names}" if names else key
+        where += "" if line is None else f" (line {line})"
+        console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
 
 
 def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
 def compound_links(
     robot: Robot, chi: Parameters, ways: Sequence[Passage]
 ) -> tuple[list[dict[str, Scalar]], dict[str, Scalar]]:
-    """Parameters of the compound body of each joint in its frame, and of everything with a floating base."""
+    """Parameters of the compound body of each joint in its frame (theory, eq. 5), and of all with a floating base."""
     first = int(robot.is_floating)
     compounds = [dict(x) for x in chi[first:]]
     ground = dict(chi[0]) if first else {}

@@ -31,7 +31,7 @@ def effect_columns(robot: Robot, state: State) -> Iterator[EffectColumn]:
 
 
 def _motor_columns(robot: Robot, j: int, state: State) -> Iterator[EffectColumn]:
-    """tau = G' effect(G q, G qd, G qdd): what one motor does to the coordinates it turns with."""
+    """tau = G' effect(G q, G qd, G qdd): what one motor does to its coordinates (theory, eq. 10)."""
     assert robot.coupling is not None
     row = {c: g for c, g in enumerate(robot.coupling[robot.coupled_motors[j]]) if g != 0}
     first_q, first_v = 7 * robot.is_floating, 6 * robot.is_floating

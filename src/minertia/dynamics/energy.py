@@ -1,4 +1,4 @@
-"""Kinetic and potential energy of the links: an independent road to the same model (power = energy rate)."""
+"""Kinetic and potential energy of the links: an independent road to the same model (theory, eq. 12)."""
 
 from __future__ import annotations
 

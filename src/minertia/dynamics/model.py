@@ -33,7 +33,7 @@ def inverse_dynamics(
     parameters: Parameters | None = None,
     gravity: Sequence[float] | None = None,
 ) -> Any:
-    """Efforts [N m or N] of a motion, shape (N, n): links, rotor inertia, friction and offsets."""
+    """Efforts [N m or N] of a motion, shape (N, n): links, rotor inertia, friction, offsets (theory, eqs. 6 to 9)."""
     call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd)
     return call.vector(newton_euler.inverse_dynamics(robot.numeric, call.chi, call.state, _gravity(gravity)))
 
@@ -60,7 +60,7 @@ def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None
 
 
 def kinetic_energy(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
-    """Kinetic energy of the links [J], shape (N,)."""
+    """Kinetic energy of the links [J], shape (N,) (theory, eq. 12)."""
     call = _Call(robot, parameters, q=q, qd=qd)
     return call.scalar(energy.kinetic_energy(robot.numeric, call.chi, call.state.q, call.state.qd))
 
@@ -68,7 +68,7 @@ def kinetic_energy(robot: Robot, q: Values, qd: Values, *, parameters: Parameter
 def potential_energy(
     robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
-    """Potential energy of the links [J], shape (N,)."""
+    """Potential energy of the links [J], shape (N,) (theory, eq. 12)."""
     call = _Call(robot, parameters, q=q)
     return call.scalar(energy.potential_energy(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
 
@@ -88,7 +88,7 @@ def torque_regressor(
     columns: Sequence[str] | None = None,
     gravity: Sequence[float] | None = None,
 ) -> Any:
-    """Y with tau = Y X, shape (N, n, columns); columns by full name, by default the links' inertial parameters."""
+    """Y with tau = Y X (theory, eq. 9), shape (N, n, columns); columns by full name, by default the links' inertias."""
     names = tuple(robot.columns() if columns is None else columns)
     call = _Call(robot, (), q=q, qd=qd, qdd=qdd)
     entries = regressor.regressor_entries(robot.numeric, call.state, frozenset(names), _gravity(gravity))

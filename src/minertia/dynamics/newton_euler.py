@@ -77,7 +77,7 @@ def body_wrench(x: Mapping[str, Scalar], motion: Motion) -> tuple[Vec, Vec]:
 
 
 def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of the coordinates from those of all joints: a follower's effort acts through its ratio."""
+    """Efforts of the coordinates from those of all joints: a follower acts by its ratio (theory, eq. 11)."""
     taus: list[Scalar] = [0] * robot.n
     for j, (joint, effort) in enumerate(zip(robot.joints, efforts, strict=True)):
         c = robot.coordinate_of(j)

@@ -1,4 +1,4 @@
-"""The regressor: efforts are linear in the parameters, tau = Y(q, qd, qdd) X.
+"""The regressor: efforts are linear in the parameters, tau = Y(q, qd, qdd) X (theory, eq. 9).
 
 An entry is the twist of a coordinate, seen in a link's frame, times the wrench of that link for a unit parameter.  This
 takes about half the operations of running the recursion on linear forms, and nothing that is zero is computed.

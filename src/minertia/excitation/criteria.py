@@ -1,4 +1,4 @@
-"""What makes a motion good, as functions of its information matrix G = W' W, with derivatives.
+"""What makes a motion good, as functions of its information matrix G = W' W, with derivatives (theory, eq. 30).
 
 A criterion returns its value and S = d value / d G; then d value / d W = 2 W S.  The largest and smallest of several
 numbers are replaced by power means of the given sharpness, which have derivatives where two of them meet.

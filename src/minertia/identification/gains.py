@@ -131,5 +131,5 @@ def _refined(names: tuple[str, ...], parts: Array, beta: Array, k: Array, sample
             break
     U, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
     inv = np.where(s > 1e-10 * s[0], 1 / np.maximum(s, 1e-300), 0.0)
-    variance = np.sum((Vt.T * inv) ** 2, axis=1) / lengths**2
-    return DriveGains(names, 1 / k, np.sqrt(variance[p:]) / k**2)
+    variance = np.sum((Vt.T[p:] * inv) ** 2, axis=1) / lengths[p:] ** 2  # of the gains; an arm need not show all loads
+    return DriveGains(names, 1 / k, np.sqrt(variance) / k**2)

@@ -44,7 +44,7 @@ class Spread:
 
 
 def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
-    """How much wider than for white noise the deviations are, from the blocks of the recordings."""
+    """How much wider than for white noise the deviations are, from the blocks of the recordings (theory, eq. 27)."""
     with one_thread():
         length = correlation_length(problem, beta)
         T = independent_blocks(problem, sigma, LENGTHS * length)

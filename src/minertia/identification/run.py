@@ -118,7 +118,7 @@ def refuse_unknown_gains(logs: Sequence[PreparedLog]) -> None:
         if unit != SI and len(rows) > 1:
             raise RecordingError(
                 f"the efforts of {len(rows)} joints are in {unit} and their gains are not known; give [drive] gains, "
-                "or identify one joint at a time",
+                "find them from a known load (minertia payload --mass), or identify one joint at a time",
                 file=log.recording.source or log.name,
                 column=log.recording.column(f"tau{rows[0] + 1}"),
             )

@@ -62,7 +62,7 @@ def add_ten(a: Sequence[Scalar], b: Sequence[Scalar]) -> Ten:
 
 
 def from_com(mass: float, com: Sequence[float], inertia: ArrayLike) -> Ten:
-    """Ten frame parameters of a mass [kg], its centre [m] and the inertia matrix about the centre [kg m2]."""
+    """Ten frame parameters of a mass [kg], its centre [m] and the inertia matrix about it [kg m2] (theory, eq. 3)."""
     c = np.asarray(com, float)
     J = np.asarray(inertia, float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
     return (*(float(J[i, j]) for i, j in _ENTRIES), *(float(v) for v in mass * c), float(mass))
@@ -90,7 +90,10 @@ def symmetric(six: Sequence[float]) -> NDArray[np.float64]:
 
 
 def pseudo_inertia(ten: Sequence[float]) -> NDArray[np.float64]:
-    """The 4x4 matrix that is positive definite exactly for bodies that can exist (Wensing, Kim, Slotine 2018)."""
+    """The 4x4 matrix that is positive definite exactly for bodies that can exist (theory, eq. 4).
+
+    Wensing, Kim, Slotine 2018.
+    """
     J = symmetric(ten[:6])
     sigma = 0.5 * np.trace(J) * np.eye(3) - J
     ms = np.array(ten[6:9], float)

@@ -1,4 +1,4 @@
-"""The canonical joint: a constant placement, then a motion along or about its own z axis."""
+"""The canonical joint: a constant placement, then a motion along or about its own z axis (theory, eq. 1)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """A dependent joint: position = ratio * position of joint + offset."""
+    """A dependent joint: position = ratio * position of joint + offset (theory, eq. 11)."""
 
     joint: int
     ratio: float

@@ -27,15 +27,16 @@ EFFECT_KINDS: dict[str, EffectKind] = {
     "coulomb": EffectKind("FC sign(qd): Coulomb friction"),
     "offset": EffectKind("OFF: constant offset"),
     "two_sided_coulomb": EffectKind("one Coulomb level for each direction, instead of coulomb and offset"),
-    "smooth_coulomb": EffectKind("FC tanh(qd / width)", {"width": None}),
+    "smooth_coulomb": EffectKind("FCT tanh(qd / width)", {"width": None}),
     "stribeck": EffectKind("FS exp(-(qd / velocity)^2) sign(qd)", {"velocity": 0.0}),
-    "load_coulomb": EffectKind("FL |load torque| sign(qd): Coulomb friction that grows with the load"),
+    "load_coulomb": EffectKind("FCL |load torque| sign(qd): Coulomb friction that grows with the load"),
+    "cubic": EffectKind("FVC qd^3: friction that grows faster than speed"),
     "spring": EffectKind("KS (q - rest)", {"rest": 0.0}),
     "gas_spring": EffectKind(
         "a piston between two pins at the distances outer and inner [m] from the joint's axis, at the angle "
         "delta = q + angle; length l = sqrt(outer^2 + inner^2 - 2 outer inner cos(delta)), lever "
-        "h = outer inner sin(delta) / l, pressure p = energy / (volume - (l - closed) area); torque GS h p area "
-        "with GS near 1",
+        "h = outer inner sin(delta) / l, pressure p = energy / (volume - (l - closed) area); torque GAS h p area "
+        "with GAS near 1",
         {"outer": None, "inner": None, "angle": 0.0, "closed": None, "volume": None, "area": None, "energy": None},
         one_joint=True,
     ),

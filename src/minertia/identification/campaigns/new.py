@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.signals.filtering import Filter
+from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
@@ -43,7 +44,8 @@ class _Writer:
         self.logs = logs
         self.map = columns_beside(logs[0])
         self.names = open_log(logs[0], self.map).names()
-        self.chosen = self._chosen()
+        self.held: tuple[str, ...] = ()
+        self.chosen = self._chosen() or self._chosen_with_held()
         self.sample = self._sample()
 
     def _chosen(self) -> Chosen | None:
@@ -57,6 +59,22 @@ class _Writer:
                 continue
             self.asks_unit = columns.effort_unit is not None and self.map.effort_unit is None
             return chosen
+        self.asks_unit = True
+        return None
+
+    def _chosen_with_held(self) -> Chosen | None:
+        """The columns of a log without some of the joints, such as those of a hand; these are held."""
+        whole = self.robot
+        for names in _absent(whole.coordinate_names, self.names):
+            try:
+                self.robot = locked(whole, {name: _middle(whole, name) for name in names})
+            except MinertiaError:
+                continue
+            chosen = self._chosen()
+            if chosen is not None:
+                self.held = names
+                return chosen
+        self.robot = whole
         self.asks_unit = True
         return None
 
@@ -88,7 +106,14 @@ class _Writer:
             f"name = {_quoted(self.robot.name)}",
             f"robot = {_quoted(self.robot_name)}",
             f"gravity = [{gravity}]  # m/s2 in the robot's base frame: is the robot mounted upright?",
+            *self._hold(),
         ]
+
+    def _hold(self) -> list[str]:
+        if not self.held:
+            return []
+        places = ", ".join(f"{_quoted(name)} = {ASK}" for name in self.held)
+        return [f"hold = {{ {places} }}  # the log has no columns for these: where did they stand [rad or m]?"]
 
     def _logs(self) -> list[str]:
         names = [_quoted(str(log)) for log in self.logs]
@@ -145,6 +170,9 @@ class _Writer:
             unit = "the log's unit" if self.asks_unit else chosen.effort_unit
             remove = "; remove this line if efforts are in N m" if self.asks_unit else ""
             lines.append(f"gains = [{each}]  # N m (N for prismatic joints) per {unit}, for each joint{remove}")
+            lines.append(
+                "# gains not known? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` finds them from a load"
+            )
         if "motor" in (chosen.position_side, chosen.effort_side) and self.robot.coupling is None:
             lines.append(f"ratios = [{each}]  # motor turns per joint turn, with sign; or a matrix `coupling`")
         return ["[drive]", *lines]
@@ -171,6 +199,21 @@ class _Writer:
             return lines
         return [*lines, "", "[evaluation]", f"cutoff_hz = {plan.cutoff_hz:.3g}", f"rate_hz = {plan.rate_hz:.4g}",
                 "trim_s = 0.5"]  # fmt: skip
+
+
+def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Joints that a log may lack: those that no column names, else the last one, the last two ..."""
+    unnamed = tuple(joint for joint in joints if not any(joint in column for column in columns))
+    if 0 < len(unnamed) < len(joints):
+        yield unnamed
+    for k in range(1, len(joints)):
+        yield joints[-k:]
+
+
+def _middle(robot: Robot, name: str) -> float:
+    """The middle of a joint's range, 0 where it has none: good enough to look at the other joints."""
+    limits = robot.joints[robot.joint_index(name)].limits
+    return 0.0 if limits.lower is None or limits.upper is None else 0.5 * (limits.lower + limits.upper)
 
 
 def _quoted(text: str) -> str:

@@ -39,7 +39,7 @@ class OrdinaryLeastSquares(Estimator):
 @final
 @dataclass(frozen=True)
 class WeightedLeastSquares(Estimator):
-    """Each effort is divided by the deviation of its residual, until the two agree (Izaguirre 1992, section 7)."""
+    """Each effort is divided by the deviation of its residual, until the two agree (theory, eq. 25; Izaguirre 1992)."""
 
     iterations: int = 30
 

@@ -265,7 +265,9 @@ class _Choice:
                 lost = next(name for name in names if name not in self.known)
                 joint = self.joints[names.index(lost)]
                 self._absent(
-                    lost, f"{signal} of joint '{joint}', {len(there)} of {n} columns like '{there[0]}' are there"
+                    lost,
+                    f"{signal} of joint '{joint}', {len(there)} of {n} columns like '{there[0]}' are there; "
+                    "'minertia campaign new' shows how joints that are not logged are held",
                 )
         what = "positions" if signal == "q" else "efforts"
         self._fail(

@@ -138,9 +138,10 @@ class Recording:
 
     def __str__(self) -> str:
         logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        rate = (len(self) - 1) / self.duration if self.duration > 0 else float("nan")
         return (
-            f"{self.source or 'recording'}: {len(self)} samples of {self.n} joints, {self.duration:.4g} s at "
-            f"{self.rate_hz:.4g} Hz, {logged}, effort in {self.effort_unit}"
+            f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
+            f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {self.effort_unit}"
         )
 
 

@@ -58,7 +58,7 @@ def physical_fit(
     margin: float = MARGIN,
     settle: bool = False,
 ) -> PhysicalFit:
-    """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots.
+    """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots (theory, eq. 28).
 
     R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.  settle: what the
     data leave open goes all the way to the prior, however small its weight.

@@ -38,7 +38,7 @@ Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> effort
 
 
 class RowFilter(Protocol):
-    """A linear filter along time for both sides of the equation, after which some samples of a section are kept.
+    """A linear filter along time for both sides of the equation (theory, eq. 23), after which some samples are kept.
 
     The section says which, in `keep` (start, stop, step).
     """

@@ -34,7 +34,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Judged:
-    """Residuals of one recording: overall and for each joint; relative = norm of residual / norm of effort."""
+    """Residuals of one recording, overall and for each joint, relative to the effort (theory, eq. 29)."""
 
     relative: float
     rmse: float

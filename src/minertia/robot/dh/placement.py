@@ -43,7 +43,7 @@ CONVENTIONS = {
 
 
 def khalil_pose(values: Mapping[str, Entry]) -> Pose:
-    """Pose of a row gamma, b, alpha, d, theta, r."""
+    """Pose of a row gamma, b, alpha, d, theta, r (theory, eq. 2)."""
     return compose(
         turn_z(turn(values.get("gamma", 0))),
         shift(z=values.get("b", 0)),
