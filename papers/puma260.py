@@ -56,7 +56,7 @@ def trajectory(number: int) -> Trajectory:
     The points of the first ones are those of a lattice over the ranges, those of the others are random.
     """
     if number < PREDETERMINED:
-        cube = np.outer(np.arange(KNOTS) + KNOTS * number, np.sqrt((2, 3, 5, 7, 11, 13))) % 1
+        cube = np.outer(np.arange(KNOTS) + KNOTS * number, np.sqrt((2, 3, 5, 7, 11, 17))) % 1
     else:
         cube = np.random.default_rng(number).uniform(size=(KNOTS, 6))
     points = RANGE * (2 * cube - 1)
