@@ -28,6 +28,14 @@ def robots_of_every_kind() -> dict[str, Robot]:
     }
 
 
+def with_inertias(name: str) -> Robot:
+    """A bundled robot; where its file has no inertias, with random values."""
+    robot = read_robot(name)
+    if robot.has_parameters:
+        return robot
+    return robot.with_parameters(np.random.default_rng(0).uniform(0.1, 1.0, len(robot.columns(True, True))))
+
+
 def states(robot: Robot, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     q = rng.normal(size=(count, robot.n_position))

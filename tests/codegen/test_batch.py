@@ -12,12 +12,13 @@ from minertia.algebra.expr import Graph
 from minertia.codegen import build
 from minertia.codegen.kernels import BatchKernel, compile_function, regressor_program, torque_program
 from minertia.codegen.program import Port, Program
-from minertia.codegen.schedule import CODES, schedule
+from minertia.codegen.schedule import schedule
+from minertia.codegen.steps import CODES
 from minertia.codegen.task import Task
 from minertia.dynamics import model
 from minertia.errors import ShapeError
-from minertia.robot.read import bundled_robots, read_robot
-from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states
+from minertia.robot.read import bundled_robots
+from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
@@ -47,10 +48,7 @@ def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
 
 @pytest.mark.parametrize("name", bundled_robots())
 def test_every_bundled_robot(path, name):
-    robot = read_robot(name)
-    if not robot.has_parameters:
-        values = np.random.default_rng(0).uniform(0.1, 1.0, len(robot.columns(True, True)))
-        robot = robot.with_parameters(values)
+    robot = with_inertias(name)
     state = states(robot, 100)
     wanted = model.inverse_dynamics(robot, *state)
     program = torque_program(robot)
@@ -176,6 +174,27 @@ def test_parameters_that_are_not_numbers(path):
     found = BatchKernel(program)(np.ones((3, 1)))
     assert np.isnan(found[:, 0]).all() and np.isposinf(found[:, 1]).all() and np.isneginf(found[:, 2]).all()
     assert np.array_equal(found[:, 3], [2, 2, 2])
+
+
+def test_results_that_somebody_holds_stay(path) -> None:
+    f = compile_function(torque_program(ROBOTS["puma560"]))
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(9, 3, 6))
+    wanted = [f(*s).copy() for s in states]
+    held = [f(*s) for s in states]
+    views = [f(*s)[1:] for s in states]
+    bent = f(*states[0])
+    bent.shape = (2, 3)
+    del bent
+    locked = f(*states[1])
+    locked.flags.writeable = False
+    del locked
+    for _ in range(3):
+        for s, w in zip(states, wanted, strict=True):
+            tau = f(*s)
+            assert tau.shape == (6,) and tau.flags.writeable and np.array_equal(tau, w)
+    for array, view, w in zip(held, views, wanted, strict=True):
+        assert np.array_equal(array, w) and np.array_equal(view, w[1:])
 
 
 def test_one_call(path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
+from minertia.codegen import build
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
 from minertia.identification import read_model, read_recording
@@ -104,7 +105,7 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
 
 
 def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    monkeypatch.setattr(build, "find_compiler", lambda: None)
     with pytest.raises(NoCompiler, match="no C compiler"):
         compiled_model(puma, tmp_path)
     assert (tmp_path / "puma_560_physical.c").exists()

@@ -13,7 +13,12 @@ from minertia.version import __version__
 
 FORMAT = 1
 LIBRARIES = ("numpy", "scipy", "typer", "rich")
-EXTRAS = {"sim": ("mujoco",), "logs": ("pyarrow", "rosbags"), "mat73": ("h5py",)}  # as in pyproject.toml
+EXTRAS = {
+    "sim": ("mujoco",),
+    "logs": ("pyarrow", "rosbags"),
+    "mat73": ("h5py",),
+    "compiler": ("ziglang",),
+}  # as in pyproject.toml
 COMPILERS = ("cc", "gcc", "clang", "cl")
 
 

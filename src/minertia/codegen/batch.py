@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
-from minertia.codegen.schedule import Schedule, Step
+from minertia.codegen.schedule import Schedule
+from minertia.codegen.steps import Step
 
 SMALL_BLOCK, LARGE_BLOCK = 32, 64  # samples
 MANY_ENTRIES = 96  # a block with more is kept small, so that it stays in the first-level cache
+FEW_PARTS = 2  # sines and what follows: together in one function they overlap
 PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
 
 # operation -> C; {k} is the constant, {a} {b} {c} the operands in order
@@ -183,12 +185,13 @@ class _Writer:
     def functions(self, arguments: str) -> Iterator[str]:
         """The text of the functions."""
         start = 0
+        kind = "__attribute__((noinline))" if len(self.parts) > FEW_PARTS else "inline __attribute__((always_inline))"
         arrays = ", ".join(f"{self.real} *restrict {name}" for name in ("sine", "cosine", "cross"))
         for n, (plain, trig) in enumerate(self.parts):
             lines = [*self._plain(plain), *self._trig(trig, start)]
             start += self._padded(len(trig))
             body = "\n".join(f"    {line}" for line in lines)
-            yield f"""static __attribute__((noinline)) void part{n}({arguments}, {arrays})
+            yield f"""static {kind} void part{n}({arguments}, {arrays})
 {{
 {body}
     (void)in, (void)sine, (void)cosine, (void)cross;

@@ -15,6 +15,8 @@ import atexit
 import ctypes
 import hashlib
 import importlib
+import importlib.metadata
+import importlib.util
 import os
 import platform
 import shlex
@@ -33,7 +35,7 @@ from minertia.errors import MinertiaError, UnknownName
 PATHS = ("compiled", "interpreter", "numpy")
 PATH_VARIABLE, CACHE_VARIABLE = "MINERTIA_KERNELS", "MINERTIA_CACHE"
 COMPILERS = ("clang", "gcc", "cc")  # the first makes the faster kernels of the two that were measured
-FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast", "-fno-math-errno", "-w")
+FLAGS = ("-std=gnu11", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast", "-fno-math-errno", "-w")
 # how to say "this machine" to a compiler; never -ffast-math, which would fold the rounding of the reduction away
 TARGETS = {
     "x86_64": ("-march=native", "-mprefer-vector-width=512"),
@@ -123,7 +125,7 @@ def native() -> ModuleType | None:
 
 
 def find_compiler() -> Compiler | None:
-    """The compiler named by CC, else the first that is installed."""
+    """The compiler named by CC, else the first that is installed, else the one of the extra `compiler`."""
     named = shlex.split(os.environ.get("CC", ""))
     for command in ([named] if named else []) + [[name] for name in COMPILERS]:
         found = shutil.which(command[0])
@@ -132,6 +134,8 @@ def find_compiler() -> Compiler | None:
             about = os.stat(real)
             identity = f"{real} {about.st_size} {about.st_mtime_ns}"
             return Compiler((found, *command[1:]), " ".join([identity, *command[1:]]))
+    if importlib.util.find_spec("ziglang") is not None:
+        return Compiler((sys.executable, "-m", "ziglang", "cc"), f"ziglang {importlib.metadata.version('ziglang')}")
     return None
 
 
@@ -139,10 +143,12 @@ def library(source: str) -> Path:
     """The shared library of a C text: from the cache, or compiled and put there."""
     compiler = find_compiler()
     if compiler is None:
-        raise CompilerMissing("there is no C compiler on this machine; install gcc or clang, or set CC")
+        raise CompilerMissing(
+            "there is no C compiler on this machine; install gcc or clang, set CC, or pip install 'minertia[compiler]'"
+        )
     flags = (*FLAGS, *TARGETS.get(platform.machine().lower(), ()))
-    told = "\0".join((source, compiler.identity, *flags, _machine()))
-    key = hashlib.sha256(told.encode()).hexdigest()[:32]
+    made_from = "\0".join((source, compiler.identity, *flags, _machine()))
+    key = hashlib.sha256(made_from.encode()).hexdigest()[:32]
     folder, _ = cache_folder()
     found = _cached(folder / key) or (_cached(_own_folder() / key) if _own_folder.cache_info().currsize else None)
     return found if found is not None else _compiled(source, compiler, flags, folder / key)

@@ -63,38 +63,58 @@ SINCOS = Template("""
 #if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
 #error "the rounding in ${prefix}_sincos needs plain arithmetic: no -ffast-math, no excess precision"
 #endif
+typedef char ${prefix}_words_are_as_long_as_numbers[sizeof($word) == sizeof($real) ? 1 : -1];
 
-/* Sines and cosines of n angles at once, absolute error below $error for |x| <= $reach rad; beyond, they are those of
-   the angle 0.  Adding and taking away a large number rounds x / (pi/2) to the whole number w; the quarter turns w are
-   taken off with pi/2 in three parts whose products with w are exact.  The loop has no branch and no call, so that
-   compilers turn it into vector instructions; the arrays are as long as n rounded up to a multiple of 4. */
+/* A few angles in one vector register where the machine has them; else one by one, by the same statements. */
+#if defined(__GNUC__) && (defined(__aarch64__) || defined(__SSE2__))
+#if $wide
+#define ${prefix}_BYTES 32
+#else
+#define ${prefix}_BYTES 16
+#endif
+typedef $real ${prefix}_vector __attribute__((vector_size(${prefix}_BYTES)));
+typedef $word ${prefix}_word __attribute__((vector_size(${prefix}_BYTES)));
+typedef ${prefix}_vector ${prefix}_cells __attribute__((may_alias, aligned(sizeof($real))));
+#define ${prefix}_mask(test) ((${prefix}_word)(test))
+#else
+typedef $real ${prefix}_vector;
+typedef $word ${prefix}_word;
+typedef $real ${prefix}_cells;
+#define ${prefix}_mask(test) ((${prefix}_word)0 - (${prefix}_word)(test))
+#endif
+typedef union {
+  ${prefix}_vector real;
+  ${prefix}_word word;
+} ${prefix}_both;
+
+/* Sines and cosines of n angles, absolute error below $error for |x| <= $reach rad; beyond, they are those of the
+   angle 0.  Adding a large number rounds x / (pi/2) to the whole number w and leaves w in the last bits of the sum.
+   The quarter turns are taken off with pi/2 in parts, of which the first has a product with w that is exact.  The
+   arrays are as long as n rounded up to a multiple of 4. */
 #if defined(__GNUC__)
-__attribute__((noinline)) /* on its own it is vectorised, inside a caller it is not */
+__attribute__((noinline)) /* its constants would crowd out the registers of the caller */
 #endif
 static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MINERTIA_RESTRICT s,
                              $real *MINERTIA_RESTRICT c)
 {
-  const int padded = (n + 3) / 4 * 4;
-  for (int i = 0; i < padded; ++i) {
-    const $real moved = x[i] * $two_over_pi + $magic;
-    const $real w = moved - $magic;
-    const $real halves = (w * $half - $quarter) + $magic;
-    const $real v = halves - $magic; /* half turns, and p: one more quarter or not */
-    const $real p = w - $two * v;
-    const $real wholes = (v * $half - $quarter) + $magic;
-    const $real sign = $one - $two * (v - $two * (wholes - $magic));
-    const $real r = ((x[i] - w * $pio2_1) - w * $pio2_2) - w * $pio2_3;
-    const $real y = r * r;
-    const $real a = r + r * (y * ($sine));
-    const $real b = $one - (y * $half - y * y * ($cosine));
-    s[i] = sign * (($one - p) * a + p * b);
-    c[i] = sign * (($one - p) * b - p * a);
-  }
-  for (int i = 0; i < n; ++i) {
-    if (x[i] > $reach || x[i] < -$reach) {
-      s[i] = $zero;
-      c[i] = $one;
-    }
+  const $word top = ($word)1 << $top;
+  const int lanes = (int)(sizeof(${prefix}_vector) / sizeof($real));
+  for (int i = 0; i < n; i += lanes) {
+    ${prefix}_both angle, size, moved, a, b, sine, cosine;
+    angle.real = *(const ${prefix}_cells *)(x + i);
+    size.word = angle.word & ~top;
+    angle.word &= ~${prefix}_mask(size.real > $reach); /* not a number stays so */
+    moved.real = angle.real * $two_over_pi + $magic;
+    const ${prefix}_vector w = moved.real - $magic;
+    const ${prefix}_vector r = $reduced;
+    const ${prefix}_vector y = r * r;
+    a.real = r + r * (y * ($sine));
+    b.real = $one - (y * $half - y * y * ($cosine));
+    const ${prefix}_word odd = ${prefix}_mask((moved.word & 1) != 0);
+    sine.word = ((b.word & odd) | (a.word & ~odd)) ^ ((moved.word << $shift) & top);
+    cosine.word = ((a.word & odd) | (b.word & ~odd)) ^ (((moved.word + 1) << $shift) & top);
+    *(${prefix}_cells *)(s + i) = sine.real;
+    *(${prefix}_cells *)(c + i) = cosine.real;
   }
 }
 """)
@@ -102,9 +122,12 @@ static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MIN
 SINCOS_NUMBERS: dict[str, dict[str, Any]] = {
     "double": {
         "error": "3e-16",
+        "word": "unsigned long long",
+        "bits": 64,
+        "wide": "defined(__AVX__)",
         "reach": 1.6e6,
         "magic": 6755399441055744.0,
-        "parts": (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
+        "parts": (1.57079632673412561417e00, 6.07710050650619224932e-11),
         "sine": (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
                  2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10),
         "cosine": (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
@@ -112,6 +135,9 @@ SINCOS_NUMBERS: dict[str, dict[str, Any]] = {
     },
     "float": {
         "error": "2e-7",
+        "word": "unsigned int",
+        "bits": 32,
+        "wide": "0",
         "reach": 3000.0,
         "magic": 12582912.0,
         "parts": (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),
@@ -198,14 +224,21 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
 def sincos(style: Style) -> str:
     """The function that takes all sines and cosines together."""
     numbers, text = SINCOS_NUMBERS[style.precision], style.number
-    constants = {"one": 1.0, "two": 2.0, "half": 0.5, "quarter": 0.25, "two_over_pi": 2 / math.pi}
-    constants |= {"zero": 0.0, "magic": numbers["magic"], "reach": numbers["reach"]}
-    constants |= {f"pio2_{k + 1}": part for k, part in enumerate(numbers["parts"])}
+    constants = {"one": 1.0, "half": 0.5, "two_over_pi": 2 / math.pi}
+    constants |= {"magic": numbers["magic"], "reach": numbers["reach"]}
+    reduced = "angle.real"
+    for part in numbers["parts"]:
+        reduced = f"({reduced} - w * {text(part)})"
     return SINCOS.substitute(
         {name: text(value) for name, value in constants.items()},
         prefix=style.prefix,
         real=style.precision,
         error=numbers["error"],
+        word=numbers["word"],
+        wide=numbers["wide"],
+        top=numbers["bits"] - 1,
+        shift=numbers["bits"] - 2,
+        reduced=reduced[1:-1],
         sine=_nested([text(v) for v in numbers["sine"]]),
         cosine=_nested([text(v) for v in numbers["cosine"]]),
     )

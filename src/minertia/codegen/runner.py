@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from minertia.codegen import build
 from minertia.codegen.batch import batch_source
-from minertia.codegen.schedule import Schedule, Step
+from minertia.codegen.schedule import Schedule
+from minertia.codegen.steps import Step
 from minertia.codegen.task import (
     GRAM,
     NONZEROS,

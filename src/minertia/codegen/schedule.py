@@ -12,46 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.program import Port, Program
-
-# Number of each operation in the interpreter (native/interpreter.h has the same list).  d: result, a b c: operands,
-# k: a constant.
-CODES = {
-    name: code
-    for code, name in enumerate(
-        (
-            "load",  # entry b of input a
-            "const",  # k
-            "copy",  # a
-            "neg",  # -a
-            "sqrt",
-            "sign",
-            "sincos",  # d = sin a, c = cos a
-            "add",  # a + b
-            "sub",  # a - b
-            "mul",  # a * b
-            "div",  # a / b
-            "nadd",  # -(a + b)
-            "nmul",  # -(a * b)
-            "fma",  # c + a * b
-            "fnma",  # c - a * b
-            "fms",  # a * b - c
-            "fnms",  # -(a * b) - c
-            "addk",  # k + b
-            "subk",  # k - b
-            "mulk",  # k * b
-            "divk",  # k / b
-            "fmak",  # c + k * b
-            "fmsk",  # k * b - c
-        )
-    )
-}
+from minertia.codegen.signs import absorb
+from minertia.codegen.steps import CODES, Step
 
 # operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too
 _NEGATED = {
@@ -72,23 +40,6 @@ _NEGATED = {
     "fmsk": "fmak",
 }
 _VARIABLE = re.compile(r"(.*)\[(\d+)\]")
-
-
-class Step(NamedTuple):
-    """One operation: `results` and `operands` are numbers of values, in the order d (and c for sincos), a, b, c.
-
-    A load has (input, entry) as operands; `constant` is k.
-    """
-
-    operation: str
-    results: tuple[int, ...]
-    operands: tuple[int, ...]
-    constant: float = 0.0
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """The values it needs."""
-        return () if self.operation == "load" else self.operands
 
 
 @dataclass(frozen=True)
@@ -208,11 +159,12 @@ class _Scheduler:
             made.update(dict.fromkeys(step.results, step))
             result = output.id if isinstance(output, Expr) and output.id in step.results else step.results[0]
             entries.append(Entry(port, position, result))
+        wanted = [e.value for e in entries]
         return Schedule(
             inputs=self.program.inputs,
             common=tuple(port.name in self.program.parameters for port in self.program.inputs),
             ports=self.program.ports,
-            steps=tuple(_depth_first(made, [e.value for e in entries])),
+            steps=tuple(absorb(_depth_first(made, wanted), frozenset(wanted), self._fresh)),
             entries=tuple(entries),
         )
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen import build
 from minertia.codegen.generate import generate
 from minertia.codegen.names import identifier
 from minertia.errors import MinertiaError
@@ -19,7 +18,6 @@ from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel
 
 Array = NDArray[np.float64]
-COMPILERS = ("cc", "gcc", "clang")
 PROGRAMS = ("inverse_dynamics", "background", "synchronous", "gravity", "mass_matrix", "velocity_torque")
 FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
@@ -29,16 +27,18 @@ class NoCompiler(MinertiaError):
     """There is no C compiler to be found."""
 
     def __init__(self) -> None:
-        super().__init__("no C compiler was found; install one (cc, gcc or clang) or name it in the variable CC")
+        super().__init__(
+            "no C compiler was found; install one (gcc or clang), name it in the variable CC, "
+            "or pip install 'minertia[compiler]'"
+        )
 
 
-def find_compiler() -> str:
-    """The compiler that CC names, or the first known one on the path."""
-    chosen = os.environ.get("CC", "").split()[:1]
-    found = next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
+def find_compiler() -> tuple[str, ...]:
+    """The command that also compiles kernels; `NoCompiler` when there is none."""
+    found = build.find_compiler()
     if found is None:
         raise NoCompiler
-    return found
+    return found.command
 
 
 def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
@@ -96,8 +96,8 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
     )
 
 
-def _compile(compiler: str, *arguments: object) -> None:
-    _run([compiler, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
+def _compile(compiler: tuple[str, ...], *arguments: object) -> None:
+    _run([*compiler, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
 
 
 def _run(command: list[str], what: str) -> None:

@@ -57,6 +57,8 @@ static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
 
 /* ------------------------------------------------------------------ one sample */
 
+#define SPARES 2 /* `tau = f(...)` in a loop holds one result while the next is made */
+
 typedef struct {
     Call call;
     const void *state;
@@ -66,6 +68,8 @@ typedef struct {
     npy_intp input_size[PORTS], output_size[PORTS];
     int output_rank[PORTS];
     npy_intp output_shape[PORTS][4];
+    PyObject *spare[PORTS][SPARES]; /* outputs of earlier calls */
+    int oldest[PORTS];
 } Function;
 
 #define ARRAY(object) ((PyArrayObject *)(object))
@@ -96,12 +100,40 @@ static int is_output(const Function *f, int p, PyObject *given)
     return 0;
 }
 
+/* Whether nobody else holds an array, or could see it change, and it is still as it was made. */
+static int is_free(const Function *f, int p, PyObject *array)
+{
+    return Py_REFCNT(array) == 1 && !((PyArrayObject_fields *)array)->weakreflist && PyArray_ISCARRAY(ARRAY(array)) &&
+           PyArray_TYPE(ARRAY(array)) == NPY_DOUBLE && PyArray_NDIM(ARRAY(array)) == f->output_rank[p] &&
+           PyArray_CompareLists(PyArray_DIMS(ARRAY(array)), f->output_shape[p], f->output_rank[p]);
+}
+
+/* An array for an output.  Making one takes NumPy longer than many a function takes to fill it, so the arrays of the last
+   calls are used again once the caller has dropped them. */
+static PyObject *new_output(Function *f, int p)
+{
+    for (int k = 0; k < SPARES; k++)
+        if (f->spare[p][k] && is_free(f, p, f->spare[p][k])) {
+            Py_INCREF(f->spare[p][k]);
+            return f->spare[p][k];
+        }
+    PyObject *made = PyArray_SimpleNew(f->output_rank[p], f->output_shape[p], NPY_DOUBLE);
+    if (made) {
+        PyObject **place = &f->spare[p][f->oldest[p]], *old = *place;
+        f->oldest[p] = (f->oldest[p] + 1) % SPARES;
+        Py_INCREF(made);
+        *place = made;
+        Py_XDECREF(old);
+    }
+    return made;
+}
+
 /* The outputs, new or given, with references of our own. */
-static int outputs(const Function *f, PyObject *given, PyObject **out)
+static int outputs(Function *f, PyObject *given, PyObject **out)
 {
     for (int p = 0; p < f->n_outputs; p++) {
         if (!given)
-            out[p] = PyArray_SimpleNew(f->output_rank[p], (npy_intp *)f->output_shape[p], NPY_DOUBLE);
+            out[p] = new_output(f, p);
         else if (f->n_outputs == 1) {
             out[p] = given;
             Py_INCREF(given);
@@ -128,7 +160,7 @@ static PyObject *result(const Function *f, PyObject **out)
 
 static PyObject *call_function(PyObject *capsule, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    const Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
+    Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
     if (!f) return NULL;
     const Py_ssize_t n_names = names ? PyTuple_Size(names) : 0;
     PyObject *given = n + n_names > f->n_inputs ? args[f->n_inputs] : NULL;
@@ -161,6 +193,8 @@ static void forget(PyObject *capsule)
     Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
     Py_XDECREF(f->keep);
     Py_XDECREF(f->error);
+    for (int p = 0; p < PORTS; p++)
+        for (int k = 0; k < SPARES; k++) Py_XDECREF(f->spare[p][k]);
     PyMem_Free(f);
 }
 

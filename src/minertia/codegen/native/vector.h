@@ -63,10 +63,10 @@ INLINE void sincos_reduced(vd x, vd *sine, vd *cosine)
     *cosine = (vd)(((b & ~odd) | (a & odd)) ^ cosine_sign);
 }
 
-/* Whether any lane is beyond the reduction: too large, infinite or NaN. */
+/* Which lanes are beyond the reduction: too large or infinite.  What is not a number goes through it and stays so. */
 INLINE vi beyond_reduction(vd x)
 {
-    return ~((x <= SINCOS_LIMIT) & (x >= -SINCOS_LIMIT));
+    return (vd)((vi)x & INT64_MAX) > SINCOS_LIMIT;
 }
 
 INLINE int any(vi mask)

@@ -1,0 +1,273 @@
+"""The page of Gautier and Khalil 1990."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.polynomial import evaluate
+from minertia.algebra.show import text as written
+from minertia.base.derive import base_parameters
+from minertia.base.grouping import BaseParameters
+from minertia.robot.dh.write import khalil_row
+from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.robot import Robot
+from papers import gautier_khalil_published as published
+from papers import gautier_khalil_relations as relations
+from papers.letters import Chain, Value, polynomial, read
+from papers.page import Page
+
+
+def page() -> Page:
+    """The PUMA 560 example, the general relations, the bound of equation (18), the appendix."""
+    found = base_parameters(read_robot("puma560"))
+    result = Page(
+        "gautier_khalil1990",
+        "Gautier and Khalil 1990: regrouping in closed form",
+        "M. Gautier, W. Khalil: Direct calculation of minimum set of inertial parameters of serial robots. IEEE "
+        "Transactions on Robotics and Automation 6 (3), 1990, pages 368 to 373.",
+    )
+    result.text(
+        "Two relations are called equal where their difference, expanded with every length, sine, cosine and "
+        "parameter as a letter (sin² replaced by 1 - cos²), is the polynomial 0."
+    )
+    _geometry(result, found.robot)
+    _puma_sets(result, found)
+    _puma_relations(result, found)
+    _puma_steps(result, found.robot)
+    _general(result)
+    _bound(result)
+    _appendix(result)
+    return result
+
+
+# ---------------------------------------------------------------------- the example
+
+
+def _geometry(page: Page, robot: Robot) -> None:
+    page.heading("Table I: geometry of the PUMA 560")
+    rows = []
+    for j, (joint, (alpha, d, r)) in enumerate(zip(robot.joints, published.TABLE_I, strict=True), 1):
+        ours = khalil_row((joint.R, joint.p))
+        assert ours is not None
+        degrees, offset = (round(math.degrees(evaluate(ours[key], {}))) for key in ("alpha", "theta"))
+        same = degrees == alpha and ours["d"] == read(d) and ours["r"] == read(r)
+        own = f"{degrees}, {written(ours['d'])}, {written(ours['r'])}"
+        rows.append((j, f"{alpha}, {d}, {r}", own, offset, _yes(same)))
+    page.table(
+        ("joint", "published: alpha [deg], d, r", "bundled `puma560`", "offset of theta [deg]", "same alpha, d, r"),
+        rows,
+    )
+    plain = base_parameters(table_i().robot(dict(robot.symbol_values)))
+    same = plain.relation_texts() == base_parameters(robot).relation_texts()
+    page.text(
+        "The scan prints two columns under one head (sigma, alpha); all joints are rotational. The bundled robot "
+        "counts its first two angles from another zero, as a later publication does. The relations of the table as "
+        f"printed and those of the bundled robot are the same text: {_yes(same)}."
+    )
+
+
+def table_i() -> Chain:
+    """The robot of table I without offsets."""
+    return Chain("PUMA 560", "R" * 6, [(alpha, d, 0, r) for alpha, d, r in published.TABLE_I])
+
+
+def _puma_sets(page: Page, found: BaseParameters) -> None:
+    page.heading("Parameters without effect, regrouped, kept")
+    none, gone, kept = sets(found)
+    rows = [
+        (title, len(theirs), len(ours), " ".join(ours), _yes(set(ours) == set(theirs)))
+        for title, theirs, ours in (
+            ("without effect", published.WITHOUT_EFFECT, none),
+            ("eliminated by regrouping", published.REGROUPED, gone),
+            ("kept", published.KEPT, kept),
+        )
+    ]
+    page.table(("", "published", "ours", "ours, by name", "same names"), rows)
+    page.text(
+        f"The paper counts {published.COUNT} minimum parameters of {len(found.columns)}; ours are {found.count}, and "
+        f"the regressor at {found.certificate.states} random states has rank {found.certificate.rank}. The scan runs "
+        "the first two lists of the summary into one and loses the third; the three lists here are put together from "
+        "steps a and b, where each stands in full."
+    )
+
+
+def sets(found: BaseParameters) -> tuple[list[str], list[str], list[str]]:
+    """Names without effect, names eliminated by regrouping, base parameters."""
+    classes = found.classes()
+    none = [name for name in found.columns if classes[name] == "none"]
+    gone = [name for name in found.columns if classes[name] != "none" and name not in found.kept]
+    return none, gone, list(found.names)
+
+
+def published_relations() -> dict[str, str]:
+    """The last relation the paper writes for each regrouped parameter."""
+    last: dict[str, str] = {}
+    for step in published.STEPS.values():
+        last |= step
+    regrouped = {f"{name[:-1]}R{name[-1]}": text for name, text in last.items()}
+    return {name: regrouped.get(name, name) for name in published.KEPT}
+
+
+def puma_differences(found: BaseParameters) -> dict[str, Value]:
+    """Ours minus published for each of the 36 parameters."""
+    ours = dict(zip(found.names, found.relations, strict=True))
+    known = {"YYR3": read(published.STEPS[4]["YY3"])}
+    return {name: polynomial(ours[name]) - read(text, known) for name, text in published_relations().items()}
+
+
+def _puma_relations(page: Page, found: BaseParameters) -> None:
+    page.heading("The relations in letters")
+    ours, theirs, gaps = found.relation_texts(), published_relations(), puma_differences(found)
+    rows = [(name, f"`{ours[name]}`", f"`{theirs[name]}`", _yes(gaps[name] == 0)) for name in found.names]
+    page.table(("parameter", "ours", "published", "equal"), rows)
+    page.text("`YYR3` in the published `ZZR1` is that of the step for link 4 below.")
+
+
+def _puma_steps(page: Page, robot: Robot) -> None:
+    page.heading("Step b, link by link")
+    page.text("Every relation that the paper writes down on its way, against the same stage of ours.")
+    ours, gaps = relations.steps(robot), relations.step_differences(robot)
+    rows = []
+    for j, step in published.STEPS.items():
+        for name, text in step.items():
+            own = written(in_order(ours[j][name], name, robot.columns()))
+            rows.append((f"link {j}", f"{name[:-1]}R{name[-1]}", f"`{own}`", f"`{text}`", _yes(gaps[j][name] == 0)))
+    page.table(("after", "", "ours", "published", "equal"), rows)
+
+
+def in_order(form: relations.Form, own: str, columns: Sequence[str]) -> Linear:
+    """A relation with its own parameter first and the others in the order of the columns."""
+    assert isinstance(form, Linear)
+    names = sorted(form.terms, key=lambda name: (name != own, columns.index(str(name))))
+    return Linear({name: form.terms[name] for name in names})
+
+
+# ---------------------------------------------------------------------- general relations
+
+
+def _general(page: Page) -> None:
+    page.heading("Equations (15), (16), (19) and (20)")
+    page.text(
+        "The general relations, i for j - 1, a and t for alpha and theta of joint j. Ours come from the one change of "
+        "frame of the ten parameters of a body, with all four numbers of the row as letters."
+    )
+    rows = []
+    for number, ours, texts in general_relations():
+        gaps = relations.differences(ours, texts)
+        for name, text in texts.items():
+            verdict = "yes" if gaps[name] == 0 else f"no, ours minus published is `{written(gaps[name])}`"
+            rows.append((number, name, f"`{written(ours[name])}`", f"`{text}`", verdict))
+    page.table(("equation", "", "ours", "published", "equal"), rows)
+    gap = polynomial(relations.regrouped("prismatic")["YYi"]) - _matrix_equation()
+    page.text(
+        "The scan has lost a factor sin(alpha) in one term of (16). The paper gives the same relations once more as a "
+        "matrix equation, (17), which the scan holds whole; its entry YY, expanded in letters, equals ours: "
+        f"{_yes(gap == 0)}. In the first line of (15) the scan has j - 1 where only j makes sense. (19) and (20) are "
+        "checked on chains R T R and R T T R, for the part that comes from the first moments of the sliding link; "
+        "(20) writes it into YY of link j - 1, and (16) moves it on to ZZ of the rotational link, where ours stands "
+        "at once."
+    )
+
+
+def general_relations() -> list[tuple[str, Mapping[str, relations.Form], Mapping[str, str]]]:
+    """(equation, ours, published) of the general relations."""
+    return [
+        ("(15)", relations.regrouped("revolute"), published.EQUATION_15),
+        ("(16)", relations.regrouped("prismatic"), published.EQUATION_16),
+        ("(19)", relations.equation_19(), published.EQUATION_19),
+        ("(20)", relations.equation_20(), published.EQUATION_20),
+    ]
+
+
+def _matrix_equation() -> Value:
+    """Entry YY of (17): J of link i plus A J A' of link j."""
+    R, _ = relations.GENERAL
+    J = [[read(f"{name}j") for name in r] for r in (("XX", "XY", "XZ"), ("XY", "YY", "YZ"), ("XZ", "YZ", "ZZ"))]
+    total = read("YYi")
+    for a, b in product(range(3), repeat=2):
+        total = total + R[1][a] * R[1][b] * J[a][b]
+    return total
+
+
+# ---------------------------------------------------------------------- the bound
+
+
+def _bound(page: Page) -> None:
+    page.heading("The bound of equation (18)")
+    page.text(
+        "At most 7 n_r + 4 n_t - 3 - s parameters, s = 1 where the first joint is rotational and 0 where it slides. A "
+        "robot stays below where gravity along the first axis hides first moments, and where axes before the first "
+        "rotational one that is not parallel to the first hide more than the general relations do (rules 2 to 6). The "
+        "two parts are told apart by a count with gravity along no axis."
+    )
+    rows = [bound_row(name) for name in bundled_robots()]
+    head = ("robot", "n_r", "n_t", "bound", "gravity across", "ours", "rank", "hidden by gravity", "by the first axes")
+    page.table(head, rows)
+    above = [row[0] for row in rows if row[4] > row[3]]
+    reached = [str(row[0]) for row in rows if row[4] == row[3]]
+    page.text(
+        f"Robots above the bound: {', '.join(above) or 'none'}. With gravity across it is reached by "
+        f"{', '.join(reached)}."
+    )
+
+
+def bound_row(name: str) -> tuple[Any, ...]:
+    """Bound and counts of one bundled robot, inertial parameters only."""
+    robot = read_robot(name)
+    turning = sum(joint.kind == "revolute" for joint in robot.joints)
+    sliding = robot.n_joints - turning
+    bound = 7 * turning + 4 * sliding - 3 - int(robot.joints[0].kind == "revolute")
+    across, own = base_parameters(robot, gravity=relations.ACROSS), base_parameters(robot)
+    rank = own.certificate.rank
+    return (
+        name,
+        turning,
+        sliding,
+        bound,
+        across.count,
+        own.count,
+        rank,
+        across.count - own.count,
+        bound - across.count,
+    )
+
+
+# ---------------------------------------------------------------------- the appendix
+
+
+def _appendix(page: Page) -> None:
+    page.heading("Appendix: the recursion of the energy")
+    equal, total = lambda_matches()
+    page.text(
+        f"Of the {total} entries of lambda ((A2) to (A7), all angles and lengths as letters) {equal} equal those of "
+        "our change of frame. The vectors f of (A8) and (A9) are checked with numbers: the largest difference between "
+        "the energy of a link per unit of its parameters and lambda times that of the link before plus the joint's "
+        "velocity times f, over random velocities of order 1:"
+    )
+    rows = [
+        (title, "below 1e-13" if relations.energy_error(kind) < 1e-13 else f"{relations.energy_error(kind):.1e}")
+        for kind, title in (("revolute", "rotational, (A8)"), ("prismatic", "translational, (A9)"))
+    ]
+    page.table(("joint", "largest difference"), rows)
+    page.text(
+        "In the scan of (A8) the seventh and eighth entry have run together; read as V2 and -V1 the equation holds. "
+        "The paper has no table of operation counts."
+    )
+
+
+def lambda_matches() -> tuple[int, int]:
+    """Entries of lambda that are equal, and all."""
+    pairs = [
+        (a, b)
+        for ours, theirs in zip(relations.our_lambda(), relations.their_lambda(), strict=True)
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    return sum(a - b == 0 for a, b in pairs), len(pairs)
+
+
+def _yes(condition: bool) -> str:
+    return "yes" if condition else "no"

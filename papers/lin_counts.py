@@ -1,0 +1,134 @@
+"""Operation counts: tables II and III of Lin 1995, and ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.codegen import robots
+
+from minertia.codegen.generate import generate
+from minertia.codegen.setting import Representative
+from minertia.robot.robot import Robot
+
+Pair = tuple[int, int]  # multiplications, additions
+FOUND = Path(__file__).parents[1] / "tests" / "golden" / "representatives.json"  # by searches of 45 s, seed 0
+SIZES = range(4, 10)
+
+# table II: columns r < i < s and i >= s, rotational and translational joint; the names of its twelve rows are lost.
+# LOST: the tenth row of the last two columns, of which only "3A for i = n" can be read.
+LOST = "lost"
+TABLE_II = {
+    "r < i < s, R": ("1A", "1A", "1M", "-", "-", "12M8A", "-", "4M2A", "3M2A", "8M7A", "3M4A", "0"),
+    "r < i < s, T": ("3M", "3M", "6M9A", "-", "5M4A", "14M10A", "4M2A", "3M", "6M3A", "8M7A", "4M5A", "1A"),
+    "i ≥ s, R": ("8M5A", "10M7A", "6M9A", "3A", "-", "17M13A", "-", "6M3A", "22M19A", LOST, "12M11A", "0"),
+    "i ≥ s, T": ("8M4A", "8M4A", "6M9A", "3A", "5M4A", "14M10A", "4M3A", "3M", "9M5A", LOST, "12M11A", "1A"),
+}
+LAST_LINK = {10: "3A", 11: "6M9A"}  # rows that are cheaper for i = n
+FIRST_COLUMN = ("1M", "3M", "3M2A", "8M4A", "3M4A", "3M2A")  # i = r = 1, its last entry the footnote for joint s - 1
+
+# table III: general robot of n rotational joints (slope and constant), Stanford arm, the same with the usual links
+TABLE_III = (
+    ("Balafoutis et al.", ((93, -69), (81, -66)), None, None),
+    ("Gautier and Khalil", ((92, -127), (81, -117)), (232, 218), (142, 99)),
+    ("Lin", ((89, -82), (77, -71)), (231, 219), (139, 101)),
+)
+MATRIX = 4  # multiplications for the rotation matrix of a rotational joint, which the paper leaves out (section III)
+
+
+def pair(text: str) -> Pair:
+    """(3, 4) of "3M4A"."""
+    found = {letter: int(number) for number, letter in re.findall(r"(\d+)([MA])", text)}
+    return found.get("M", 0), found.get("A", 0)
+
+
+def column_sum(entries: Sequence[str]) -> Pair:
+    """Sum of the legible entries of a column."""
+    pairs = [pair(entry) for entry in entries]
+    return sum(m for m, _ in pairs), sum(a for _, a in pairs)
+
+
+def lost_entry() -> Pair:
+    """What the lost entry of the column i >= s, R must be for the printed slope per joint."""
+    (m, _), (a, _) = TABLE_III[-1][1]
+    sums = column_sum(TABLE_II["i ≥ s, R"])
+    return m - sums[0], a - sums[1]
+
+
+def constant_of_table_ii() -> Pair:
+    """Constant of the total that table II gives: joint 1, minus one general joint, minus what the last one saves."""
+    first, general, lost = column_sum(FIRST_COLUMN), column_sum(TABLE_II["i ≥ s, R"]), lost_entry()
+    saved = [np.subtract(lost, pair(LAST_LINK[10])), np.subtract(pair(TABLE_II["i ≥ s, R"][10]), pair(LAST_LINK[11]))]
+    total = np.array(first) - np.array(general) - np.array(lost) - sum(saved)
+    return int(total[0]), int(total[1])
+
+
+# ---------------------------------------------------------------------- ours
+
+
+def count(robot: Robot, program: str = "inverse_dynamics", **options: Any) -> Pair:
+    """Operations of a program, read off its C code; sines and cosines are not among them."""
+    found = generate(robot, None, programs=(program,), **options).counts[program]
+    return int(found["multiplications"]), int(found["additions"])
+
+
+def searched(name: str, robot: Robot) -> Pair:
+    """The same with the choices a search has found."""
+    choice = Representative.from_dict(json.loads(FOUND.read_text(encoding="utf-8"))[name])
+    return count(robot, representatives={"inverse_dynamics": choice})
+
+
+def general_formula() -> tuple[Pair, Pair, bool]:
+    """Slope and constant of M and of A over n, and whether every n lies on these lines."""
+    counts = np.array([count(robots.general(n)) for n in SIZES])
+    slopes = counts[1] - counts[0]
+    constants = counts[0] - slopes * SIZES[0]
+    fits = all(np.array_equal(c, slopes * n + constants) for n, c in zip(SIZES, counts, strict=True))
+    (m, a), (m0, a0) = slopes.tolist(), constants.tolist()
+    return (m, m0), (a, a0), fits
+
+
+def chain(kinds: str, parallel: Sequence[int] = (), square: bool = False) -> Robot:
+    """A chain of general geometry; some axes parallel to those before, or all perpendicular to them."""
+    n, rng = len(kinds), np.random.default_rng(3)
+    alpha, d, r = rng.uniform(0.2, 1.3, n), rng.uniform(0.1, 0.5, n), rng.uniform(0.1, 0.4, n)
+    alpha[0] = d[0] = r[0] = r[-1] = 0
+    alpha[list(parallel)] = 0
+    if square:
+        alpha[1:] = np.pi / 2
+    return robots.mdh(kinds, alpha, d, r, robots.dense(n), kinds)
+
+
+def more(kinds: str, fewer: str, parallel: Sequence[int] = ()) -> Pair:
+    """Operations that one more joint costs."""
+    (m, a), (m0, a0) = count(chain(kinds, parallel)), count(chain(fewer))
+    return m - m0, a - a0
+
+
+OURS_BY_COLUMN = {
+    "r < i < s, R": ("RRRRRRR", "RRRRRR", (1,)),
+    "r < i < s, T": ("RTRRRRR", "RRRRRR", ()),
+    "i ≥ s, R": ("RRRRRRR", "RRRRRR", ()),
+    "i ≥ s, T": ("RRRTRRR", "RRRRRR", ()),
+}
+
+
+def right_angles(n: int = 6) -> tuple[Pair, Pair]:
+    """What axes at right angles save on n rotational joints: by Lin's formula, and ours."""
+    (m, a), (m0, a0) = count(chain("R" * n)), count(chain("R" * n, square=True))
+    return (5 * (n - 1) * 4 + 2, 5 * (n - 1) * 2 + 1), (m - m0, a - a0)
+
+
+def shown(pair: Pair) -> str:
+    """Both numbers with their letters: 231M 219A."""
+    return f"{pair[0]}M {pair[1]}A"
+
+
+def line(slope_and_constant: Pair) -> str:
+    """A line over n: 89n-82."""
+    slope, constant = slope_and_constant
+    return f"{slope}n{constant:+d}"

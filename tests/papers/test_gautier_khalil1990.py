@@ -1,0 +1,81 @@
+"""The example, the general relations and the bound of Gautier and Khalil 1990, as the page claims them."""
+
+from __future__ import annotations
+
+import pytest
+from papers.letters import polynomial, read
+
+from minertia.base.derive import base_parameters
+from minertia.robot.read import bundled_robots, read_robot
+from papers import gautier_khalil1990 as paper
+from papers import gautier_khalil_published as published
+from papers import gautier_khalil_relations as relations
+
+
+@pytest.fixture(scope="module")
+def puma():
+    return base_parameters(read_robot("puma560"))
+
+
+def test_the_three_lists_are_the_published_ones(puma):
+    none, gone, kept = paper.sets(puma)
+    assert set(none) == set(published.WITHOUT_EFFECT)
+    assert set(gone) == set(published.REGROUPED)
+    assert set(kept) == set(published.KEPT)
+    assert len(kept) == published.COUNT == puma.certificate.rank
+    assert len(none) + len(gone) + len(kept) == 60
+
+
+def test_every_relation_equals_the_published_one_in_letters(puma):
+    gaps = paper.puma_differences(puma)
+    assert len(gaps) == published.COUNT
+    assert all(gap == 0 for gap in gaps.values())
+
+
+def test_every_step_equals_the_published_one(puma):
+    gaps = relations.step_differences(puma.robot)
+    assert sum(len(step) for step in gaps.values()) == 28
+    assert all(gap == 0 for step in gaps.values() for gap in step.values())
+
+
+def test_the_comparison_sees_a_wrong_sign_and_a_wrong_length(puma):
+    ours = dict(zip(puma.names, puma.relations, strict=True))
+    right = paper.published_relations()["XYR3"]
+    assert polynomial(ours["XYR3"]) - read(right) == 0
+    assert polynomial(ours["XYR3"]) - read(right.replace("- D4*MZ4", "+ D4*MZ4")) != 0
+    assert polynomial(ours["XYR3"]) - read(right.replace("R4", "R3")) != 0
+
+
+def test_the_general_relations_but_for_the_factor_the_scan_lost():
+    different = [
+        (number, name)
+        for number, ours, texts in paper.general_relations()
+        for name, gap in relations.differences(ours, texts).items()
+        if gap != 0
+    ]
+    assert different == [("(16)", "YYi")]
+    whole = published.EQUATION_16["YYi"].replace("2*sin(t)*cos(a)*XZj", "2*sin(t)*cos(a)*sin(a)*XZj")
+    assert relations.differences(relations.regrouped("prismatic"), {"YYi": whole}) == {"YYi": 0}
+
+
+@pytest.mark.parametrize("name", bundled_robots())
+def test_no_bundled_robot_is_above_the_bound(name):
+    _, _, _, bound, across, ours, rank, *_ = paper.bound_row(name)
+    assert rank == ours <= across <= bound
+
+
+def test_the_bound_is_reached():
+    assert paper.bound_row("puma560")[3:6] == (38, 38, 36)
+    assert paper.bound_row("stanford")[3:6] == (35, 35, 33)
+
+
+def test_the_appendix():
+    assert paper.lambda_matches() == (100, 100)
+    assert relations.energy_error("revolute") < 1e-13
+    assert relations.energy_error("prismatic") < 1e-13
+
+
+@pytest.mark.parametrize("text", ["__import__('os')", "D3/2", "x.y", "D3**R3"])
+def test_only_sums_and_products_are_read(text):
+    with pytest.raises(ValueError, match="not an expression"):
+        read(text)

@@ -1,0 +1,87 @@
+"""Combinations, counts and identification of Lin 1995, as the page claims them."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+import numpy as np
+import pytest
+from papers.page import FOLDER
+
+from minertia.base.derive import base_parameters
+from minertia.robot.read import read_robot
+from papers import lin1995, lin_combinations, lin_counts
+from papers import lin_identification as identification
+from tests.codegen import robots
+
+COMMITTED = (FOLDER / "lin1995.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def lin():
+    return base_parameters(read_robot("stanford"), "mlc")
+
+
+def test_theorem_2(lin):
+    assert lin_combinations.theorem_2(lin.robot) == list(lin.names)
+    assert lin.count == 33 == lin.certificate.rank
+    assert lin_combinations.recursion_error(lin) < 1e-12
+
+
+def test_the_two_sets_differ_by_a_square_matrix(lin):
+    closed = base_parameters(lin.robot)
+    T = closed.conversion_to(lin)
+    assert np.linalg.matrix_rank(T) == 33
+    assert np.allclose(T @ closed.K, lin.K, atol=1e-12)
+    assert lin_combinations.converted(closed, lin)["K2_2"] == "MY2 - MZR3"
+
+
+def test_table_ii_adds_up_to_the_printed_total():
+    assert lin_counts.lost_entry() == lin_counts.pair(lin_counts.TABLE_II["r < i < s, T"][9])
+    (_, m0), (_, a0) = lin_counts.TABLE_III[-1][1]
+    assert lin_counts.constant_of_table_ii() == (m0, a0)
+
+
+@pytest.mark.parametrize("column", lin_counts.OURS_BY_COLUMN)
+def test_one_more_joint_costs_less_than_in_table_ii(column):
+    m, a = lin_counts.more(*lin_counts.OURS_BY_COLUMN[column])
+    theirs = lin_counts.column_sum(lin_counts.TABLE_II[column])
+    if lin_counts.LOST in lin_counts.TABLE_II[column]:
+        theirs = tuple(np.add(theirs, lin_counts.lost_entry()))
+    assert m <= theirs[0] and a <= theirs[1]
+
+
+def test_table_iii_ours_is_below_every_published_count():
+    slope_m, slope_a, fits = lin_counts.general_formula()
+    assert fits
+    ours = [lin_counts.count(robots.stanford()), lin_counts.count(robots.stanford_usual())]
+    for _, (m, a), *arms in lin_counts.TABLE_III:
+        assert all(slope_m[0] * n + slope_m[1] < m[0] * n + m[1] for n in lin_counts.SIZES)
+        assert all(slope_a[0] * n + slope_a[1] < a[0] * n + a[1] for n in lin_counts.SIZES)
+        for (m1, a1), theirs in zip(ours, arms, strict=True):
+            assert theirs is None or (m1 < theirs[0] and a1 < theirs[1])
+
+
+def test_the_committed_page_holds_what_is_computed(lin):
+    for name, text in lin.relation_texts().items():
+        assert re.search(rf"^{name} += {re.escape(text)}$", COMMITTED, flags=re.M), name
+    for cells in lin1995._our_rows():
+        assert "| " + " | ".join(cells) + " |" in COMMITTED
+
+
+def test_identification_of_the_committed_page():
+    """Two of its motions, within what rounding may do on another machine."""
+    for name, motion in islice(identification.motions(), 2):
+        found = identification.trial(name, motion)
+        assert found.exact < 1e-12
+        cells = next(line for line in COMMITTED.splitlines() if line.startswith(f"| {name} |")).split("|")[2:-1]
+        assert np.allclose([float(c) for c in cells[:6]], found.conditions[::-1], rtol=0.01)
+        assert float(cells[7].strip(" %")) == pytest.approx(100 * found.noisy, rel=0.06)
+
+
+def test_the_small_problems_hold_the_unknowns_of_one_body_each():
+    Y = identification.model().columns(*np.random.default_rng(0).normal(size=(3, 50, 6)))
+    links = np.array([identification.link_of(name) for name in identification.model().names])
+    for i in range(6):
+        assert np.abs(Y[:, i, links < i + 1]).max(initial=0.0) < 1e-12
