@@ -11,7 +11,7 @@ from minertia.validation.control_model import control_model
 from minertia.validation.moves import joint_move
 from minertia.validation.plant import Plant
 from minertia.validation.tracking import Gains, computed_torque, open_loop
-from papers import izaguirre1992, puma260
+from papers import izaguirre1992, izaguirre_control, puma260
 
 TRAJECTORIES = 4
 
@@ -69,20 +69,20 @@ def test_open_loop(campaign):
     held = computed_torque(model, Gains(30.0))
 
     def error(speed, online, joints):
-        motion = joint_move(izaguirre1992.POSTURE, joints, izaguirre1992.QUARTER, speed, plant.period)
+        motion = joint_move(izaguirre_control.POSTURE, joints, izaguirre_control.QUARTER, speed, plant.period)
         law = puma260.some_open(open_loop(model, gravity_online=online), held, joints)
-        return max(izaguirre1992.largest_errors(plant.run(law, motion), joints))
+        return max(izaguirre_control.largest_errors(plant.run(law, motion), joints))
 
     for joints in ((1,), (0, 1, 2)):
-        assert error(izaguirre1992.FAST, False, joints) < 0.1
-    slow = {online: error(izaguirre1992.SLOW, online, (0, 1, 2)) for online in (False, True)}
+        assert error(izaguirre_control.FAST, False, joints) < 0.1
+    slow = {online: error(izaguirre_control.SLOW, online, (0, 1, 2)) for online in (False, True)}
     assert slow[True] < 0.5 * slow[False]
 
 
 def test_an_older_background_is_worse(campaign, monkeypatch):
-    monkeypatch.setattr(izaguirre1992, "model_in_control", lambda: (control_model(campaign.robot(True)), ""))
-    motion = joint_move(izaguirre1992.POSTURE, (0, 1, 2), 1.0, 2.0, izaguirre1992.PERIOD)
-    _, table = izaguirre1992.update_rates(motion, (1, 10, 100))
+    monkeypatch.setattr(izaguirre_control, "model_in_control", lambda: (control_model(campaign.robot(True)), ""))
+    motion = joint_move(izaguirre_control.POSTURE, (0, 1, 2), 1.0, 2.0, izaguirre_control.PERIOD)
+    _, table = izaguirre_control.update_rates(motion, (1, 10, 100))
     errors = list(table.values())
     assert np.all(np.diff(errors) > 0)
 
