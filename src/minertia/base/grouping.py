@@ -93,7 +93,7 @@ class BaseParameters:
 
         frames: "joint", or "file" for parameters written in the description file's own link frames.
         """
-        K = self.K if frames == "joint" else self.K @ _file_to_joint(self.robot, self.columns)
+        K = self.K if frames == "joint" else self.K @ file_to_joint(self.robot, self.columns)
         K = numeric.cleared(K)
         reduced = K / np.maximum(np.abs(K).max(axis=0), 1e-300)
         _, s, Vt = np.linalg.svd(reduced, full_matrices=True)
@@ -174,7 +174,7 @@ def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[s
     return K
 
 
-def _file_to_joint(robot: Robot, columns: Sequence[str]) -> Array:
+def file_to_joint(robot: Robot, columns: Sequence[str]) -> Array:
     """Matrix from parameters in the file's link frames to those in the joint frames."""
     where = {name: k for k, name in enumerate(columns)}
     T = np.eye(len(columns))

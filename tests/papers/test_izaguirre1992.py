@@ -1,0 +1,92 @@
+"""The claims of docs/papers/izaguirre1992.md, with less effort than the page takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("mujoco")
+from minertia.validation.control_model import control_model
+from minertia.validation.moves import joint_move
+from minertia.validation.plant import Plant
+from minertia.validation.tracking import Gains, computed_torque, open_loop
+from papers import izaguirre1992, izaguirre_control, puma260
+
+TRAJECTORIES = 4
+
+
+@pytest.fixture(scope="module")
+def campaign():
+    return puma260.campaign(TRAJECTORIES)
+
+
+def test_fifty_two_independent_columns():
+    columns, kept, above, below = izaguirre1992.independent(puma260.puma())
+    assert (len(columns), len(kept)) == (78, 52)
+    assert sum(n[:2] not in ("IA", "FV", "FC") for n in kept) == 34
+    assert all(f"IA{j}" in kept for j in range(1, 7)) and "ZZ1" not in kept and "ZZ2" not in kept
+    assert below < 1e-12 < 1e-3 < above
+
+
+def test_statistics_and_significance(campaign):
+    every, few = campaign.statistics(False), campaign.statistics(True)
+    assert len(every) == 52 and 15 <= len(few) <= 35  # 23 published
+    exact = dict(zip(campaign.result.model.names, campaign.result.model.nominal(), strict=True))
+    for s in few:
+        assert s.smallest <= s.mean <= s.largest
+        if s.name in ("ZZR1", "ZZR2", "MXR2", "FC2", "FV3"):
+            assert s.mean == pytest.approx(exact[s.name], rel=0.05)
+    assert izaguirre1992.narrowed(campaign) < 1
+    small, large = campaign.singular_values(False)
+    fewer, smaller = campaign.singular_values(True)
+    assert smaller / fewer < large / small
+
+
+def test_torque_fit_with_all_and_with_significant(campaign):
+    rows = izaguirre1992.fit_rows(campaign, 0)
+    assert all(max(values[:3]) < 0.08 for _, values in rows)
+    assert max(abs(a - b) for a, b in zip(rows[0][1], rows[1][1], strict=True)) < 0.02
+
+
+def test_gravity_coefficients(campaign):
+    found = izaguirre1992.gravity_coefficients(campaign, True)
+    for name, (_, lloyd, _) in izaguirre1992.COEFFICIENTS.items():
+        assert found[name] == pytest.approx(lloyd, rel=0.02)
+
+
+def test_fewer_operations_than_published(campaign):
+    names = izaguirre1992.inertial(campaign.significance.essential)
+    for (program, payload), (m, a) in izaguirre1992.PUBLISHED_COUNTS.items():
+        multiplications, additions = izaguirre1992.counts(names, payload)[program]
+        assert multiplications < m and additions < a
+
+
+def test_open_loop(campaign):
+    """Fast moves stay within 10 % of 90 degrees; slow ones are better with gravity at the measured posture."""
+    model = control_model(campaign.robot(True))
+    plant = Plant(puma260.puma(), period=4e-3, substeps=2)
+    held = computed_torque(model, Gains(30.0))
+
+    def error(speed, online, joints):
+        motion = joint_move(izaguirre_control.POSTURE, joints, izaguirre_control.QUARTER, speed, plant.period)
+        law = puma260.some_open(open_loop(model, gravity_online=online), held, joints)
+        return max(izaguirre_control.largest_errors(plant.run(law, motion), joints))
+
+    for joints in ((1,), (0, 1, 2)):
+        assert error(izaguirre_control.FAST, False, joints) < 0.1
+    slow = {online: error(izaguirre_control.SLOW, online, (0, 1, 2)) for online in (False, True)}
+    assert slow[True] < 0.5 * slow[False]
+
+
+def test_an_older_background_is_worse(campaign, monkeypatch):
+    monkeypatch.setattr(izaguirre_control, "model_in_control", lambda: (control_model(campaign.robot(True)), ""))
+    motion = joint_move(izaguirre_control.POSTURE, (0, 1, 2), 1.0, 2.0, izaguirre_control.PERIOD)
+    _, table = izaguirre_control.update_rates(motion, (1, 10, 100))
+    errors = list(table.values())
+    assert np.all(np.diff(errors) > 0)
+
+
+def test_a_coupled_wrist_shows_in_the_wrist():
+    out, inside = (np.array(values) for _, values in izaguirre1992.coupled_rows(2))
+    assert (out[3:] > 1.5 * inside[3:]).any() and (out[:3] < 1.2 * inside[:3]).all()
