@@ -20,10 +20,10 @@ Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (
 
 def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
     """-log det G: D-optimality, the volume of the confidence ellipsoid."""
-    factor, info = lapack.dpotrf(G, lower=1)
+    factor, info = lapack.dpotrf(G.T, lower=1)
     if info != 0:
         return None
-    return -2.0 * float(np.log(np.diag(factor)).sum()), -_inverse(factor)
+    return -2.0 * float(np.log(factor.diagonal()).sum()), -_inverse(factor)
 
 
 def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
@@ -61,7 +61,7 @@ class LargestDeviation:
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
         """Value and slope."""
-        factor, info = lapack.dpotrf(G, lower=1)
+        factor, info = lapack.dpotrf(G.T, lower=1)
         if info != 0:
             return None
         C = _inverse(factor)
@@ -73,10 +73,8 @@ class LargestDeviation:
 
 def _inverse(factor: Array) -> Array:
     """Inverse of a matrix from its lower Cholesky factor (what stands above the diagonal must be zero)."""
-    lower, _ = lapack.dpotri(factor, lower=1)
-    full: Array = lower + lower.T
-    full.flat[:: len(full) + 1] *= 0.5
-    return full
+    lower, _ = lapack.dtrtri(factor, lower=1)
+    return np.asarray(lower.T @ lower)  # faster than LAPACK's own product, which leaves half to be filled in
 
 
 def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:

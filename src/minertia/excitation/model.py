@@ -56,26 +56,35 @@ class RegressorModel:
             W[:, j, self.first[j] :] = block
         return W.reshape(-1, self.p)
 
-    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> Array | None:
-        """Derivatives (3, N, n), with respect to q, qd, qdd, of the sum of weights times entries at fixed weights.
+    def state(self, samples: int) -> Array:
+        """The array (3, samples, n) that `vjp` reads q, qd and qdd from: filled in place, nothing is copied."""
+        if self._bench is None or self._bench.state.shape[1] != samples:
+            self._bench = _Bench(self, samples)
+        return self._bench.state
 
-        weigh(blocks, weights) fills in the weights of the blocks; None if it returns False.  The arrays are used again
-        by the next call: fresh memory would cost more than filling it.
+    def vjp(self, weigh: Weigh) -> Array | None:
+        """Derivatives (3, N, n) with respect to `state` of the sum of weights times entries at fixed weights.
+
+        weigh(blocks, weights) fills in the weights of the blocks; None if it returns False.  The arrays, the result
+        among them, are used again by the next call: fresh memory would cost more than filling it.
         """
-        if self._bench is None or self._bench.state.shape[1] != len(q):
-            self._bench = _Bench(self.forward, self.backward, len(q), self.n)
         bench = self._bench
-        bench.state[0], bench.state[1], bench.state[2] = q, qd, qdd
+        assert bench is not None, "the state comes first"
         bench.forward()
-        own = [bench.weights[:, part] for part in self._slices]
-        weights = own if self.mixing is None else [np.empty((len(q), self.p)) for _ in own]
-        if not weigh(self._blocks(bench.entries), weights):
+        blocks = bench.blocks if self.mixing is None else self._blocks(bench.entries)
+        if not weigh(blocks, bench.weights_of):
             return None
         if self.mixing is not None:
-            for j, target in enumerate(own):
-                target[:] = weights[j] @ self.mixing[self._starts[j] :].T
+            for j, target in enumerate(bench.own):
+                np.matmul(bench.weights_of[j], self.mixing[self._starts[j] :].T, out=target)
         bench.backward()
-        return np.asarray(bench.slopes.reshape(len(q), 3, self.n).swapaxes(0, 1))
+        return bench.slopes
+
+    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> Array | None:
+        """`vjp` at a state given as three arrays (N, n)."""
+        state = self.state(len(q))
+        state[0], state[1], state[2] = q, qd, qdd
+        return self.vjp(weigh)
 
     def _blocks(self, entries: Array) -> Blocks:
         blocks = [entries[:, part] for part in self._slices]
@@ -85,15 +94,17 @@ class RegressorModel:
 
 
 class _Bench:
-    """Arrays that stay where they are, and the two kernels bound to them."""
+    """Arrays that stay where they are, what each joint has in them, and the two kernels bound to them."""
 
-    def __init__(self, forward: BatchKernel, backward: BatchKernel, samples: int, n: int) -> None:
-        size = forward.program.ports[0].size
-        self.state = np.empty((3, samples, n))
+    def __init__(self, model: RegressorModel, samples: int) -> None:
+        n, size = model.n, model.forward.program.ports[0].size
+        self.state, self.slopes = np.empty((3, samples, n)), np.empty((3, samples, n))
         self.entries, self.weights = np.empty((samples, size)), np.empty((samples, size))
-        self.slopes = np.empty((samples, 3 * n))
-        self.forward = forward.bound([*self.state], [self.entries])
-        self.backward = backward.bound([*self.state, self.weights], [self.slopes])
+        self.blocks = [self.entries[:, part] for part in model._slices]
+        self.own = [self.weights[:, part] for part in model._slices]
+        self.weights_of = self.own if model.mixing is None else [np.empty((samples, model.p)) for _ in self.own]
+        self.forward = model.forward.bound([*self.state], [self.entries])
+        self.backward = model.backward.bound([*self.state, self.weights], [*self.slopes])
 
 
 class PointModel:
@@ -119,13 +130,13 @@ class PointModel:
 def _kernels(
     name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Expr | float]
 ) -> tuple[BatchKernel, BatchKernel]:
-    """Outputs (N, count), and the derivatives (N, inputs * n) of their sum with weights (N, count), over samples."""
+    """Outputs (N, count), and the derivatives (N, n) by each input of their sum with weights (N, count)."""
     inputs = tuple(Port(x, (n,)) for x in names)
     adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
     slopes = [adjoints.get(x.id, 0.0) for port in names for x in graph.variables(port, n)]
     forward = Program(name, graph, inputs, (Port("y", (len(outputs),)),), tuple(outputs))
-    weights, result = Port("w", (len(outputs),)), Port("d", (len(names) * n,))
-    backward = Program(f"{name}_slopes", graph, (*inputs, weights), (result,), tuple(slopes))
+    weights, results = Port("w", (len(outputs),)), tuple(Port(f"d_{x}", (n,)) for x in names)
+    backward = Program(f"{name}_slopes", graph, (*inputs, weights), results, tuple(slopes))
     return BatchKernel(forward), BatchKernel(backward)
 
 

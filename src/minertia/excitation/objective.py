@@ -82,9 +82,10 @@ class Objective:
         """Free coefficients (n, free) of the search's own unknowns."""
         return np.asarray(np.matmul(self.scale, y.reshape(self.n, -1, 1))[..., 0])
 
-    def motion(self, x: Array) -> Array:
+    def motion(self, x: Array, out: Array | None = None) -> Array:
         """q, qd, qdd at the samples, shape (3, N, n)."""
-        state = (self.functions @ x.T).reshape(3, -1, self.n)
+        state = np.empty((3, self.problem.n_samples, self.n)) if out is None else out
+        np.matmul(self.functions, x.T, out=state.reshape(-1, self.n))
         state[0] += self.problem.offset
         return state
 
@@ -101,15 +102,17 @@ class Objective:
     def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> Evaluation | None:
         """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
         self.evaluations += 1
-        state = self.motion(self.coefficients(y))
+        state = self.motion(self.coefficients(y), out=self.problem.model.state(self.problem.n_samples))
         u = (state - self.middle[:, None, :]) / self.sizes[:, None, :]
         wall, bend = wall_and_slope(u)
         if wall == INFINITE:
             return None
         bend *= weight / self.sizes[:, None, :]
-        slopes = np.zeros_like(state)
-        value = weight * wall + self._space_walls(state[0], slopes[0], weight)
-        value += self._criterion(state, slopes, criterion, weight, sharpness) if value < INFINITE else 0.0
+        found = self.criterion_and_slopes(state, criterion, weight, sharpness)
+        if found is None:
+            return None
+        value, slopes = found
+        value += weight * wall + self._space_walls(state[0], slopes[0], weight)
         return None if value == INFINITE else Evaluation(value, self._gradient(slopes), self._gradient(bend), u)
 
     def _gradient(self, slopes: Array) -> Array:
@@ -155,8 +158,14 @@ class Objective:
         slope_q[::step] += weight * step * np.einsum("np,npj->nj", slope, slopes)
         return weight * step * wall
 
-    def _criterion(self, state: Array, slopes: Array, criterion: Criterion, weight: float, sharpness: float) -> float:
-        value = INFINITE
+    def criterion_and_slopes(
+        self, state: Array, criterion: Criterion, weight: float, sharpness: float
+    ) -> tuple[float, Array] | None:
+        """The criterion with the wall of the efforts, and its slopes (3, N, n); None where it has no value.
+
+        state: that of the model, filled in.  The slopes are the model's own array: they hold until the next call.
+        """
+        value, effort = INFINITE, _EffortSlopes(self.problem.effort)
 
         def weigh(blocks: Blocks, weights: Blocks) -> bool:
             nonlocal value
@@ -166,14 +175,14 @@ class Objective:
             S = 2 * found[1]
             for first, scale, block, own in zip(self.first, self.row_scale, blocks, weights, strict=True):
                 np.matmul(block, S[first:, first:] if scale == 1 else scale**2 * S[first:, first:], out=own)
-            wall = self._effort_wall(blocks, weights, state, slopes, weight)
-            value = found[0] + wall
-            return wall < INFINITE
+            value = found[0] + self._effort_wall(blocks, weights, state, effort, weight)
+            return value < INFINITE
 
-        found = self.problem.model.value_and_vjp(state[0], state[1], state[2], weigh)
-        if found is not None:
-            slopes += found
-        return value
+        slopes = self.problem.model.vjp(weigh)
+        if slopes is None:
+            return None
+        effort.add_to(slopes)
+        return value, slopes
 
     def _information(self, blocks: Blocks) -> Array:
         """G = W' W, and what was recorded before."""
@@ -181,11 +190,16 @@ class Objective:
         G = np.zeros((p, p)) if self.problem.previous is None else self.problem.previous.copy()
         for first, scale, block in zip(self.first, self.row_scale, blocks, strict=True):
             product = block.T @ block
-            G[first:, first:] += product if scale == 1 else scale**2 * product
+            if scale != 1:
+                product *= scale**2
+            part = G[first:, first:]
+            np.add(part, product, out=part)
         return G
 
-    def _effort_wall(self, blocks: Blocks, weights: Blocks, state: Array, slopes: Array, weight: float) -> float:
-        """The wall at the effort limits; its slopes go into the weights and slopes."""
+    def _effort_wall(
+        self, blocks: Blocks, weights: Blocks, state: Array, slopes: _EffortSlopes, weight: float
+    ) -> float:
+        """The wall at the effort limits; its slopes go into the weights, and where W has no column into `slopes`."""
         model = self.problem.effort
         if model is None or self.problem.limits.effort is None:
             return 0.0
@@ -194,11 +208,24 @@ class Objective:
         if wall == INFINITE:
             return INFINITE
         slope *= weight / self.effort_size
-        slopes[1] += slope @ model.viscous
-        slopes[2] += slope @ model.rotors
+        slopes.by_effort = slope
         for j, (first, own) in enumerate(zip(self.first, weights, strict=True)):
             own += np.outer(slope[:, j], model.beta[first:])
         return weight * wall
+
+
+@dataclass
+class _EffortSlopes:
+    """Slopes (N, n) of the walls by the efforts; they reach velocities and accelerations beside the regressor, too."""
+
+    model: EffortModel | None
+    by_effort: Array | None = None
+
+    def add_to(self, slopes: Array) -> None:
+        """What effects without a column in W add to the slopes (3, N, n)."""
+        if self.model is not None and self.by_effort is not None:
+            slopes[1] += self.by_effort @ self.model.viscous
+            slopes[2] += self.by_effort @ self.model.rotors
 
 
 def wall_and_slope(u: Array) -> tuple[float, Array]:
