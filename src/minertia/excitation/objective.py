@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,12 @@ class Objective:
         self.middle = np.array([limits.middle, *np.zeros((2, self.n))])
         self.scale = self._scaling()
         self.row_scale = np.ones(self.n) if problem.row_scale is None else problem.row_scale
-        self.first = problem.model.first
+        mixing, columns = problem.model.mixing, problem.model.columns
+        self.mixing = mixing
+        self.corners = [_corner(c, problem.model.p) for c in columns]
+        if problem.effort is not None:
+            beta = problem.effort.beta if mixing is None else mixing @ problem.effort.beta
+            self.beta = [beta[c] for c in columns]
         if limits.effort is not None and problem.effort is not None:
             self.effort_size = limits.effort * (1 - limits.effort_margin) * self.tight - problem.effort.coulomb
         self.evaluations = 0
@@ -167,34 +172,29 @@ class Objective:
         """
         value, effort = INFINITE, _EffortSlopes(self.problem.effort)
 
-        def weigh(blocks: Blocks, weights: Blocks) -> bool:
+        def weigh(G: Array, blocks: Blocks, weights: Blocks) -> bool:
             nonlocal value
-            found = criterion(self._information(blocks), sharpness)
+            found = self._valued(criterion, G, sharpness)
             if found is None:
                 return False
             S = 2 * found[1]
-            for first, scale, block, own in zip(self.first, self.row_scale, blocks, weights, strict=True):
-                np.matmul(block, S[first:, first:] if scale == 1 else scale**2 * S[first:, first:], out=own)
+            for corner, scale, block, own in zip(self.corners, self.row_scale, blocks, weights, strict=True):
+                np.matmul(block, S[corner] if scale == 1 else scale**2 * S[corner], out=own)
             value = found[0] + self._effort_wall(blocks, weights, state, effort, weight)
             return value < INFINITE
 
-        slopes = self.problem.model.vjp(weigh)
+        slopes = self.problem.model.vjp(weigh, self.row_scale)
         if slopes is None:
             return None
         effort.add_to(slopes)
         return value, slopes
 
-    def _information(self, blocks: Blocks) -> Array:
-        """G = W' W, and what was recorded before."""
-        p = self.problem.model.p
-        G = np.zeros((p, p)) if self.problem.previous is None else self.problem.previous.copy()
-        for first, scale, block in zip(self.first, self.row_scale, blocks, strict=True):
-            product = block.T @ block
-            if scale != 1:
-                product *= scale**2
-            part = G[first:, first:]
-            np.add(part, product, out=part)
-        return G
+    def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
+        """The criterion of the base parameters, with what was recorded before; its slope by G."""
+        M = self.mixing
+        G = G if M is None else M.T @ G @ M
+        found = criterion(G if self.problem.previous is None else G + self.problem.previous, sharpness)
+        return found if found is None or M is None else (found[0], M @ found[1] @ M.T)
 
     def _effort_wall(
         self, blocks: Blocks, weights: Blocks, state: Array, slopes: _EffortSlopes, weight: float
@@ -203,14 +203,14 @@ class Objective:
         model = self.problem.effort
         if model is None or self.problem.limits.effort is None:
             return 0.0
-        smooth = np.column_stack([b @ model.beta[first:] for b, first in zip(blocks, self.first, strict=True)])
+        smooth = np.column_stack([b @ beta for b, beta in zip(blocks, self.beta, strict=True)])
         wall, slope = wall_and_slope(model.with_effects(smooth, state[1], state[2]) / self.effort_size)
         if wall == INFINITE:
             return INFINITE
         slope *= weight / self.effort_size
         slopes.by_effort = slope
-        for j, (first, own) in enumerate(zip(self.first, weights, strict=True)):
-            own += np.outer(slope[:, j], model.beta[first:])
+        for j, (beta, own) in enumerate(zip(self.beta, weights, strict=True)):
+            own += np.outer(slope[:, j], beta)
         return weight * wall
 
 
@@ -226,6 +226,13 @@ class _EffortSlopes:
         if self.model is not None and self.by_effort is not None:
             slopes[1] += self.by_effort @ self.model.viscous
             slopes[2] += self.by_effort @ self.model.rotors
+
+
+def _corner(columns: NDArray[np.int32], p: int) -> Any:
+    """The rows and columns of a (p, p) matrix that belong to a block; without a copy where they are its last ones."""
+    first = p - len(columns)
+    is_last = np.array_equal(columns, np.arange(first, p))
+    return (slice(first, None), slice(first, None)) if is_last else np.ix_(columns, columns)
 
 
 def wall_and_slope(u: Array) -> tuple[float, Array]:
