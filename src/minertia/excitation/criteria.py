@@ -102,10 +102,10 @@ def predicted_deviations(W: Array, previous: Array | None = None) -> Array:
     d = np.sqrt(np.diag(G))
     d = np.where(d > 0, d, 1.0)
     values, V = np.linalg.eigh(G / np.outer(d, d))
-    floor = 1e-15 * max(float(values[-1]), 1e-300)
-    with np.errstate(divide="ignore"):
-        variances = (V**2 / np.where(values > floor, values, 0.0)).sum(axis=1)
-    return np.asarray(np.sqrt(variances) / d)
+    shown = values > 1e-13 * max(float(values[-1]), 1e-300)
+    variances = (V[:, shown] ** 2 / values[shown]).sum(axis=1)
+    hidden = (V[:, ~shown] ** 2).sum(axis=1) > 1e-12  # what was never shown has no deviation that could be stated
+    return np.asarray(np.where(hidden, np.inf, np.sqrt(variances) / d))
 
 
 def _triangle(W: Array) -> Array:
