@@ -12,7 +12,7 @@ SCRIPT = """
   let reach = 0.1;
   for (const frame of data.points) for (const p of frame) reach = Math.max(reach, Math.hypot(p[0], p[1], p[2]));
   for (const box of [...data.boxes, ...data.rooms]) for (const edge of box) for (const p of edge)
-    reach = Math.max(reach, 0.7 * Math.hypot(p[0], p[1], p[2]));
+    reach = Math.max(reach, 0.85 * Math.hypot(p[0], p[1], p[2]));
   const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   function place(p) {
     const x = p[0] * Math.cos(turn) - p[1] * Math.sin(turn), y = p[0] * Math.sin(turn) + p[1] * Math.cos(turn);

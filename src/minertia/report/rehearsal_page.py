@@ -170,8 +170,7 @@ def _payload(r: Rehearsal) -> str:
     again = ", ".join(f"{x:.2f}" for x in w.changes) or "no time"
     about = (
         f"The hand takes up {r.load:.3g} kg at a third of the run and puts it down at two thirds. The estimator next "
-        f"to the controller knows neither; it began anew at {again} s (a joint that sticks for a moment can cause "
-        "that too)."
+        f"to the controller knows neither; it noticed changes at {again} s."
     )
     rows = []
     for at in np.linspace(end / 12, end, 12):
