@@ -126,9 +126,9 @@ def compare(name, seed=3):
 
 def cost_and_gradient(objective, y):
     """The criterion alone, as the other one: no walls."""
-    state = objective.motion(objective.coefficients(y))
-    slopes = np.zeros_like(state)
-    return objective._criterion(state, slopes, log_det, 0.0, 0), objective._gradient(slopes)
+    state = objective.motion(objective.coefficients(y), out=objective.problem.model.state(SAMPLES))
+    value, slopes = objective.criterion_and_slopes(state, log_det, 0.0, 0)
+    return value, objective._gradient(slopes)
 
 
 def feasible_value(objective, y):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,20 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", "--limits", "velocity=0"), "cannot move: its limit of velocity is 0"),
         (("planar2r", "--limits", "velocity=a"), "numbers separated by commas"),
         (("planar2r", "--limits", "velocity=1,2,3"), "one finite number or 2"),
-        (("planar2r", "--limits", "speed=1"), "'speed' is no limit"),
+        (("planar2r", "--limits", "speed=1"), "no limit called 'speed'"),
+        (("planar2r", "--limits", "velocity=nan"), "all of them finite"),
+        (("planar2r", "--limits", "velocity=inf"), "all of them finite"),
+        (("planar2r", "--duration", "nan"), "positive duration"),
+        (("planar2r", "--family", "bezier"), "family of motions"),
+        (("planar2r", "--family", "spline", "--duration", 0), "positive duration"),
+        (("planar2r", "--family", "spline", "--pieces", 0), "at least one piece"),
+        (("planar2r", "--start", "nan,0"), "finite numbers"),
+        (("planar2r", "--sweeps", "--harmonics", 1), "at least two harmonics"),
+        (("planar2r", "--sweeps", "--after-motion", "a.csv"), "takes no --after"),
+        (("planar2r", "--after-motion", "nowhere.csv"), "cannot be read"),
+        (("planar2r", "--after", "nowhere.csv"), "nowhere.csv"),
+        (("planar2r", "--columns", "map.toml"), "there are none"),
+        (("planar2r", "--limits", "acceleration=1e-9"), "widen the limits"),
         (("planar2r", "--limits", "nowhere.toml"), "neither NAME=VALUES nor a file"),
         (("planar2r", "--limits", "effort=file"), "has none in its file"),
         (("planar2r", "--start", "0,x"), "numbers separated by commas"),
@@ -69,6 +83,177 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
     code, out, err = run("excite", *args, "--out", tmp_path / "never")
     assert code == 2 and out == "" and sentence in err and "Traceback" not in err, err
     assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("speed = 1", "no limit called 'speed'"),
+        ("velocity = true", "a number or one per joint"),
+        ('velocity = "fast"', "a number or one per joint"),
+        ("velocity = nan", "all of them finite"),
+        ("velocity = [1.0, 2.0, 3.0]", "one finite number or 2"),
+        ("velocity = []", "a number or one per joint"),
+        ("position = [[-1, 1], 2]", "a number or one per joint"),
+        ("position = [[-1, 1, 2], [0, 1, 2]]", "pairs of a lower and an upper"),
+        ("position = [[1, 1], [0, 1]]", "cannot move: its lower limit 1"),
+        ("effort_margin = [0.1, 0.2]", "one number"),
+        ("effort_margin = 1.5", "less than 1"),
+        ("box = 3", "written as [[box]]"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "a box needs 'upper'"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0]\nupper = [1, 1, 1]", "three finite numbers"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]\nupper = [1, 1, nan]", "three finite numbers"),
+        ("[[box]]\nframe = 'j2'\nlower = [1, 1, 1]\nupper = [0, 0, 0]", "is empty"),
+        ("[[box]]\nframe = 'hand'\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "no frame called 'hand'"),
+        ("[[box]]\nframe = []\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "a name or a list of names"),
+        ("[[box]]\nframe = 'j2'\nlower = [5, 5, 5]\nupper = [6, 6, 6]", "outside its box"),
+        ("[[obstacle]]\ncentre = [0, 0, 0]", "an obstacle needs 'size'"),
+        ("[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 0]", "positive"),
+        ("[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\ncolour = 1", "no key of an obstacle called 'colour'"),
+        ("table = 0.0", "the height of its top"),
+        ("[table]\nheight = inf", "finite number"),
+        ("self_collision = 1", "true or false"),
+        ("margin = -0.1\nself_collision = true", "positive number"),
+        ("velocity = ", "not a TOML file"),
+    ],
+)
+def test_sentences_about_files(run: Run, tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(text + "\n")
+    code, out, err = run("excite", "planar2r", *QUICK, "--limits", file, "--out", tmp_path / "never")
+    assert code == 2 and out == "" and sentence in err and "Traceback" not in err, err
+    assert len(err.strip().splitlines()) == 1 and not (tmp_path / "never").exists()
+
+
+CELL = """
+velocity = 1.5
+acceleration = 4.0
+effort = true
+self_collision = true
+margin = 0.02
+radius = 0.06
+[table]
+height = -0.7
+[[obstacle]]
+name = "post"
+centre = [0.6, 0.6, 0.0]
+size = [0.2, 0.2, 1.4]
+[[box]]
+frame = ["j5", "j6"]
+lower = [-1.2, -1.2, -0.6]
+upper = [1.2, 1.2, 1.2]
+"""
+
+
+def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
+    """The motion written keeps away from what the file names, whatever path it is checked by."""
+    pytest.importorskip("mujoco")
+    from minertia import read_robot
+    from minertia.cli.excite import read_limits
+    from minertia.excitation.model import PointModel
+
+    file = tmp_path / "cell.toml"
+    file.write_text(CELL)
+    args = ("--starts", 1, "--samples", 60, "--harmonics", 3, "--limits", file, "--out", tmp_path / "new", "--json")
+    code, out, err = run("excite", "puma560_physical", *args)
+    assert code == 0, err
+    data = json.loads(out)
+    robot = read_robot("puma560_physical")
+    q = Trajectory.load(tmp_path / "new" / "excitation.csv").q
+    clearance = read_limits(robot, [str(file)]).clearance
+    assert clearance is not None and clearance.distances(q).min() >= 0.02
+    assert data["margins"]["clearance"] >= 0.02 and set(data["margins"]["boxes"]) == {"j5", "j6"}
+    p = PointModel(robot, ["j6"]).value(q)
+    assert np.all(p > [-1.2, -1.2, -0.6]) and np.all(p < [1.2, 1.2, 1.2])
+    assert any("not kept apart" in note for note in data["notes"])
+    inside = "0,0,0,0,0,0"
+    text = CELL.replace("[0.6, 0.6, 0.0]", "[0.4, 0.1, 0.0]").replace("-1.2, -1.2, -0.6", "-9, -9, -9")
+    file.write_text(text.replace("1.2, 1.2, 1.2", "9, 9, 9").replace("[0.2, 0.2, 1.4]", "[0.6, 0.6, 1.4]"))
+    code, _, err = run("excite", "puma560_physical", *args, "--start", inside)
+    assert code == 2 and "start posture is not possible" in err and "'post'" in err
+
+
+def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    from minertia import read_robot
+    from minertia.excitation.limits_table import limits_from_table
+
+    robot = read_robot("puma560_physical")
+    table = {"obstacle": [{"name": "post", "centre": [0.6, 0.6, 0.0], "size": [0.2, 0.2, 1.4]}]}
+    limits = limits_from_table(robot, table)
+    assert limits.clearance is not None and all("'post'" in name for name in limits.clearance.pair_names())
+    both = limits_from_table(robot, {**table, "self_collision": True})
+    assert both.clearance is not None and len(both.clearance.pair_names()) > len(limits.clearance.pair_names())
+    assert limits_from_table(robot, {"self_collision": False}).clearance is None
+
+
+def test_splines(run: Run, tmp_path: Path) -> None:
+    args = (*QUICK, "--family", "spline", "--pieces", 6, "--limits", "velocity=1", "--limits", "acceleration=3")
+    code, out, err = run("excite", "planar2r", *args, "--out", tmp_path, "--json")
+    assert code == 0 and json.loads(out)["condition"] > 1, err
+    motion = Trajectory.load(tmp_path / "excitation.csv")
+    assert np.abs(motion.qd[[0, -1]]).max() < 1e-9 and np.abs(motion.qdd[[0, -1]]).max() < 1e-9
+    assert np.abs(motion.qd).max() <= 1.0
+
+
+def test_sweeps(run: Run, tmp_path: Path) -> None:
+    args = ("--sweeps", "--duration", 4, "--limits", "velocity=1", "--limits", "acceleration=4", "--start", "0.1,0.2")
+    code, out, err = run("excite", "planar2r", *args, "--out", tmp_path / "new", "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert [s["file"] for s in data["sweeps"]] == ["sweep-2.csv", "sweep-1.csv"]
+    for k, other in ((1, 0.2), (2, 0.1)):
+        q = Trajectory.load(tmp_path / "new" / f"sweep-{k}.csv").q
+        assert np.ptp(q[:, k - 1]) > 0.3 and q[:, 2 - k] == pytest.approx(other)
+    assert data["shown"] and {*data["shown"], *data["hidden"]} >= {"ZZR1", "FC1"}
+    page = (tmp_path / "new" / "sweeps.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2 and 'content="sweeps"' in page
+    assert run("excite", "planar2r", *args, "--out", tmp_path / "text")[0] == 0
+
+
+def test_a_motion_that_adds_to_what_is_recorded(run: Run, tmp_path: Path) -> None:
+    """Given motions that moved the second joint only, what is said before is worse than after; logs count as well."""
+    still = np.zeros(401)
+    t = np.linspace(0, 4, 401)
+    q2 = 0.5 * np.sin(2 * np.pi * t / 4)
+    w = 2 * np.pi / 4
+    qd2, qdd2 = 0.5 * w * np.cos(w * t), -0.5 * w**2 * np.sin(w * t)
+    columns = [np.column_stack([still, x]) for x in (q2, qd2, qdd2)]
+    Trajectory(t, *columns).save(tmp_path / "first.csv")
+    rows = ["t,q1,q2,tau1,tau2", *(f"{a:.6f},0,{b:.9f},{9 * b:.6f},{5 * b:.6f}" for a, b in zip(t, q2, strict=True))]
+    (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
+    args = (*QUICK, "--limits", "velocity=1", "--limits", "acceleration=3", "--out", tmp_path / "new", "--json")
+    told = {}
+    for option, file in (("--after-motion", "first.csv"), ("--after", "log.csv")):
+        code, out, err = run("excite", "planar2r", *args, option, tmp_path / file)
+        assert code == 0, err
+        told[option] = json.loads(out)["parameters"]
+        for p in told[option].values():
+            assert p["before"] is None or p["deviation"] < p["before"]
+        assert any(p["before"] is None for p in told[option].values())  # never shown
+        assert any(p["before"] is not None for p in told[option].values())
+    for name, p in told["--after-motion"].items():
+        other = told["--after"][name]["before"]
+        assert (p["before"] is None) == (other is None)
+        assert other is None or other == pytest.approx(p["before"], rel=0.2)  # a log loses its ends to the filter
+    Trajectory(t, *(x[:, :1] for x in columns)).save(tmp_path / "one.csv")
+    code, _, err = run("excite", "planar2r", *args, "--after-motion", tmp_path / "one.csv")
+    assert code == 2 and "has 1 joints" in err
+
+
+def test_the_limits_of_the_manual(tmp_path: Path) -> None:
+    """The example of docs/excitation.md can be read as it stands."""
+    pytest.importorskip("mujoco")
+    from minertia import read_robot
+    from minertia.cli.excite import read_limits
+
+    text = (Path(__file__).parent.parent / "docs" / "excitation.md").read_text(encoding="utf-8")
+    block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    file = tmp_path / "cell.toml"
+    file.write_text(block[1], encoding="utf-8")
+    limits = read_limits(read_robot("puma560_physical"), [str(file)])
+    assert limits.effort is not None and limits.clearance is not None and len(limits.boxes) == 1
 
 
 def test_floating_base(run: Run, tmp_path: Path) -> None:

@@ -50,6 +50,28 @@ def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
         assert word in checker.text
 
 
+def test_coarse_encoders_are_named_on_the_page(run: Run, tmp_path: Path) -> None:
+    """The heavy slide: fine encoders leave the noise alone, coarse ones stir up what the page then explains."""
+    pytest.importorskip("mujoco")
+    args = ("--limits", "position=0.2", "--limits", "velocity=0.2", "--limits", "acceleration=1", "--rate", 500)
+    args += ("--duration", 4, "--harmonics", 3, "--payload", 5, "--json")
+    told = {}
+    for name, more in (("fine", ()), ("coarse", ("--resolution", 1e-5))):
+        code, out, err = run("rehearse", "emps", *args, *more, "--out", tmp_path / name)
+        assert code == 0, err
+        told[name] = json.loads(out)
+    assert told["fine"]["held_out_over_floor"] < 1.1 < told["coarse"]["held_out_over_floor"]
+    coarse = told["coarse"]
+    explained = (coarse["noise_floor"][0] ** 2 + coarse["stirred_up"][0] ** 2) ** 0.5
+    assert coarse["held_out"][0] == pytest.approx(explained, rel=0.2) and coarse["payload"]["load"] == 5
+    pages = {name: (tmp_path / name / "rehearsal.html").read_text(encoding="utf-8") for name in told}
+    assert "the encoders explain most of it" in pages["coarse"]
+    assert "explain" not in pages["fine"].replace("no filtered motion can explain", "")
+    for word in ("Error against k", "Largest error of any joint", "30 deg/s", "logarithmic"):
+        assert word in pages["fine"]
+    assert pages["fine"].count("<svg") >= 5
+
+
 def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without MuJoCo and without a compiler the rest is done and both are said."""
 
@@ -73,6 +95,11 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
         (("puma560_physical", "--noise", 0), "positive noise"),
         (("puma560_physical", "--duration", 0), "positive duration"),
         (("puma560_physical", "--rate", 10), "at least 500"),
+        (("puma560_physical", "--delay", -1), "delay"),
+        (("puma560_physical", "--stribeck", "nan"), "stribeck"),
+        (("puma560_physical", "--resolution", -1), "resolution"),
+        (("puma560_physical", "--payload", 0), "positive mass"),
+        (("puma560_physical", "--cutoff", 900), "needs a rate above"),
         (("panda",), "no inertial parameters"),
         (("puma560_physical", "--limits", "velocity=0"), "cannot move"),
     ],

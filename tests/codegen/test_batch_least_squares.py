@@ -55,6 +55,27 @@ def test_sums_are_those_of_the_whole_matrix(path, name, count):
     assert relative(kernel.accumulate(*state, tau=tau, triangle=T).matrix, Z.T @ Z) < 1e-11
 
 
+@pytest.mark.parametrize("name", ["puma560", "tree"])
+def test_bound_with_the_sum_and_the_entries(path, name):
+    """One call leaves the entries as they are and returns the sum with scaled rows, again and again."""
+    kernel = base_kernel(ROBOTS[name])[0].kernel
+    pattern = kernel.pattern
+    state = [np.array(x) for x in states(ROBOTS[name], 77)]
+    entries, scale = np.empty((77, len(pattern.positions))), np.ones(pattern.rows)
+    call = kernel.bound_with_gram(state, entries, scale)
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        scale[:] = rng.uniform(0.5, 2.0, pattern.rows)
+        for x in state:
+            x[:] = rng.normal(size=x.shape)
+        Y = kernel(*state)
+        W = (Y * scale[:, None]).reshape(-1, pattern.columns)
+        assert relative(call(), W.T @ W) < 1e-13
+        assert relative(entries, Y.reshape(77, -1)[:, pattern.positions]) < 1e-15
+    with pytest.raises(ShapeError, match="writeable"):
+        kernel.bound_with_gram(state, entries[:, :-1], scale)
+
+
 def test_weights_of_joints_and_of_rows(path):
     kernel, theta = base_kernel(ROBOTS["stanford"])
     state = states(ROBOTS["stanford"], 777)

@@ -38,12 +38,20 @@ def test_regressor_vjp(seed):
     state, direction = rng.normal(size=(3, 5, robot.n)), rng.normal(size=(3, 5, robot.n))
     weights = rng.normal(size=model.value(*state).shape)
 
-    def weigh(blocks, out):
-        for j, (first, own) in enumerate(zip(model.first, out, strict=True)):
-            own[:] = weights.reshape(5, robot.n, -1)[:, j, first:]
+    scale, seen = rng.uniform(0.5, 2, robot.n), []
+
+    M = mixing(base)
+
+    def weigh(G, blocks, out):
+        seen.append(M.T @ G @ M)
+        for j, (columns, own) in enumerate(zip(model.columns, out, strict=True)):
+            own[:] = (weights @ M.T).reshape(5, robot.n, -1)[:, j, columns]
         return True
 
-    slopes = model.value_and_vjp(*state, weigh)
+    model.state(5)[:] = state
+    slopes = model.vjp(weigh, scale)
+    W = model.value(*state).reshape(5, robot.n, -1) * scale[:, None]
+    np.testing.assert_allclose(seen[0], np.einsum("knp,knq->pq", W, W), rtol=1e-10, atol=1e-10)
     ahead, behind = (model.value(*(state + s * STEP * direction)) for s in (1, -1))
     expected = float((weights * (ahead - behind)).sum()) / (2 * STEP)
     assert sum(float((s * d).sum()) for s, d in zip(slopes, direction, strict=True)) == pytest.approx(

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.logs.columns import ColumnMap
 
-GREEDY = ("--validate", "--joints", "--fix")  # options that take all values up to the next option
+GREEDY = (
+    "--validate",
+    "--joints",
+    "--fix",
+    "--after",
+    "--after-motion",
+)  # options that take all values up to the next option
 WITH_PRIOR = ("ridge", "physical", "sdp")
 
 

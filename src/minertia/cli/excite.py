@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from minertia.cli.campaigns import Columns
 from minertia.cli.options import AsJson, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
+    from minertia.excitation.limits import MotionLimits
     from minertia.excitation.optimise import Progress
+    from minertia.excitation.trajectory import Family, Trajectory
+    from minertia.robot.robot import Robot
 
-NAMES = ("position", "velocity", "acceleration", "effort", "effort_margin")
+FAMILIES = ("fourier", "spline")
+FORMAT = 1
 
 Limits = Annotated[
     list[str] | None,
@@ -22,8 +28,23 @@ Limits = Annotated[
         "--limits",
         metavar="NAME=VALUES|FILE",
         help="position=2, velocity=1.5,1,2 ..., acceleration=4, effort=file (those of the robot's file) or numbers; or "
-        "a TOML file with these names and [[box]] tables (frame, lower, upper). May be repeated.",
+        "a TOML file with these names, boxes for frames, obstacles, a table, self_collision (docs/excitation.md). May "
+        "be repeated.",
         show_default=False,
+    ),
+]
+
+
+After = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--after", metavar="LOG...", help="Logs already recorded: find what adds most to them.", show_default=False
+    ),
+]
+AfterMotion = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--after-motion", metavar="CSV...", help="The same for motions that this command wrote.", show_default=False
     ),
 ]
 
@@ -34,7 +55,11 @@ def excite(
         "excitation"
     ),
     duration: Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Length of the motion.")] = 10.0,
+    family: Annotated[
+        str, typer.Option("--family", metavar="fourier|spline", help="Fourier series, or splines of degree 5.")
+    ] = "fourier",
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the Fourier series.")] = 5,
+    pieces: Annotated[int, typer.Option("--pieces", help="Of the spline.")] = 10,
     criterion: Annotated[
         str,
         typer.Option(
@@ -47,6 +72,10 @@ def excite(
         str | None,
         typer.Option("--start", metavar="Q1,Q2,...", help="Posture at both ends [rad or m].", show_default=False),
     ] = None,
+    after: After = None,
+    after_motion: AfterMotion = None,
+    columns: Columns = None,
+    sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
     samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     starts: Annotated[int, typer.Option("--starts", help="Number of searches; the best one counts.")] = 3,
@@ -57,27 +86,43 @@ def excite(
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
-    from minertia.files import make_folder, write_text_atomic
-    from minertia.report.excite_page import excite_page
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
+    shape = _family(family, duration, pieces)
+    bounds = None if given.is_floating else read_limits(given, limits or ())
+    posture = None if start is None else _numbers("--start", start)
+    if sweeps:
+        if after or after_motion:
+            raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
+        given = given if gravity is None else given.with_gravity(gravity)
+        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, out, as_json)
+        return
     found = search.excite(
         given,
         duration=duration,
         harmonics=harmonics,
         criterion=criterion,
-        limits=None if given.is_floating else read_limits(given, limits or ()),
+        limits=bounds,
         gravity=gravity,
-        start=None if start is None else _numbers("--start", start),
+        start=posture,
         seed=seed,
         starts=starts,
         friction=friction,
         rotors=rotors,
         n_samples=samples,
+        after=_recorded(given, after or (), after_motion or (), columns),
+        family=shape,
         progress=_say_progress,
     )
+    _write(out, found, as_json)
+
+
+def _write(out: Path, found: Any, as_json: bool) -> None:
+    from minertia.files import make_folder, write_text_atomic
+    from minertia.report.excite_page import excite_page
+
     folder = make_folder(out)
     files = {name: folder / f"excitation.{name}" for name in ("csv", "html", "json")}
     found.save(files["csv"])
@@ -95,34 +140,100 @@ def _say_progress(p: Progress) -> None:
     diagnose(f"start {p.start} of {p.starts}: {p.evaluations} evaluations, criterion {p.value:.4g}")
 
 
+def _family(name: str, duration: float, pieces: int) -> Family | None:
+    """None for the Fourier series that a search uses by itself."""
+    import math
+
+    from minertia.excitation.spline import Spline
+
+    if name not in FAMILIES:
+        raise UnknownName("family of motions", name, FAMILIES)
+    if name == "fourier":
+        return None
+    if not (math.isfinite(duration) and duration > 0):
+        raise MinertiaError(f"a motion needs a positive duration, not {duration:g} s")
+    if pieces < 1:
+        raise MinertiaError(f"a spline needs at least one piece, not {pieces}")
+    return Spline(duration, pieces)
+
+
+# ---------------------------------------------------------------------- joint by joint
+
+
+def _sweep(
+    robot: Robot,
+    limits: MotionLimits | None,
+    setting: tuple[float, int, int, int],
+    posture: list[float] | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
+    from minertia.excitation.sweep import sweeps
+    from minertia.files import folder_at_once
+    from minertia.report.sweeps_page import sweeps_page
+
+    duration, harmonics, samples, seed = setting
+    found = sweeps(
+        robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
+    )
+    with folder_at_once(out) as draft:
+        for sweep in found.sweeps:
+            sweep.trajectory.save(draft / sweep.file)
+        (draft / "sweeps.html").write_text(sweeps_page(found), encoding="utf-8")
+        (draft / "sweeps.json").write_text(found.to_json() + "\n", encoding="utf-8")
+    files = [*(sweep.file for sweep in found.sweeps), "sweeps.html", "sweeps.json"]
+    if as_json:
+        say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
+    else:
+        say(found)
+    for name in files:
+        diagnose(f"wrote {out / name}")
+
+
+# ---------------------------------------------------------------------- what is there already
+
+
+def _recorded(
+    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None
+) -> tuple[Trajectory, ...]:
+    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
+    from minertia.excitation.trajectory import Trajectory
+
+    found = [Trajectory.load(path) for path in motions]
+    if logs:
+        from minertia.identification.campaigns.given import given_campaign
+        from minertia.identification.run import prepare_campaign
+        from minertia.identification.signals.filtering import Motion
+
+        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+            if not isinstance(log.motion, Motion):
+                raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
+            found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
+    elif columns is not None:
+        raise MinertiaError("--columns says how to read the logs of --after; there are none")
+    return tuple(found)
+
+
 # ---------------------------------------------------------------------- limits
 
 
-def read_limits(robot: Any, given: tuple[str, ...] | list[str]) -> Any:
-    """Limits from the robot's file, changed by NAME=VALUES and by files."""
-    from minertia.excitation.limits import Box, motion_limits
+def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
+    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count."""
+    from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
 
     table: dict[str, Any] = {}
     for text in given:
         name, sign, values = text.partition("=")
-        table |= {name.strip(): _value(name.strip(), values)} if sign else _table(Path(text))
-    boxes = table.pop("box", [])
-    for name in table:
-        if name not in NAMES:
-            raise MinertiaError(f"'{name}' is no limit; choose from: {', '.join(NAMES)}")
-    try:
-        frames = [Box(str(b["frame"]), _corner(b["lower"]), _corner(b["upper"])) for b in boxes]
-    except (KeyError, TypeError, ValueError):
-        raise MinertiaError("a box needs frame, lower and upper, the corners as three numbers [m]") from None
-    try:
-        return motion_limits(robot, boxes=frames, **table)
-    except (TypeError, ValueError) as err:
-        raise MinertiaError(f"these limits cannot be read: {err}") from None
-
-
-def _corner(values: Any) -> tuple[float, float, float]:
-    x, y, z = map(float, values)
-    return x, y, z
+        name = name.strip()
+        if sign and name not in JOINT_LIMITS and not Path(text).is_file():
+            raise UnknownName("limit", name, JOINT_LIMITS)
+        new = {name: _value(name, values)} if sign and name in JOINT_LIMITS else _table(Path(text))
+        for key in LISTS:
+            if isinstance(table.get(key), list) and isinstance(new.get(key), list):
+                new[key] = [*table[key], *new[key]]
+        table |= new
+    return limits_from_table(robot, table)
 
 
 def _value(name: str, text: str) -> Any:

@@ -26,20 +26,40 @@ def rehearse(
     rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Of the controller and the log.")] = 1000.0,
     duration: Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Of each motion.")] = 10.0,
     resolution: Annotated[
-        float, typer.Option("--resolution", metavar="RAD", help="Of the encoders; 0 for perfect ones.")
-    ] = 1e-5,
+        float | None,
+        typer.Option(
+            "--resolution",
+            metavar="RAD|M",
+            help="Of the encoders; 0 for perfect ones (1e-5 rad, and 1e-6 m where a joint slides, unless told).",
+            show_default=False,
+        ),
+    ] = None,
+    delay: Annotated[float, typer.Option("--delay", metavar="SECONDS", help="From a command to its effort.")] = 0.0,
+    stribeck: Annotated[
+        float, typer.Option("--stribeck", metavar="PART", help="Friction at standstill beyond Coulomb friction.")
+    ] = 0.0,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            "--payload", metavar="KG", help="That is picked up (5 % of the moving mass unless told).",
+            show_default=False,
+        ),
+    ] = None,
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
     from minertia.validation.rehearsal import Setting
     from minertia.validation.rehearsal import rehearse as run
 
-    setting = Setting(noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed)
+    setting = Setting(
+        noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
+        stribeck=stribeck, load=load,
+    )  # fmt: skip
     given = read_given(robot, snap=snap, numbers=True)
     bounds = read_limits(given, limits) if limits and not given.is_floating else None
     found = run(given, setting, limits=bounds, out=out, progress=say_step)

@@ -21,7 +21,8 @@ from minertia.codegen.batch import single_source
 from minertia.codegen.program import Port, Program
 from minertia.codegen.runner import runner
 from minertia.codegen.schedule import Schedule, schedule
-from minertia.codegen.task import NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
+from minertia.codegen.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
+from minertia.codegen.tiles import Pattern
 from minertia.dynamics import model
 from minertia.errors import ShapeError
 from minertia.robot.robot import Robot
@@ -100,9 +101,7 @@ class BatchKernel:
 
         Arrays are C-contiguous float64, shaped as for a call; preparing them once saves about 50 us at each.
         """
-        arrays, n = self.checked(inputs)
-        if any(a is not b for a, b in zip(arrays, inputs, strict=True)):
-            raise ShapeError(f"the arrays bound to '{self.program.name}' must be C-contiguous float64")
+        arrays, n = self._in_place(inputs)
         results = [_output(a, (n, *port.shape)) for a, port in zip(outputs, self.program.ports, strict=True)]
         work = Work(ROWS, arrays, results, n_samples=n)
         piece = self._runner.piece(work)
@@ -112,6 +111,42 @@ class BatchKernel:
             piece(0, n, None)
 
         return call
+
+    def bound_with_gram(self, inputs: Sequence[Array], output: Array, scale: Array) -> Callable[[], Array]:
+        """As `bound`, for a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples.
+
+        D has the squares of `scale` (rows,), which is read at each call.  The output (N, entries) gets the entries of Y
+        that vary, as they are, in the order of `pattern`.  The sum is taken while a block is in cache, and its array is
+        used again by the next call.
+        """
+        arrays, n = self._in_place(inputs)
+        pattern = self.pattern
+        rows, columns = pattern.rows, pattern.columns
+        results = [_output(output, (n, len(pattern.positions)))]
+        work = Work(GRAM, arrays, results, pattern, np.zeros((n, rows)), _output(scale, (rows,)), n_samples=n)
+        piece, place = self._runner.piece(work), pattern.tiles.places(columns)
+        sums, G = np.zeros(work.n_sums + 1), np.empty((columns, columns))  # the last sum stays 0: no row has both
+
+        def call() -> Array:
+            assert work.n_samples == n  # keeps the arrays alive
+            piece(0, n, sums[:-1])
+            return np.take(sums, place, out=G, mode="clip")
+
+        return call
+
+    @property
+    def pattern(self) -> Pattern:
+        """Where the entries that vary stand in the one matrix that the program computes."""
+        if len(self.program.ports) != 1 or len(self.program.ports[0].shape) != 2:
+            raise ShapeError(f"the program '{self.program.name}' does not compute one matrix")
+        rows, columns = self.program.ports[0].shape
+        return Pattern(rows, columns, self.schedule.positions(0))
+
+    def _in_place(self, inputs: Sequence[Array]) -> tuple[list[Array], int]:
+        arrays, n = self.checked(inputs)
+        if any(a is not b for a, b in zip(arrays, inputs, strict=True)):
+            raise ShapeError(f"the arrays bound to '{self.program.name}' must be C-contiguous float64")
+        return arrays, n
 
     def nonzeros(self, *inputs: ArrayLike, threads: int | None = 1) -> tuple[Array, NDArray[np.int32]]:
         """Only what varies: blocks (blocks, entries, samples of a block) and the entries' places in the flat output.

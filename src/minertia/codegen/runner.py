@@ -187,7 +187,10 @@ class NumpyRunner(Runner):
                 for start in range(first, first + count, self.samples):
                     stop = min(start + self.samples, first + count)
                     self.evaluate(work.inputs, start, stop, slots)
-                    finish(work, self.schedule, start, slots[: len(self.schedule.entries), : stop - start], result)
+                    W = slots[: len(self.schedule.entries), : stop - start]
+                    if work.n_sums and work.outputs:
+                        work.outputs[0][start:stop] = W.T
+                    finish(work, self.schedule, start, W, result)
 
         return part
 

@@ -21,8 +21,9 @@ ROWS, NONZEROS, GRAM, RESIDUAL, PRECONDITIONED, NOTHING = range(6)
 class Work:
     """A batch: what to do (`mode`) with which arrays.
 
-    inputs, outputs: one C-contiguous float64 array per port.  The rest is for least squares: tau and weights (N, n) or
-    (n,), theta the parameters or the padded inverse of a triangle.
+    inputs, outputs: one C-contiguous float64 array per port; sums need none, and write (N, entries) to one.
+    The rest is for least squares: tau and weights (N, n) or (n,), theta the parameters or the padded inverse of a
+    triangle.
     """
 
     mode: int

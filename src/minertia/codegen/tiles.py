@@ -34,6 +34,14 @@ class Tiles:
         G[i[inside], j[inside]] = G[j[inside], i[inside]] = sums[inside]
         return G
 
+    def places(self, size: int) -> NDArray[np.intp]:
+        """Which sum stands at each place of the symmetric matrix; one past the last where there is none."""
+        place = np.full((size, size), len(self.pairs), np.intp)
+        i, j = self.pairs.T
+        inside = (i < size) & (j < size)
+        place[i[inside], j[inside]] = place[j[inside], i[inside]] = np.flatnonzero(inside)
+        return place
+
 
 @dataclass(frozen=True)
 class Pattern:

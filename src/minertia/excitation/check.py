@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,17 @@ class Margins:
     def is_feasible(self) -> bool:
         """Whether every limit is respected."""
         return self.worst <= 1 + ROUNDING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "position": list(self.position),
+            "velocity": list(self.velocity),
+            "acceleration": list(self.acceleration),
+            "effort": None if self.effort is None else list(self.effort),
+            "boxes": dict(self.boxes),
+            "clearance": self.clearance,
+        }
 
 
 class Checker:

@@ -22,11 +22,18 @@ ALWAYS = 0.95  # a pair that touches in more than this part of random postures i
 
 class CollisionModel:
     """Shapes on a robot and on the ground; pairs on one link or on neighbours are left out, as are those that touch in
-    nearly every posture (`ignored` names them).  margin [m]: distance to keep.
+    nearly every posture (`ignored` names them).  margin [m]: distance to keep.  among_links: whether links are kept
+    apart from one another, too.
     """
 
     def __init__(
-        self, robot: Robot, shapes: Sequence[Shape], obstacles: Sequence[Shape] = (), *, margin: float = 0.01
+        self,
+        robot: Robot,
+        shapes: Sequence[Shape],
+        obstacles: Sequence[Shape] = (),
+        *,
+        margin: float = 0.01,
+        among_links: bool = True,
     ) -> None:
         check_shapes([*shapes, *obstacles])
         if not any(shape.joint is not None for shape in shapes):
@@ -36,6 +43,7 @@ class CollisionModel:
         self.mujoco: Any = load("mujoco", "sim")
         self.robot, self.margin = robot.numeric, float(margin)
         self.shapes = (*shapes, *obstacles)
+        self.first_obstacle, self.among_links = len(shapes), among_links
         self._build()
         self.ignored: tuple[str, ...] = ()
         self.pairs = self._candidates()
@@ -76,7 +84,7 @@ class CollisionModel:
     def _candidates(self) -> NDArray[np.intp]:
         pairs = []
         for a, first in enumerate(self.shapes):
-            for b in range(a + 1, len(self.shapes)):
+            for b in range(a + 1 if self.among_links else max(a + 1, self.first_obstacle), len(self.shapes)):
                 second = self.shapes[b]
                 if first.joint != second.joint and not self._neighbours(first.joint, second.joint):
                     pairs.append((a, b))

@@ -20,10 +20,10 @@ Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (
 
 def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
     """-log det G: D-optimality, the volume of the confidence ellipsoid."""
-    factor, info = lapack.dpotrf(G, lower=1)
+    factor, info = lapack.dpotrf(G.T, lower=1)
     if info != 0:
         return None
-    return -2.0 * float(np.log(np.diag(factor)).sum()), -_inverse(factor)
+    return -2.0 * float(np.log(factor.diagonal()).sum()), -_inverse(factor)
 
 
 def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
@@ -61,7 +61,7 @@ class LargestDeviation:
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
         """Value and slope."""
-        factor, info = lapack.dpotrf(G, lower=1)
+        factor, info = lapack.dpotrf(G.T, lower=1)
         if info != 0:
             return None
         C = _inverse(factor)
@@ -73,10 +73,8 @@ class LargestDeviation:
 
 def _inverse(factor: Array) -> Array:
     """Inverse of a matrix from its lower Cholesky factor (what stands above the diagonal must be zero)."""
-    lower, _ = lapack.dpotri(factor, lower=1)
-    full: Array = lower + lower.T
-    full.flat[:: len(full) + 1] *= 0.5
-    return full
+    lower, _ = lapack.dtrtri(factor, lower=1)
+    return np.asarray(lower.T @ lower)  # faster than LAPACK's own product, which leaves half to be filled in
 
 
 def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:
@@ -104,10 +102,10 @@ def predicted_deviations(W: Array, previous: Array | None = None) -> Array:
     d = np.sqrt(np.diag(G))
     d = np.where(d > 0, d, 1.0)
     values, V = np.linalg.eigh(G / np.outer(d, d))
-    floor = 1e-15 * max(float(values[-1]), 1e-300)
-    with np.errstate(divide="ignore"):
-        variances = (V**2 / np.where(values > floor, values, 0.0)).sum(axis=1)
-    return np.asarray(np.sqrt(variances) / d)
+    shown = values > 1e-13 * max(float(values[-1]), 1e-300)
+    variances = (V[:, shown] ** 2 / values[shown]).sum(axis=1)
+    hidden = (V[:, ~shown] ** 2).sum(axis=1) > 1e-12  # what was never shown has no deviation that could be stated
+    return np.asarray(np.where(hidden, np.inf, np.sqrt(variances) / d))
 
 
 def _triangle(W: Array) -> Array:

@@ -23,7 +23,7 @@ from minertia.excitation.objective import Objective, Problem
 from minertia.excitation.optimise import FINER, Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
-from minertia.excitation.trajectory import Family
+from minertia.excitation.trajectory import Family, Trajectory
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -49,6 +49,7 @@ def excite(
     n_samples: int = 200,
     noise: ArrayLike | None = None,
     previous: ArrayLike | None = None,
+    after: Sequence[Trajectory] = (),
     family: Family | None = None,
     patience: float = 1.0,
     progress: Callable[[Progress], None] | None = None,
@@ -58,11 +59,12 @@ def excite(
     duration [s] and harmonics of the Fourier series, or any other family.  criterion: "condition", "scaled-condition",
     "logdet" or "deviation" (largest predicted relative deviation).  start: posture at both ends.  noise [N m or N]: of
     the measured efforts, per joint.  previous: information matrix (or triangle) of what was recorded before, with rows
-    over their noise.  patience: factor on the iterations.
+    over their noise.  after: motions recorded before, each second of which counts as one of the new motion; the new
+    one is that which adds most to them.  patience: factor on the iterations.
     """
     if criterion not in CRITERIA:
         raise UnknownName("criterion", criterion, CRITERIA)
-    _check_times(duration, harmonics, n_samples, starts)
+    _check_times(duration, harmonics if family is None else 1, n_samples, starts)
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot = robot if gravity is None else robot.with_gravity(gravity)
@@ -75,9 +77,13 @@ def excite(
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
     setting = _Setting(base, limits, effort, offset, family, n_samples)
     levels = setting.noise(noise)
-    problem = setting.problem(criterion, levels, information(previous, base.count))
+    known = information(previous, base.count)
+    for motion in after:
+        more = recorded_information(base, motion, levels, n_samples / family.duration)
+        known = more if known is None else known + more
+    problem = setting.problem(criterion, levels, known)
     found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
-    return _report(setting, criterion, levels, information(previous, base.count), found)
+    return _report(setting, criterion, levels, known, found)
 
 
 def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
@@ -166,6 +172,7 @@ def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | N
         margins=found.margins,
         limits=limits,
         found=found,
+        deviations_before=None if previous is None else criteria.predicted_deviations(W[:0], previous),
         notes=tuple(notes),
     )
 
@@ -183,6 +190,17 @@ def information(previous: ArrayLike | None, count: int) -> Array | None:
     if A.shape != (count, count) or not np.all(np.isfinite(A)):
         raise ShapeError(f"what was recorded before must be a finite ({count}, {count}) matrix, not {A.shape}")
     return A if np.allclose(A, A.T, rtol=1e-8, atol=1e-12 * np.abs(A).max()) else A.T @ A
+
+
+def recorded_information(base: BaseParameters, motion: Trajectory, noise: Array, rate: float) -> Array:
+    """Information matrix of a motion, rows over their noise, as if it had `rate` independent samples in a second."""
+    if motion.n != base.robot.n:
+        raise ShapeError(f"a recorded motion has {motion.n} joints and '{base.robot.name}' has {base.robot.n}")
+    step = max(1, int(1 / (rate * motion.period))) if motion.period > 0 else 1
+    q, qd, qdd = (x[::step] for x in (motion.q, motion.qd, motion.qdd))
+    W = base.regressor(q, qd, qdd).reshape(-1, base.count) / np.tile(noise, len(q))[:, None]
+    length = float(motion.t[-1] - motion.t[0])
+    return np.asarray(W.T @ W * (length * rate / len(q)))
 
 
 def _root(G: Array) -> Array:

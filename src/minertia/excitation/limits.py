@@ -118,7 +118,7 @@ def motion_limits(
     position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  effort: False for no limit, True
     for those of the file, or values.
     """
-    notes: list[str] = []
+    notes: list[str] = _clearance_notes(clearance)
     lower, upper = _positions(robot, position)
     v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)
     a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), notes)
@@ -136,10 +136,17 @@ def motion_limits(
     )
 
 
+def _clearance_notes(clearance: Clearance | None) -> list[str]:
+    """Pairs that touch whatever the posture are named, as nothing keeps them apart."""
+    ignored = getattr(clearance, "ignored", ())
+    named = ", ".join(ignored[:3]) + (f" and {len(ignored) - 3} more pairs" if len(ignored) > 3 else "")
+    return [f"not kept apart, as they touch in nearly every posture: {named}"] if ignored else []
+
+
 def _positions(robot: Robot, given: ArrayLike | None) -> tuple[Array, Array]:
     if given is not None:
         values = np.asarray(given, float)
-        if values.shape == (robot.n, 2):
+        if values.shape == (robot.n, 2) and np.all(np.isfinite(values)):
             return values[:, 0], values[:, 1]
         reach = _per_joint(robot, "position", values)
         return -reach, reach

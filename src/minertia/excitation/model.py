@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +22,16 @@ from minertia.robot.robot import Frame, Robot
 
 Array = NDArray[np.float64]
 Blocks = list[Array]
-Weigh = Callable[[Blocks, Blocks], bool]
+Weigh = Callable[[Array, Blocks, Blocks], bool]
 STATE = ("q", "qd", "qdd")
 
 
 class RegressorModel:
     """The regressor of chosen columns with its vector-Jacobian product, compiled where there is a compiler.
 
-    The rows of each joint are a block (N, columns from `first` of that joint on): what comes before is zero, since a
-    joint does not feel what it does not carry.  mixing: W_base = W_columns mixing, the identity by default.  smooth:
-    width [rad/s] of the sign in Coulomb columns, 0 for the sign itself.
+    The rows of each joint are a block (N, those of `columns` that are not always zero): a joint does not feel what it
+    does not carry.  mixing: W_base = W mixing, None for the identity.  smooth: width [rad/s] of the sign in Coulomb
+    columns, 0 for the sign itself.
     """
 
     def __init__(self, robot: Robot, columns: Sequence[str], mixing: Array | None = None, smooth: float = 0.0) -> None:
@@ -39,61 +41,54 @@ class RegressorModel:
         state = [graph.variables(name, robot.n) for name in STATE]
         entries = regressor_entries(robot.numeric, State(*state), frozenset(columns))
         where = {name: c for c, name in enumerate(columns)}
-        rows = [{where[name]: entry for (row, name), entry in entries.items() if row == j} for j in range(self.n)]
-        starts = [min(row, default=self.p) for row in rows]
-        outputs = [row.get(c, 0.0) for row, start in zip(rows, starts, strict=True) for c in range(start, self.p)]
-        self.forward, self.backward = _kernels("regressor", graph, STATE, self.n, outputs)
-        ends = np.cumsum([self.p - start for start in starts]).tolist()
-        self._slices = [slice(end - (self.p - start), end) for start, end in zip(starts, ends, strict=True)]
-        self._starts = starts
-        self.first = starts if self.mixing is None else [0] * self.n
+        outputs: list[Any] = [0.0] * (self.n * self.p)
+        for (row, name), entry in entries.items():
+            outputs[row * self.p + where[name]] = entry
+        self.forward = _forward("regressor", graph, STATE, self.n, outputs, (self.n, self.p))
+        pattern = self.forward.pattern
+        self.backward = _backward("regressor", graph, STATE, self.n, [outputs[k] for k in pattern.positions])
+        self.parts = [slice(a, b) for a, b in pairwise(pattern.row_start.tolist())]
+        self.columns = [pattern.column[part] for part in self.parts]
         self._bench: _Bench | None = None
 
     def value(self, q: Array, qd: Array, qdd: Array) -> Array:
         """W, shape (N n, p): all joints of the first sample, then of the second ..."""
-        W = np.zeros((len(q), self.n, self.p))
-        for j, block in enumerate(self._blocks(self.forward(q, qd, qdd))):
-            W[:, j, self.first[j] :] = block
-        return W.reshape(-1, self.p)
+        W = np.asarray(self.forward(q, qd, qdd)).reshape(-1, self.p)
+        return W if self.mixing is None else np.asarray(W @ self.mixing)
 
-    def value_and_vjp(self, q: Array, qd: Array, qdd: Array, weigh: Weigh) -> Array | None:
-        """Derivatives (3, N, n), with respect to q, qd, qdd, of the sum of weights times entries at fixed weights.
+    def state(self, samples: int) -> Array:
+        """The array (3, samples, n) that `vjp` reads q, qd and qdd from: filled in place, nothing is copied."""
+        if self._bench is None or self._bench.state.shape[1] != samples:
+            self._bench = _Bench(self, samples)
+        return self._bench.state
 
-        weigh(blocks, weights) fills in the weights of the blocks; None if it returns False.  The arrays are used again
+    def vjp(self, weigh: Weigh, scale: Array) -> Array | None:
+        """Derivatives (3, N, n) with respect to `state` of the sum of weights times entries at fixed weights.
+
+        weigh(G, blocks, weights) gets G = W' W with the rows of each joint times its scale (n,), before any mixing, and
+        fills in the weights of the blocks; None if it returns False.  The arrays, the result among them, are used again
         by the next call: fresh memory would cost more than filling it.
         """
-        if self._bench is None or self._bench.state.shape[1] != len(q):
-            self._bench = _Bench(self.forward, self.backward, len(q), self.n)
         bench = self._bench
-        bench.state[0], bench.state[1], bench.state[2] = q, qd, qdd
-        bench.forward()
-        own = [bench.weights[:, part] for part in self._slices]
-        weights = own if self.mixing is None else [np.empty((len(q), self.p)) for _ in own]
-        if not weigh(self._blocks(bench.entries), weights):
+        assert bench is not None, "the state comes first"
+        bench.scale[:] = scale
+        if not weigh(bench.forward(), bench.blocks, bench.own):
             return None
-        if self.mixing is not None:
-            for j, target in enumerate(own):
-                target[:] = weights[j] @ self.mixing[self._starts[j] :].T
         bench.backward()
-        return np.asarray(bench.slopes.reshape(len(q), 3, self.n).swapaxes(0, 1))
-
-    def _blocks(self, entries: Array) -> Blocks:
-        blocks = [entries[:, part] for part in self._slices]
-        if self.mixing is None:
-            return blocks
-        return [block @ self.mixing[start:] for block, start in zip(blocks, self._starts, strict=True)]
+        return bench.slopes
 
 
 class _Bench:
-    """Arrays that stay where they are, and the two kernels bound to them."""
+    """Arrays that stay where they are, what each joint has in them, and the two kernels bound to them."""
 
-    def __init__(self, forward: BatchKernel, backward: BatchKernel, samples: int, n: int) -> None:
-        size = forward.program.ports[0].size
-        self.state = np.empty((3, samples, n))
+    def __init__(self, model: RegressorModel, samples: int) -> None:
+        n, size = model.n, len(model.forward.pattern.positions)
+        self.state, self.slopes, self.scale = np.empty((3, samples, n)), np.empty((3, samples, n)), np.ones(n)
         self.entries, self.weights = np.empty((samples, size)), np.empty((samples, size))
-        self.slopes = np.empty((samples, 3 * n))
-        self.forward = forward.bound([*self.state], [self.entries])
-        self.backward = backward.bound([*self.state, self.weights], [self.slopes])
+        self.blocks = [self.entries[:, part] for part in model.parts]
+        self.own = [self.weights[:, part] for part in model.parts]
+        self.forward = model.forward.bound_with_gram([*self.state], self.entries, self.scale)
+        self.backward = model.backward.bound([*self.state, self.weights], [*self.slopes])
 
 
 class PointModel:
@@ -105,7 +100,8 @@ class PointModel:
         q = graph.variables("q", robot.n)
         points = [s for name in names for s in _origin(robot, q, find_frame(robot, name))]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
-        self.forward, self.backward = _kernels("points", graph, ("q",), robot.n, outputs)
+        self.forward = _forward("points", graph, ("q",), robot.n, outputs, (len(outputs),))
+        self.backward = _backward("points", graph, ("q",), robot.n, outputs)
 
     def value(self, q: Array) -> Array:
         """Positions, shape (N, 3 frames)."""
@@ -116,17 +112,24 @@ class PointModel:
         return np.asarray(self.backward(q, weights))
 
 
-def _kernels(
-    name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Expr | float]
-) -> tuple[BatchKernel, BatchKernel]:
-    """Outputs (N, count), and the derivatives (N, inputs * n) of their sum with weights (N, count), over samples."""
-    inputs = tuple(Port(x, (n,)) for x in names)
+def _forward(
+    name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any], shape: tuple[int, ...]
+) -> BatchKernel:
+    """Outputs (N, *shape)."""
+    return BatchKernel(Program(name, graph, _ports(names, n), (Port("y", shape),), tuple(outputs)))
+
+
+def _backward(name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any]) -> BatchKernel:
+    """Derivatives (N, n) by each input of the sum of outputs with weights (N, count)."""
     adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
     slopes = [adjoints.get(x.id, 0.0) for port in names for x in graph.variables(port, n)]
-    forward = Program(name, graph, inputs, (Port("y", (len(outputs),)),), tuple(outputs))
-    weights, result = Port("w", (len(outputs),)), Port("d", (len(names) * n,))
-    backward = Program(f"{name}_slopes", graph, (*inputs, weights), (result,), tuple(slopes))
-    return BatchKernel(forward), BatchKernel(backward)
+    inputs = (*_ports(names, n), Port("w", (len(outputs),)))
+    results = tuple(Port(f"d_{x}", (n,)) for x in names)
+    return BatchKernel(Program(f"{name}_slopes", graph, inputs, results, tuple(slopes)))
+
+
+def _ports(names: Sequence[str], n: int) -> tuple[Port, ...]:
+    return tuple(Port(x, (n,)) for x in names)
 
 
 def find_frame(robot: Robot, name: str) -> Frame:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from minertia.excitation.objective import Evaluation, Objective
+from minertia.excitation.objective import INFINITE, Evaluation, Objective
 
 Array = NDArray[np.float64]
 HALVINGS = 25
@@ -39,9 +39,13 @@ def minimise(
     tolerance: float,
     model: Array | None = None,
 ) -> Minimum:
-    """Walk down from a point inside the walls until the value falls by less than `tolerance` in three steps."""
+    """Walk down from a point inside the walls until the value falls by less than `tolerance` in three steps.
+
+    A point at which the function has no value (a criterion that finds the information singular) stays where it is.
+    """
     here = function(y)
-    assert here is not None, "a search starts inside the walls"
+    if here is None:
+        return Minimum(y, INFINITE, 0, np.eye(len(y)))
     B = None if model is None else model
     recent: list[float] = []
     for k in range(iterations):

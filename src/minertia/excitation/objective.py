@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,12 @@ class Objective:
         self.middle = np.array([limits.middle, *np.zeros((2, self.n))])
         self.scale = self._scaling()
         self.row_scale = np.ones(self.n) if problem.row_scale is None else problem.row_scale
-        self.first = problem.model.first
+        mixing, columns = problem.model.mixing, problem.model.columns
+        self.mixing = mixing
+        self.corners = [_corner(c, problem.model.p) for c in columns]
+        if problem.effort is not None:
+            beta = problem.effort.beta if mixing is None else mixing @ problem.effort.beta
+            self.beta = [beta[c] for c in columns]
         if limits.effort is not None and problem.effort is not None:
             self.effort_size = limits.effort * (1 - limits.effort_margin) * self.tight - problem.effort.coulomb
         self.evaluations = 0
@@ -82,9 +87,10 @@ class Objective:
         """Free coefficients (n, free) of the search's own unknowns."""
         return np.asarray(np.matmul(self.scale, y.reshape(self.n, -1, 1))[..., 0])
 
-    def motion(self, x: Array) -> Array:
+    def motion(self, x: Array, out: Array | None = None) -> Array:
         """q, qd, qdd at the samples, shape (3, N, n)."""
-        state = (self.functions @ x.T).reshape(3, -1, self.n)
+        state = np.empty((3, self.problem.n_samples, self.n)) if out is None else out
+        np.matmul(self.functions, x.T, out=state.reshape(-1, self.n))
         state[0] += self.problem.offset
         return state
 
@@ -101,15 +107,17 @@ class Objective:
     def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> Evaluation | None:
         """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
         self.evaluations += 1
-        state = self.motion(self.coefficients(y))
+        state = self.motion(self.coefficients(y), out=self.problem.model.state(self.problem.n_samples))
         u = (state - self.middle[:, None, :]) / self.sizes[:, None, :]
         wall, bend = wall_and_slope(u)
         if wall == INFINITE:
             return None
         bend *= weight / self.sizes[:, None, :]
-        slopes = np.zeros_like(state)
-        value = weight * wall + self._space_walls(state[0], slopes[0], weight)
-        value += self._criterion(state, slopes, criterion, weight, sharpness) if value < INFINITE else 0.0
+        found = self.criterion_and_slopes(state, criterion, weight, sharpness)
+        if found is None:
+            return None
+        value, slopes = found
+        value += weight * wall + self._space_walls(state[0], slopes[0], weight)
         return None if value == INFINITE else Evaluation(value, self._gradient(slopes), self._gradient(bend), u)
 
     def _gradient(self, slopes: Array) -> Array:
@@ -155,50 +163,76 @@ class Objective:
         slope_q[::step] += weight * step * np.einsum("np,npj->nj", slope, slopes)
         return weight * step * wall
 
-    def _criterion(self, state: Array, slopes: Array, criterion: Criterion, weight: float, sharpness: float) -> float:
-        value = INFINITE
+    def criterion_and_slopes(
+        self, state: Array, criterion: Criterion, weight: float, sharpness: float
+    ) -> tuple[float, Array] | None:
+        """The criterion with the wall of the efforts, and its slopes (3, N, n); None where it has no value.
 
-        def weigh(blocks: Blocks, weights: Blocks) -> bool:
+        state: that of the model, filled in.  The slopes are the model's own array: they hold until the next call.
+        """
+        value, effort = INFINITE, _EffortSlopes(self.problem.effort)
+
+        def weigh(G: Array, blocks: Blocks, weights: Blocks) -> bool:
             nonlocal value
-            found = criterion(self._information(blocks), sharpness)
+            found = self._valued(criterion, G, sharpness)
             if found is None:
                 return False
             S = 2 * found[1]
-            for first, scale, block, own in zip(self.first, self.row_scale, blocks, weights, strict=True):
-                np.matmul(block, S[first:, first:] if scale == 1 else scale**2 * S[first:, first:], out=own)
-            wall = self._effort_wall(blocks, weights, state, slopes, weight)
-            value = found[0] + wall
-            return wall < INFINITE
+            for corner, scale, block, own in zip(self.corners, self.row_scale, blocks, weights, strict=True):
+                np.matmul(block, S[corner] if scale == 1 else scale**2 * S[corner], out=own)
+            value = found[0] + self._effort_wall(blocks, weights, state, effort, weight)
+            return value < INFINITE
 
-        found = self.problem.model.value_and_vjp(state[0], state[1], state[2], weigh)
-        if found is not None:
-            slopes += found
-        return value
+        slopes = self.problem.model.vjp(weigh, self.row_scale)
+        if slopes is None:
+            return None
+        effort.add_to(slopes)
+        return value, slopes
 
-    def _information(self, blocks: Blocks) -> Array:
-        """G = W' W, and what was recorded before."""
-        p = self.problem.model.p
-        G = np.zeros((p, p)) if self.problem.previous is None else self.problem.previous.copy()
-        for first, scale, block in zip(self.first, self.row_scale, blocks, strict=True):
-            product = block.T @ block
-            G[first:, first:] += product if scale == 1 else scale**2 * product
-        return G
+    def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
+        """The criterion of the base parameters, with what was recorded before; its slope by G."""
+        M = self.mixing
+        G = G if M is None else M.T @ G @ M
+        found = criterion(G if self.problem.previous is None else G + self.problem.previous, sharpness)
+        return found if found is None or M is None else (found[0], M @ found[1] @ M.T)
 
-    def _effort_wall(self, blocks: Blocks, weights: Blocks, state: Array, slopes: Array, weight: float) -> float:
-        """The wall at the effort limits; its slopes go into the weights and slopes."""
+    def _effort_wall(
+        self, blocks: Blocks, weights: Blocks, state: Array, slopes: _EffortSlopes, weight: float
+    ) -> float:
+        """The wall at the effort limits; its slopes go into the weights, and where W has no column into `slopes`."""
         model = self.problem.effort
         if model is None or self.problem.limits.effort is None:
             return 0.0
-        smooth = np.column_stack([b @ model.beta[first:] for b, first in zip(blocks, self.first, strict=True)])
+        smooth = np.column_stack([b @ beta for b, beta in zip(blocks, self.beta, strict=True)])
         wall, slope = wall_and_slope(model.with_effects(smooth, state[1], state[2]) / self.effort_size)
         if wall == INFINITE:
             return INFINITE
         slope *= weight / self.effort_size
-        slopes[1] += slope @ model.viscous
-        slopes[2] += slope @ model.rotors
-        for j, (first, own) in enumerate(zip(self.first, weights, strict=True)):
-            own += np.outer(slope[:, j], model.beta[first:])
+        slopes.by_effort = slope
+        for j, (beta, own) in enumerate(zip(self.beta, weights, strict=True)):
+            own += np.outer(slope[:, j], beta)
         return weight * wall
+
+
+@dataclass
+class _EffortSlopes:
+    """Slopes (N, n) of the walls by the efforts; they reach velocities and accelerations beside the regressor, too."""
+
+    model: EffortModel | None
+    by_effort: Array | None = None
+
+    def add_to(self, slopes: Array) -> None:
+        """What effects without a column in W add to the slopes (3, N, n)."""
+        if self.model is not None and self.by_effort is not None:
+            slopes[1] += self.by_effort @ self.model.viscous
+            slopes[2] += self.by_effort @ self.model.rotors
+
+
+def _corner(columns: NDArray[np.int32], p: int) -> Any:
+    """The rows and columns of a (p, p) matrix that belong to a block; without a copy where they are its last ones."""
+    first = p - len(columns)
+    is_last = np.array_equal(columns, np.arange(first, p))
+    return (slice(first, None), slice(first, None)) if is_last else np.ix_(columns, columns)
 
 
 def wall_and_slope(u: Array) -> tuple[float, Array]:

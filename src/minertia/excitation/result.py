@@ -27,7 +27,7 @@ class Excitation:
 
     condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with what was recorded before.
     deviations: predicted, for that many independent samples with the given noise [N m or N] per joint; sizes: what to
-    compare them with (None without nominal parameters).
+    compare them with (None without nominal parameters); deviations_before: of what was recorded before alone.
     """
 
     base: BaseParameters
@@ -44,6 +44,7 @@ class Excitation:
     limits: MotionLimits
     found: Found
     notes: tuple[str, ...] = ()
+    deviations_before: Array | None = None
 
     @property
     def relative_deviations(self) -> Array | None:
@@ -67,7 +68,7 @@ class Excitation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the samples, for JSON."""
-        m, relative = self.margins, self.relative_deviations
+        relative, before = self.relative_deviations, self.deviations_before
         return {
             "format": FORMAT,
             "robot": self.base.robot.name,
@@ -78,17 +79,14 @@ class Excitation:
             "scaled_condition": _finite(self.scaled_condition),
             "noise": self.noise.tolist(),
             "parameters": {
-                name: {"deviation": _finite(d), "relative": None if relative is None else _finite(relative[k])}
+                name: {
+                    "deviation": _finite(d),
+                    "relative": None if relative is None else _finite(relative[k]),
+                    **({} if before is None else {"before": _finite(before[k])}),
+                }
                 for k, (name, d) in enumerate(zip(self.base.names, self.deviations, strict=True))
             },
-            "margins": {
-                "position": list(m.position),
-                "velocity": list(m.velocity),
-                "acceleration": list(m.acceleration),
-                "effort": None if m.effort is None else list(m.effort),
-                "boxes": dict(m.boxes),
-                "clearance": m.clearance,
-            },
+            "margins": self.margins.to_dict(),
             "search": {
                 "seeds": list(self.found.seeds),
                 "values": [_finite(v) for v in self.found.values],
@@ -122,13 +120,13 @@ class Excitation:
         return lines
 
     def _deviation_lines(self) -> list[str]:
-        relative = self.relative_deviations
-        shown = [None] * self.base.count if relative is None else relative.tolist()
-        parts = zip(self.base.names, self.deviations, shown, strict=True)
-        return [
-            f"{name:<10}{deviation:>12.3g}" + ("" if part is None else f"{100 * part:>10.2f} %")
-            for name, deviation, part in parts
-        ]
+        relative, before = self.relative_deviations, self.deviations_before
+        lines = []
+        for k, name in enumerate(self.base.names):
+            part = "" if relative is None else f"{100 * relative[k]:>10.2f} %"
+            was = "" if before is None else f"   before: {before[k]:.3g}"
+            lines.append(f"{name:<10}{self.deviations[k]:>12.3g}{part}{was}")
+        return lines
 
 
 def stacked_regressor(base: BaseParameters, motion: Motion, n_samples: int) -> Array:

@@ -68,6 +68,13 @@ def link_capsules(robot: Robot, radius: float) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
+def link_shapes(robot: Robot, radius: float) -> tuple[Shape, ...]:
+    """The shapes of the robot's file; a capsule of this radius [m] for each link that has none there."""
+    found = file_shapes(robot)
+    known = {shape.joint for shape in found}
+    return (*found, *(shape for shape in link_capsules(robot, radius) if shape.joint not in known))
+
+
 def file_shapes(robot: Robot) -> tuple[Shape, ...]:
     """The primitive collision shapes of the URDF or MJCF file the robot was read from (meshes are not among them)."""
     if robot.source is None or not Path(robot.source).is_file():

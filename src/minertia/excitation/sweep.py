@@ -6,19 +6,26 @@ so the parameters are found link by link.
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.base.derive import base_parameters
+from minertia.base.grouping import BaseParameters
 from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
+from minertia.excitation.criteria import predicted_deviations
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.optimise import FINER
 from minertia.excitation.posture import feasible_posture
+from minertia.excitation.result import FORMAT, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
 
@@ -37,6 +44,69 @@ class Sweep:
     trajectory: Trajectory
     margins: Margins
 
+    @property
+    def file(self) -> str:
+        """Name of its file for the controller."""
+        return f"sweep-{self.joint + 1}.csv"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest position of the joint [rad or m]."""
+        q = self.trajectory.q[:, self.joint]
+        return float(q.min()), float(q.max())
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """The motions in the order to run them, from the last joint to the first, and the parameters they show.
+
+    shown: base parameters that the sweeps together tell apart; hidden: those that need several joints to move at once.
+    """
+
+    base: BaseParameters
+    limits: MotionLimits
+    sweeps: tuple[Sweep, ...]
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Sweep]:
+        return iter(self.sweeps)
+
+    def __len__(self) -> int:
+        return len(self.sweeps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the samples, for JSON."""
+        return {
+            "format": FORMAT,
+            "robot": self.base.robot.name,
+            "shown": list(self.shown),
+            "hidden": list(self.hidden),
+            "sweeps": [
+                {
+                    "joint": sweep.name,
+                    "file": sweep.file,
+                    "duration": sweep.motion.duration,
+                    "range": [float(v) for v in (sweep.range[0], sweep.range[1])],
+                    "margins": sweep.margins.to_dict(),
+                }
+                for sweep in self.sweeps
+            ],
+            "notes": list(self.limits.notes),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        head = f"{self.base.robot.name}: {len(self.sweeps)} sweeps, from the last joint to the first"
+        rows = [f"{'joint':<16}{'from':>10}{'to':>10}{'largest use of a limit':>26}"]
+        rows += [f"{s.name:<16}{s.range[0]:>10.3f}{s.range[1]:>10.3f}{s.margins.worst:>26.3f}" for s in self.sweeps]
+        said = f"{len(self.shown)} of {self.base.count} base parameters can be told apart by them"
+        more = [f"several joints must move at once for: {', '.join(self.hidden)}"] if self.hidden else []
+        return "\n".join([head, *rows, said, *more, *self.limits.notes])
+
 
 def sweeps(
     robot: Robot,
@@ -47,16 +117,22 @@ def sweeps(
     posture: ArrayLike | None = None,
     n_samples: int = 200,
     seed: int = 0,
-) -> tuple[Sweep, ...]:
+) -> Sweeps:
     """A rest-to-rest sweep of each joint about a posture, from the last joint to the first, as wide as limits allow."""
-    if not duration > 0 or harmonics < 2:
+    if not (math.isfinite(duration) and duration > 0) or harmonics < 2:
         raise Infeasible("a sweep needs a positive duration and at least two harmonics")
-    base = base_parameters(robot)
+    if robot.is_floating:
+        raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)
     q = feasible_posture(checker, posture, seed)
     order = reversed(range(len(checker.limits.names)))
-    return tuple(_sweep(checker, j, q, duration, harmonics, n_samples) for j in order)
+    found = tuple(_sweep(checker, j, q, duration, harmonics, n_samples) for j in order)
+    W = np.vstack([stacked_regressor(base, sweep.motion, n_samples) for sweep in found])
+    is_shown = np.isfinite(predicted_deviations(W))
+    names = [[n for n, s in zip(base.names, is_shown, strict=True) if s == wanted] for wanted in (True, False)]
+    return Sweeps(base, checker.limits, found, tuple(names[0]), tuple(names[1]))
 
 
 def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, n_samples: int) -> Sweep:

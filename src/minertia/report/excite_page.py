@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from minertia.dynamics.kinematics import passages
+from minertia.excitation.check import Margins
+from minertia.excitation.limits import MotionLimits
 from minertia.excitation.result import FORMAT, Excitation
-from minertia.excitation.shapes import Shape
 from minertia.report.html import escape, facts, markup_table, page, paragraph, parameter_name, section
 from minertia.report.line_chart import line_chart
 from minertia.report.preview import SCRIPT
@@ -34,7 +36,7 @@ def excite_page(excitation: Excitation) -> str:
             section("Notes", *(paragraph(note) for note in excitation.notes)) if excitation.notes else "",
         )
     )
-    return page(title, body, kind="excite", format_version=FORMAT, style=_STYLE, script=SCRIPT)
+    return page(title, body, kind="excite", format_version=FORMAT, style=PAGE_STYLE, script=SCRIPT)
 
 
 def _head(e: Excitation, title: str) -> str:
@@ -55,7 +57,13 @@ def _head(e: Excitation, title: str) -> str:
 
 
 def _preview(e: Excitation) -> str:
-    data = json.dumps(preview_data(e), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    t = np.linspace(0.0, e.motion.duration, FRAMES + 1)
+    return preview(e.base.robot, e.limits, t, e.motion.at(t)[0])
+
+
+def preview(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> str:
+    """The robot at times t and postures q (N, n), to be turned and played, with what stands around it."""
+    data = json.dumps(preview_data(robot, limits, t, q), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         '<canvas id="view" width="900" height="480" role="img" '
         'aria-label="The links of the robot at the chosen time; drag to turn the view"></canvas>\n'
@@ -67,16 +75,23 @@ def _preview(e: Excitation) -> str:
     )
 
 
-def preview_data(e: Excitation) -> dict[str, Any]:
-    """Times, points of the links at each of them, which points a line joins, and boxes that stand around."""
-    t = np.linspace(0.0, e.motion.duration, FRAMES + 1)
-    points, lines = link_points(e.base.robot, e.motion.at(t)[0])
-    shapes = getattr(e.limits.clearance, "shapes", ())
+def preview_data(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
+    """Times, points of the links at each of them, which points a line joins, and boxes that stand around.
+
+    boxes: to keep away from; rooms: not to leave.
+    """
+    points, lines = link_points(robot, q)
+    shapes = getattr(limits.clearance, "shapes", ())
     return {
         "t": np.round(t, 4).tolist(),
         "points": np.round(points, 4).tolist(),
         "lines": lines,
-        "boxes": [_edges(shape) for shape in shapes if shape.joint is None and shape.kind == "box"],
+        "boxes": [
+            _edges(shape.p, shape.R, shape.size) for shape in shapes if shape.joint is None and shape.kind == "box"
+        ],
+        "rooms": [
+            _edges(0.5 * np.add(b.lower, b.upper), np.eye(3), 0.5 * np.subtract(b.upper, b.lower)) for b in limits.boxes
+        ],
     }
 
 
@@ -103,10 +118,10 @@ def link_points(robot: Robot, q: Array) -> tuple[Array, list[tuple[int, int]]]:
     return np.stack(found, axis=1), lines
 
 
-def _edges(box: Shape) -> list[list[list[float]]]:
-    """The twelve edges of a box as pairs of points."""
+def _edges(centre: Array, R: Array, half: ArrayLike) -> list[list[list[float]]]:
+    """The twelve edges of a box with these half sides as pairs of points."""
     corners = [np.array([x, y, z]) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
-    places = [np.round(box.p + box.R @ (corner * np.array(box.size)), 4).tolist() for corner in corners]
+    places = [np.round(centre + R @ (corner * np.asarray(half)), 4).tolist() for corner in corners]
     pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(corners[a] - corners[b]).sum() == 2]
     return [[places[a], places[b]] for a, b in pairs]
 
@@ -130,12 +145,14 @@ def _plots(e: Excitation) -> str:
 
 
 def _limits(e: Excitation) -> str:
-    m = e.margins
+    return limits_table(e.margins, e.limits.names)
+
+
+def limits_table(m: Margins, names: Sequence[str]) -> str:
+    """How much of each limit is used, and the smallest distances."""
     columns = [("position", m.position), ("velocity", m.velocity), ("acceleration", m.acceleration)]
     columns += [] if m.effort is None else [("effort", m.effort)]
-    rows = [
-        [escape(name), *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(e.limits.names)
-    ]
+    rows = [[escape(name), *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(names)]
     lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in m.boxes]
     if m.clearance is not None:
         lines.append(f"Nearest approach: {m.clearance:.3g} m, {m.nearest}.")
@@ -144,24 +161,30 @@ def _limits(e: Excitation) -> str:
 
 
 def _deviations(e: Excitation) -> str:
-    relative = e.relative_deviations
+    relative, before = e.relative_deviations, e.deviations_before
     rows = []
     for k, name in enumerate(e.base.names):
-        row = [parameter_name(name), f"{e.deviations[k]:.3g}"]
+        row = [parameter_name(name)] + ([] if before is None else [_deviation(before[k])])
+        row.append(_deviation(e.deviations[k]))
         rows.append(row if relative is None else [*row, f"{100 * relative[k]:.2f} %", _bar(float(relative[k]))])
-    headers = ["parameter", "deviation", *(["of its size", ""] if relative is not None else [])]
+    headers = ["parameter", *([] if before is None else ["before this motion"]), "deviation"]
+    headers += ["of its size", ""] if relative is not None else []
     noise = ", ".join(f"{v:.3g}" for v in e.noise)
     about = f"For {e.n_samples} independent samples with a noise of {noise} N m (or N) on the efforts of the joints."
-    return paragraph(about) + markup_table(headers, rows, right=(1, 2))
+    return paragraph(about) + markup_table(headers, rows, right=(1, 2, 3))
+
+
+def _deviation(value: float) -> str:
+    return f"{value:.3g}" if np.isfinite(value) else "not shown"
 
 
 def _bar(part: float) -> str:
     width = 100 * min(part, 1.0)
     kind = "good" if part <= 0.1 else "poor"
-    return f'<span class="bar {kind}" style="width:{width:.1f}px"></span>'
+    return f'<span class="bar {kind}" style="width:{width:.1f}px"></span>' if np.isfinite(part) else ""
 
 
-_STYLE = """
+PAGE_STYLE = """
 canvas{width:100%;max-width:900px;border:1px solid var(--line);border-radius:.4rem;touch-action:none;cursor:grab}
 .controls{display:flex;gap:.6rem;align-items:center}.controls input{flex:1;max-width:40rem}
 figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}

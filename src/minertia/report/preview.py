@@ -11,8 +11,8 @@ SCRIPT = """
   let turn = 0.7, tilt = 0.35, playing = false, started = 0, from = 0;
   let reach = 0.1;
   for (const frame of data.points) for (const p of frame) reach = Math.max(reach, Math.hypot(p[0], p[1], p[2]));
-  for (const box of data.boxes) for (const edge of box) for (const p of edge)
-    reach = Math.max(reach, 0.7 * Math.hypot(p[0], p[1], p[2]));
+  for (const box of [...data.boxes, ...data.rooms]) for (const edge of box) for (const p of edge)
+    reach = Math.max(reach, 0.85 * Math.hypot(p[0], p[1], p[2]));
   const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   function place(p) {
     const x = p[0] * Math.cos(turn) - p[1] * Math.sin(turn), y = p[0] * Math.sin(turn) + p[1] * Math.cos(turn);
@@ -35,6 +35,9 @@ SCRIPT = """
       line([v, -reach, 0], [v, reach, 0], 1, soft); line([-reach, v, 0], [reach, v, 0], 1, soft);
     }
     for (const box of data.boxes) for (const [a, b] of box) line(a, b, 1.5, colour("--warn"));
+    pen.setLineDash([4, 4]);
+    for (const room of data.rooms) for (const [a, b] of room) line(a, b, 1, mark);
+    pen.setLineDash([]);
     const last = points.length - 1;
     for (let i = 1; i <= k; i++) line(data.points[i - 1][last], data.points[i][last], 1, mark);
     for (const [a, b] of data.lines) line(points[a], points[b], 6, ink);

@@ -15,6 +15,8 @@ from minertia.validation.rehearsal import DEVIATIONS, FORMAT, Rehearsal, Returne
 from minertia.validation.tracking import TrackingTable
 
 ROUNDING = 1e-12
+MUCH = 1.1  # residual over noise from which a reason is given
+MOST = 0.6  # part of the square beyond the noise that must be stirred up to call it the reason
 LOOP, UPDATES = "closed loop", "background task"
 
 
@@ -50,9 +52,11 @@ def _head(r: Rehearsal, title: str) -> str:
         pairs["physical"] = "yes" if r.model.is_physical else "no"
     pairs |= {
         "torque noise": f"{100 * s.noise:g} % of rms",
-        "encoders": f"{s.resolution:g} rad or m",
+        "encoders": ", ".join(f"{v:g}" for v in sorted(set(s.resolutions(r.robot).tolist()))) + " rad or m",
         "rate": f"{s.rate:g} Hz",
         "motions": f"2 of {s.duration:g} s",
+        **({"delay": f"{1e3 * s.delay:g} ms"} if s.delay else {}),
+        **({"Stribeck friction": f"{100 * s.stribeck:g} % of Coulomb"} if s.stribeck else {}),
         "seed": s.seed,
         "time": f"{r.seconds:.1f} s",
     }
@@ -104,11 +108,32 @@ def _offset(x: Returned) -> str:
 
 def _residuals(r: Rehearsal) -> str:
     rows = [
-        [escape(name), number(float(floor), 3), number(float(found), 3), f"{found / floor:.3f}"]
-        for name, floor, found in zip(r.robot.coordinate_names, r.floor, r.held_out, strict=True)
+        [escape(name), *(number(float(v), 3) for v in (floor, stirred, found)), f"{found / floor:.3f}"]
+        for name, floor, stirred, found in zip(r.robot.coordinate_names, r.floor, r.stirred, r.held_out, strict=True)
     ]
-    about = "Root mean square of measured less predicted effort, beside that of the noise that was added [N m or N]."
-    return paragraph(about) + markup_table(["joint", "noise", "residual", "ratio"], rows, right=(1, 2, 3))
+    about = (
+        "Root mean square of measured less predicted effort, beside that of the noise that was added [N m or N]. "
+        "Stirred up: efforts faster than the filter on positions, which the controller makes of the steps of the "
+        "encoders and no filtered motion can explain."
+    )
+    table = markup_table(["joint", "noise", "stirred up", "residual", "ratio"], rows, right=(1, 2, 3, 4))
+    return paragraph(about) + table + "".join(map(paragraph, _residual_remarks(r)))
+
+
+def _residual_remarks(r: Rehearsal) -> list[str]:
+    """Where a residual is well above the noise: whether the encoders explain it."""
+    beyond = r.held_out**2 - r.floor**2
+    remarks = []
+    for j, name in enumerate(r.robot.coordinate_names):
+        if r.held_out[j] > MUCH * r.floor[j]:
+            by_encoders = r.stirred[j] ** 2 > MOST * beyond[j]
+            remarks.append(
+                f"{name}: the encoders explain most of it; finer ones, or a slower filter on velocities, lower it."
+                if by_encoders
+                else f"{name}: noise and encoders do not explain the residual; a delay, friction that the model does "
+                "not have, or a motion that leaves parameters unknown can."
+            )
+    return remarks
 
 
 # ------------------------------------------------------------------ control
@@ -127,6 +152,7 @@ def _control(r: Rehearsal) -> list[str]:
                 "joint that moves. On-line gravity takes the measured posture instead of the one asked for."
             ),
             _moves(moves),
+            f'<div class="grid-of-charts">{"".join(map(_move_chart, moves))}</div>\n',
         )
     ]
     if loops:
@@ -134,13 +160,15 @@ def _control(r: Rehearsal) -> list[str]:
             "Root mean square error [mrad or mm] along the beginning of the motion not used, all with the same gains. "
             "Computed torque knows inertia, velocity, gravity and friction; the others know what their name says."
         )
-        parts.append(section("Control with feedback", paragraph(about), _errors(loops[0], r)))
+        parts.append(section("Control with feedback", paragraph(about), _errors(loops[0], r), _loop_chart(loops[0])))
     if updates:
         about = (
             "Computed torque with mass matrix, velocity and gravity efforts held for k periods of 2 ms, accelerations "
             "and friction taken every period: root mean square error [mrad or mm]."
         )
-        parts.append(section("A slow background task", paragraph(about), _errors(updates[0], r)))
+        parts.append(
+            section("A slow background task", paragraph(about), _errors(updates[0], r), _update_chart(updates[0], r))
+        )
     return parts
 
 
@@ -157,6 +185,28 @@ def _moves(tables: list[TrackingTable]) -> str:
     return markup_table(headers, rows, right=(1, 2, 3, 4))
 
 
+def _move_chart(table: TrackingTable) -> str:
+    """Largest error of the joints that move, over time, with and without gravity on line."""
+    moved = [j for j, span in enumerate(table.rows[0].span) if span > 0]
+    lines = {run.name: 1e3 * np.abs(run.error[:, moved]).max(axis=1) for run in table.rows}
+    return line_chart(table.title.removeprefix("open loop, "), "mrad or mm", table.rows[0].t, lines)
+
+
+def _loop_chart(table: TrackingTable) -> str:
+    lines = {run.name: 1e3 * np.abs(run.error).max(axis=1) for run in table.rows}
+    return line_chart("Largest error of any joint", "mrad or mm, logarithmic", table.rows[0].t, lines, decades=4)
+
+
+def _update_chart(table: TrackingTable, r: Rehearsal) -> str:
+    """Error of each joint against the number of periods between updates."""
+    k = np.array([float(run.name.rpartition(" ")[2]) for run in table.rows])
+    lines = {
+        name: np.array([1e3 * run.rms[j] for run in table.rows]) for j, name in enumerate(r.robot.coordinate_names)
+    }
+    title, unit = "Error against k, periods between updates", "mrad or mm, logarithmic"
+    return line_chart(title, unit, k, lines, over="k", decades=5)
+
+
 def _errors(table: TrackingTable, r: Rehearsal) -> str:
     rows = [[escape(run.name), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
     return markup_table(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
@@ -170,8 +220,7 @@ def _payload(r: Rehearsal) -> str:
     again = ", ".join(f"{x:.2f}" for x in w.changes) or "no time"
     about = (
         f"The hand takes up {r.load:.3g} kg at a third of the run and puts it down at two thirds. The estimator next "
-        f"to the controller knows neither; it began anew at {again} s (a joint that sticks for a moment can cause "
-        "that too)."
+        f"to the controller knows neither; it noticed changes at {again} s."
     )
     rows = []
     for at in np.linspace(end / 12, end, 12):
@@ -214,5 +263,8 @@ background:linear-gradient(90deg,var(--combination) 12.5%,var(--none) 12.5% 87.5
 border-radius:.2rem}
 .mark{position:absolute;top:0;width:3px;height:100%;margin-left:-1.5px;background:var(--mark)}
 .mark.out{background:var(--warn)}
+.grid-of-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:0 1rem}
+.grid-of-charts svg text{font-size:14px}
+.grid-of-charts figure{margin:.4rem 0}
 a{color:var(--mark)}
 """

@@ -15,6 +15,7 @@ from minertia.validation.tracking import TrackingTable, compare_feedback, compar
 Array = NDArray[np.float64]
 PERIOD = 2e-3
 SUBSTEPS = 2
+OPEN = 2  # periods in one of the moves without feedback: nothing is corrected in between, so they may be longer
 FAST, SLOW = np.pi, np.pi / 6  # rad/s
 QUARTER = np.pi / 2
 EVERY = (1, 5, 20, 80)
@@ -29,10 +30,11 @@ def control_tests(
     robot: the true one, in MuJoCo without imperfections.  model: what the controller knows.
     """
     plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
+    loose = Plant(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
     posture, angle, groups = open_loop_setting(limits)
     tables = [
-        *open_loop_moves(plant, model, posture, groups, angle=angle, speed=FAST),
-        *open_loop_moves(plant, model, posture, groups, angle=angle, speed=SLOW),
+        *open_loop_moves(loose, model, posture, groups, angle=angle, speed=FAST),
+        *open_loop_moves(loose, model, posture, groups, angle=angle, speed=SLOW),
         compare_feedback(plant, model, trajectory),
         compare_update_rates(plant, model, trajectory, EVERY),
     ]

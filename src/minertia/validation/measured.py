@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import butter, sosfiltfilt
 
 from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import frozen
@@ -57,6 +58,19 @@ def moving(recording: Recording, cutoff_hz: float) -> Moving:
         raise MinertiaError("some joint stands still at nearly all times; take a longer or a livelier motion")
     t, q, qd, qdd, tau = (getattr(motion, name)[keep] for name in ("t", "q", "qd", "qdd", "tau"))
     return Moving(t, q, qd, qdd, tau, float(keep.mean()))
+
+
+def stirred_up(log: Log, rate_hz: float, cutoff_hz: float) -> Array:
+    """Root mean square (n,) of the efforts commanded beyond the cut-off of the filter on positions.
+
+    Motions that the filter leaves cannot explain them.  Around turns, where friction jumps, they are not counted.
+    """
+    low = sosfiltfilt(butter(4, cutoff_hz, fs=rate_hz, output="sos"), log.applied, axis=0)
+    around = np.ones(2 * round((GUARD + 1 / cutoff_hz) * rate_hz) + 1)
+    still = (np.abs(log.true_qd) < STANDSTILL).any(axis=1)
+    keep = np.convolve(still, around, "same") < 0.5
+    rest = (log.applied - low)[keep if keep.sum() > 10 else slice(None)]
+    return np.asarray(np.sqrt(np.mean(rest**2, axis=0)))
 
 
 def recording_csv(recording: Recording) -> str:

@@ -18,6 +18,7 @@ from minertia.identification.estimators.recursive import OnlineState
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
+from minertia.validation.change import ChangeDetector, clipped_weights
 from minertia.validation.control_model import ControlModel, Schedule, control_model
 from minertia.validation.measured import STANDSTILL
 from minertia.validation.plant import Plant, Sample
@@ -28,8 +29,6 @@ WINDOW = 0.06  # s of positions that one velocity and acceleration are taken fro
 DEGREE = 4
 LEAST = 7  # samples of a window, whatever the rate
 DOUBT = 0.1  # 1 / kg, 1 / (kg m) ...: trust in "no load" at the start and after a change
-SURPRISE = 20.0  # mean square of innovations over their deviations from which the load has changed
-INERTIA = 0.7  # of that mean
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class OnlinePayload:
     """Estimates over time of the load on the last link, in its frame: t (N,); values, deviations (N, 10).
 
     names: of the ten, as XX ... MX, MY, MZ, M.  Estimates are those of the samples up to t, half a window late.
-    changes: times at which the samples before were dropped, as they no longer agreed with the new ones (a joint that
-    sticks for a moment can cause that too; the estimate then comes back to the same values).
+    changes: times at which the samples before were dropped, as they no longer agreed with the new ones.
     """
 
     names: tuple[str, ...]
@@ -75,8 +73,8 @@ class PayloadListener:
     model: efforts of the robot without a load.  noise: deviation of the measured efforts.  memory [s]: how long a
     sample counts.  Velocities and accelerations come from a polynomial over a short window of measured positions, so an
     estimate is half a window late; joints that turn back are left out, as their friction is not known then.  When
-    samples contradict the estimate, everything before is dropped: an average of two loads is the load of neither, and
-    its stated deviation would be wrong.
+    samples contradict the estimate for longer than a window (`change.py`), everything before is dropped: an average of
+    two loads is the load of neither, and its stated deviation would be wrong.
     """
 
     def __init__(
@@ -95,53 +93,62 @@ class PayloadListener:
         self.columns = load_columns(robot)
         sigma = np.broadcast_to(np.asarray(noise, float), (robot.n,))
         self.sigma, self.forgetting = sigma, float(np.exp(-every * period / memory))
-        self._begin()
         half = max(round(0.5 * WINDOW / period), LEAST // 2)
         self.half, self.weights = half, _polynomial(half, period)
+        self.detector = ChangeDetector(robot.n, -(-(2 * half + 1) // every), every * period)
+        self._begin()
         self.q: deque[Array] = deque(maxlen=2 * half + 1)
         self.tau: deque[Array] = deque(maxlen=half + 1)
+        self.asked: deque[Array] = deque(maxlen=2 * half + 1)
         self.count = 0
         self.times, self.values, self.deviations = list[float](), list[Array](), list[Array]()
         self.changes = list[float]()
 
     def _begin(self) -> None:
         self.state = OnlineState(10, self.sigma, forgetting=self.forgetting, trust=DOUBT)
-        self.surprise = 1.0
+        self.detector.forget()
 
     def __call__(self, sample: Sample, tau: Array) -> None:
         """One period of the controller."""
         self.q.append(sample.q)
         self.tau.append(tau)
+        self.asked.append(np.sign(sample.qd_ref))
         self.count += 1
         if len(self.q) < 2 * self.half + 1 or self.count % self.every:
             return
         q, qd, qdd = self.weights @ np.array(self.q)
         rest = self.tau[0] - self.model.rigid(q, qd, qdd) - self.model.friction(qd)
         slides = self._slides(qd)
-        Y, rest = self.columns(q, qd, qdd) * slides[:, None], rest * slides
-        if self._is_new(Y, rest, slides):
+        Y = self.columns(q, qd, qdd)
+        e = self._innovations(Y, rest)
+        if self.detector.is_change(e, slides > 0):
             self.changes.append(sample.t)
             self.q.clear()  # a window with both loads in it belongs to neither
             self._begin()
             return
-        self.state.update(Y, rest)
+        weights = slides * clipped_weights(e)
+        self.state.update(Y * weights[:, None], rest * weights)
         self.times.append(sample.t)
         self.values.append(self.state.beta)
         self.deviations.append(np.sqrt(np.diag(self.state.covariance)))
 
     def _slides(self, qd: Array) -> Array:
-        """1 for joints that move the same way all over the window, 0 for those that turn back in it."""
+        """1 for joints that move the same way all over the window, 0 for those that turn back in it.
+
+        Nor may they be asked to turn back: the controller's friction term jumps then, and the acceleration with it.
+        """
         k = self.half
+        asked = np.array(self.asked)
+        steady = (asked == asked[0]).all(axis=0)
         first, last = self.q[k] - self.q[0], self.q[2 * k] - self.q[k]
         least = STANDSTILL * k * self.period
-        return (np.minimum(first * np.sign(qd), last * np.sign(qd)) > least).astype(float)
+        same_way = np.minimum(first * np.sign(qd), last * np.sign(qd)) > least
+        return np.asarray(steady & same_way, np.float64)
 
-    def _is_new(self, Y: Array, rest: Array, slides: Array) -> bool:
-        """Whether the last samples are too far from what the estimate expects."""
+    def _innovations(self, Y: Array, rest: Array) -> Array:
+        """How far efforts are from what the estimate expects, over the deviation of that."""
         spread = self.sigma**2 + np.einsum("ij,jk,ik->i", Y, self.state.covariance, Y)
-        square = float(np.sum((rest - Y @ self.state.beta) ** 2 / spread) / max(slides.sum(), 1.0))
-        self.surprise = INERTIA * self.surprise + (1 - INERTIA) * square
-        return self.surprise > SURPRISE
+        return np.asarray((rest - Y @ self.state.beta) / np.sqrt(spread))
 
     def result(self) -> OnlinePayload:
         """All estimates so far."""

@@ -28,7 +28,7 @@ from minertia.robot.robot import Robot
 from minertia.validation.compiled import NoCompiler, compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
-from minertia.validation.measured import moving, recording_csv, recording_of
+from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import OnlinePayload, watch_payload
 from minertia.validation.plant import Imperfections, Plant
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
@@ -38,6 +38,7 @@ FORMAT = 1
 DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
+TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
 LOAD = 0.05  # part of the moving mass
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
@@ -47,8 +48,10 @@ class Setting:
     """What is rehearsed.
 
     noise: deviation of the measured efforts as a part of each joint's root mean square effort.  rate [Hz] of the
-    controller and the log.  duration [s] of each motion.  resolution [rad or m] of the encoders.  cutoff [Hz] of the
-    filter on positions.
+    controller and the log.  duration [s] of each motion.  resolution [rad or m] of the encoders, by default 1e-5 rad
+    where a joint turns and 1e-6 m where it slides.  cutoff [Hz] of the filter on positions.  delay [s] from command to
+    effort.  stribeck: how much friction at standstill exceeds Coulomb friction, as a part of it.  load [kg]: taken up
+    by the hand while it is weighed, by default a part of the moving mass.
     """
 
     noise: float = 0.01
@@ -56,17 +59,24 @@ class Setting:
     duration: float = 10.0
     harmonics: int = 5
     starts: int = 1
-    resolution: float = 1e-5
+    resolution: float | None = None
     cutoff: float = 20.0
     seed: int = 0
+    delay: float = 0.0
+    stribeck: float = 0.0
+    load: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("noise", "rate", "duration", "cutoff"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise Infeasible(f"a rehearsal needs a positive {name}, not {value:g}")
-        if self.resolution < 0:
-            raise Infeasible(f"the resolution of the encoders must not be negative; it is {self.resolution:g}")
+        for name in ("resolution", "delay", "stribeck"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value >= 0):
+                raise Infeasible(f"the {name} of a rehearsal must be finite and not negative; it is {value:g}")
+        if self.load is not None and not (np.isfinite(self.load) and self.load > 0):
+            raise Infeasible(f"a load needs a positive mass, not {self.load:g} kg")
         if self.rate * self.duration < 500:
             count = round(self.rate * self.duration)
             raise Infeasible(f"{self.rate:g} Hz over {self.duration:g} s are {count} samples; take at least 500")
@@ -74,6 +84,12 @@ class Setting:
             raise Infeasible(
                 f"a filter at {self.cutoff:g} Hz needs a rate above {2.5 * self.cutoff:g} Hz, not {self.rate:g}"
             )
+
+    def resolutions(self, robot: Robot) -> Array:
+        """Steps of the encoders of every joint."""
+        kinds = [robot.joints[j].kind for j in robot.independent]
+        usual = np.array([SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds])
+        return usual if self.resolution is None else np.full(len(kinds), self.resolution)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +120,8 @@ class Returned:
 class Rehearsal:
     """What a rehearsal found; parts whose tool is missing are None and named in `skipped`.
 
-    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone.  load: mass
+    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone; stirred:
+    of efforts faster than the filter, which the controller makes of the steps of the encoders.  load: mass
     [kg] that was picked up and put down again while it was weighed.
     """
 
@@ -121,6 +138,7 @@ class Rehearsal:
     returned: tuple[Returned, ...] = ()
     held_out: Array = field(default_factory=lambda: np.zeros(0))
     floor: Array = field(default_factory=lambda: np.zeros(0))
+    stirred: Array = field(default_factory=lambda: np.zeros(0))
     is_compiled: bool = False
     control: tuple[TrackingTable, ...] = ()
     load: float = 0.0
@@ -160,6 +178,7 @@ class Rehearsal:
             "within_three_deviations": self.within if self.returned else None,
             "held_out": self.held_out.tolist(),
             "noise_floor": self.floor.tolist(),
+            "stirred_up": self.stirred.tolist(),
             "held_out_over_floor": self.over_floor if len(self.held_out) else None,
             "essential": list(self.significance.essential) if self.significance else None,
             "is_physical": self.model.is_physical if self.model else None,
@@ -287,14 +306,21 @@ class _Campaign:
                 plant = Plant(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
+                self.result.stirred = stirred_up(log, s.rate, s.cutoff)
                 self._write(f"{name}-log.csv", recording_csv(recordings[-1]))
             say(f"{len(recordings)} motions of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise")
         return recordings
 
     @property
     def _flaws(self) -> Imperfections:
+        s, robot = self.setting, self.robot
+        coulomb = np.array([robot.effects[j].get("FC", 0.0) for j in robot.independent])
         return Imperfections(
-            resolution=self.setting.resolution, torque_noise=self.result.floor, velocity_cutoff=VELOCITY_CUTOFF
+            resolution=s.resolutions(robot),
+            torque_noise=self.result.floor,
+            velocity_cutoff=VELOCITY_CUTOFF,
+            delay=s.delay,
+            stribeck=s.stribeck * coulomb,
         )
 
     def _noise(self, trajectory: Trajectory) -> Array:
@@ -367,7 +393,8 @@ class _Campaign:
         result = self.result
         assert result.unseen is not None
         with self._step("payload") as say:
-            result.load = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
+            usual = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
+            result.load = usual if self.setting.load is None else self.setting.load
             loaded = self.robot.with_payload(result.load, (0.0, 0.0, 0.05))
             trajectory = _beginning(result.unseen, 6.0)
             end = float(trajectory.t[-1])

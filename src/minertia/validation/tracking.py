@@ -6,7 +6,7 @@ Open loop and the two tasks after Izaguirre, Hashimoto, Paul and Hayward 1992; c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,6 +97,8 @@ class TrackingError:
     largest: tuple[float, ...]
     final: tuple[float, ...]
     span: tuple[float, ...]  # distance between the ends of the reference's range
+    t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)  # (N,) [s]
+    error: Array = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)  # (N, n)
 
     @staticmethod
     def of(name: str, log: Log) -> TrackingError:
@@ -108,6 +110,8 @@ class TrackingError:
             largest=_numbers(np.abs(e).max(axis=0)),
             final=_numbers(np.abs(e[-1])),
             span=_numbers(np.ptp(log.reference, axis=0)),
+            t=log.t,
+            error=e,
         )
 
     @property

@@ -3,7 +3,8 @@
    A kernel computes all entries of one block into a workspace that stays in cache: entry e of sample s of the block is
    double number e * STRIDE * LANES + s.  The stride is odd in vectors, because a power of two would map all entries to the
    same few places of the cache.  Then the block is written out, or used up: accumulated into the normal equations, into
-   a correction of them, or into preconditioned ones, so that the matrix of all samples never exists.
+   a correction of them, or into preconditioned ones, so that the matrix of all samples never exists (unless its
+   entries are asked for as well).
 
    Whoever includes this defines VECTORS (per block, a multiple of 4) and
 
@@ -94,6 +95,14 @@ static void write_rows(const Task *task, int64_t first, int64_t samples, const d
             for (int64_t e = 0; e < n; e++) out[position[e]] = W[(int64_t)number[e] * LEADING + s];
         }
     }
+}
+
+/* What varies, sample by sample: (sample, entry). */
+static void write_entries(const Task *task, int64_t first, int64_t samples, const double *W)
+{
+    double *out = task->output[0] + first * task->n_entries;
+    for (int64_t s = 0; s < samples; s++, out += task->n_entries)
+        for (int64_t e = 0; e < task->n_entries; e++) out[e] = W[e * LEADING + s];
 }
 
 /* Blocks as they are: (block, entry, sample of the block). */
@@ -254,6 +263,7 @@ static int run_task(const Task *task)
         const int64_t first = task->first + done;
         const int64_t samples = task->count - done < SAMPLES ? task->count - done : SAMPLES;
         compute(task, first, samples, &space);
+        if (is_sum && task->n_outputs) write_entries(task, first, samples, (double *)space.W);
         if (task->mode == ROWS) write_rows(task, first, samples, (double *)space.W);
         if (task->mode == NONZEROS) write_block(task, first, samples, (double *)space.W);
 #if LEAST_SQUARES

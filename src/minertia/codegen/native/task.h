@@ -9,7 +9,7 @@ typedef struct {
     int64_t n_inputs, n_entries;
     const double *input[PORTS];
     int64_t stride[PORTS]; /* doubles from one sample to the next, 0: the same for all */
-    /* ROWS, NONZEROS */
+    /* ROWS, NONZEROS; sums write their entries where there is an output */
     int64_t n_outputs;
     double *output[PORTS];
     int64_t size[PORTS];
