@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+LONGEST = 1200  # characters of a sentence; names in files may be of any length
+
 
 class MinertiaError(Exception):
     """Base of all errors raised on purpose; its text is one sentence, on one line, for the user."""
@@ -14,8 +16,11 @@ class MinertiaError(Exception):
 
 
 def one_line(text: str) -> str:
-    """Text with what could break or fake a line of a terminal (from names in files) made visible."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    """Text with what could break or fake a line of a terminal (from names in files) made visible, not too long."""
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    if len(line) > LONGEST:  # what is wrong stands at the start, what to do at the end
+        return f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 4 :]}"
+    return line
 
 
 class DescriptionError(MinertiaError):

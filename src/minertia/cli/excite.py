@@ -112,12 +112,14 @@ def read_limits(robot: Any, given: tuple[str, ...] | list[str]) -> Any:
             raise MinertiaError(f"'{name}' is no limit; choose from: {', '.join(NAMES)}")
     try:
         frames = [Box(str(b["frame"]), _corner(b["lower"]), _corner(b["upper"])) for b in boxes]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise MinertiaError("a box needs frame, lower and upper, the corners as three numbers [m]") from None
     try:
         return motion_limits(robot, boxes=frames, **table)
-    except (TypeError, ValueError) as err:
-        raise MinertiaError(f"these limits cannot be read: {err}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise MinertiaError(
+            "these limits cannot be read: each takes one number or one per joint, position also lower and upper ones"
+        ) from None
 
 
 def _corner(values: Any) -> tuple[float, float, float]:
@@ -140,11 +142,9 @@ def _numbers(name: str, text: str) -> list[float]:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    import tomllib
+    from minertia.files import is_file
+    from minertia.identification.campaigns.options import load_toml
 
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
-        raise MinertiaError(f"{path} is not a TOML file: {err}") from None
+    if not is_file(path):
+        raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")
+    return dict(load_toml(path).entries)

@@ -20,9 +20,9 @@ campaign = typer.Typer(
 
 def is_log(path: str) -> bool:
     """Whether a name is that of a log file, by its ending, or of a bag."""
-    from minertia.identification.logs.readers import FORMATS
+    from minertia.identification.logs.readers import FORMATS, is_bag
 
-    return path.lower().endswith(tuple(FORMATS)) or (Path(path) / "metadata.yaml").is_file()
+    return path.lower().endswith(tuple(FORMATS)) or is_bag(path)
 
 
 def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:

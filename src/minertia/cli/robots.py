@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from minertia.cli.campaigns import Columns
 from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, read_given
 from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
+from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Robot
@@ -128,7 +130,6 @@ def check(
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
     from minertia.cli.logs import check_log, is_log
-    from minertia.errors import InputError
 
     if is_log(robot_or_log):
         check_log(robot_or_log, of, columns, as_json)
@@ -183,6 +184,11 @@ def convert(
     from minertia.robot.write import write_robot
 
     robot = read_given(source, floating, snap)
+    if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+        raise InputError(
+            f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
+            f"another name, or keep the rest with --template {source}"
+        )
     notes = write_robot(robot, target, template=template)
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.build import Compiler, find_compiler
 from minertia.codegen.generate import generate
 from minertia.codegen.names import identifier
 from minertia.errors import MinertiaError
@@ -19,7 +18,6 @@ from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel
 
 Array = NDArray[np.float64]
-COMPILERS = ("cc", "gcc", "clang")
 PROGRAMS = ("inverse_dynamics", "background", "synchronous", "gravity", "mass_matrix", "velocity_torque")
 FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
@@ -32,15 +30,6 @@ class NoCompiler(MinertiaError):
         super().__init__("no C compiler was found; install one (cc, gcc or clang) or name it in the variable CC")
 
 
-def find_compiler() -> str:
-    """The compiler that CC names, or the first known one on the path."""
-    chosen = os.environ.get("CC", "").split()[:1]
-    found = next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
-    if found is None:
-        raise NoCompiler
-    return found
-
-
 def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
 
@@ -49,6 +38,8 @@ def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     place = Path(folder)
     generate(robot, place, programs=PROGRAMS, rotors=True, friction=True)
     compiler, prefix = find_compiler(), identifier(robot.name)
+    if compiler is None:
+        raise NoCompiler
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
     test = place / "selftest"
@@ -96,8 +87,8 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
     )
 
 
-def _compile(compiler: str, *arguments: object) -> None:
-    _run([compiler, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
+def _compile(compiler: Compiler, *arguments: object) -> None:
+    _run([*compiler.command, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
 
 
 def _run(command: list[str], what: str) -> None:

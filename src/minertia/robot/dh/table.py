@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from minertia.errors import DescriptionError
+from minertia.robot.expression import LARGEST
 
 _HEAD = re.compile(r"\s*\[\[\s*joint\s*\]\]")
 
@@ -89,7 +90,7 @@ class Table:
             self.fail(f"'{key}' is missing; it is one of: {', '.join(names)}")
         value = self.entries.get(key, default)
         if value not in names:
-            self.fail(f"'{key}' is {value!r}; it must be one of: {', '.join(names)}", key)
+            self.fail(f"'{key}' is {shown(value)}; it must be one of: {', '.join(names)}", key)
         return str(value)
 
     def number(self, key: str, default: float = 0.0, *, at_least: float = -math.inf) -> float:
@@ -136,6 +137,8 @@ class Table:
         number = finite(value)
         if number is None:
             self.fail(f"'{key}' must be a finite number, not {shown(value)}", key)
+        if abs(number) > LARGEST:
+            self.fail(f"'{key}' is too large; at most {LARGEST:g}", key)
         if number < at_least:
             self.fail(f"'{key}' is {number:g}; it must not be less than {at_least:g}", key)
         return number
