@@ -67,7 +67,9 @@ class _Parser:
         if self.next < len(self.tokens):
             self._fail(f"'{self.tokens[self.next]}' is out of place")
         numbers = value.terms.values() if isinstance(value, Poly) else [value]
-        if not all(abs(number) <= LARGEST for number in numbers):
+        if not all(math.isfinite(number) for number in numbers):
+            self._fail("it has a number that is not finite")
+        if any(abs(number) > LARGEST for number in numbers):
             self._fail(f"it has a number that is too large; at most {LARGEST:g}")
         return value
 
