@@ -11,14 +11,13 @@ import typer
 
 from minertia.cli.campaigns import Columns
 from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, read_given
-from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
+from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Robot
 
 FORMAT = 1
-PROBLEMS = ("warning", "error")
 
 
 def robots(as_json: AsJson = False) -> None:
@@ -150,13 +149,9 @@ def _check_robot(robot_file: str, floating: bool, snap: float | None, as_json: b
         say_json({**data, "problems": problems, "notes": note_data(notes)})
     else:
         say_notes(notes)
-        say(f"{robot}: {_verdict(problems)}")
+        say(f"{robot}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
-
-
-def _verdict(problems: int) -> str:
-    return {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
 
 
 def convert(

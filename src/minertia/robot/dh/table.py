@@ -6,10 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from minertia.errors import DescriptionError
+from minertia.errors import DescriptionError, did_you_mean
 from minertia.robot.expression import LARGEST
 
 _HEAD = re.compile(r"\s*\[\[\s*joint\s*\]\]")
@@ -72,9 +71,7 @@ class Table:
         names = list(known)
         for key in self.entries:
             if key not in names:
-                near = get_close_matches(key, names, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(names)
-                self.fail(f"the key '{key}' is not known; {hint}", key)
+                self.fail(f"the key '{key}' is not known; {did_you_mean(key, names)}", key)
 
     def text(self, key: str, default: str) -> str:
         """A string that is not empty."""
