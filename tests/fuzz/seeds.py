@@ -41,7 +41,8 @@ MJCF = (
 <actuator><motor joint="j1" gear="50"/></actuator></mujoco>
 """,
     """<mujoco><worldbody><body name="a"><freejoint/><geom type="box" size="1 1 1" mass="1"/>
-<body name="b" quat="1 0 0 1"><joint name="j" frictionloss="0.1"/><geom fromto="0 0 0 1 0 0" size="0.1"/></body>
+<body name="b" quat="1 0 0 1"><joint name="j" frictionloss="0.1"/>
+<geom type="capsule" fromto="0 0 0 1 0 0" size="0.1"/></body>
 </body></worldbody></mujoco>
 """,
 )
@@ -66,7 +67,6 @@ r = {0,r2}
 XX = {XX1,0.5}
 M = {M1,2}
 IA = {IA1,0}
-GZ = -9.81
 """,
 )
 DH_DOCUMENT: dict[str, Any] = {
@@ -81,7 +81,7 @@ DH_DOCUMENT: dict[str, Any] = {
             "kind": "revolute",
             "limits": {"position": [-1.0, 1.0], "velocity": 2.0, "effort": 3.0},
             "link": {"mass": 2.0, "com": [0.1, 0.0, 0.0], "inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.1]},
-            "drive": {"ratio": 50.0, "inertia": 1e-4},
+            "drive": {"ratio": 50.0, "rotor_inertia": 1e-4, "coulomb": [0.1, 0.2]},
             "effects": {"FV": 0.1, "FC": 0.2},
         },
         {"name": "j2", "kind": "prismatic", "parent": 1, "alpha": "pi/2", "d": "D2", "r": "R3 + 0.1"},

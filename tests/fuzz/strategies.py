@@ -1,20 +1,24 @@
 """Inputs that no reader was written for: noise, and valid files with something broken in them.
 
-Every strategy gives the bytes of a file.  A mutation is a short list of small steps, drawn one by one, so that what
-hypothesis reports is the smallest damage that still breaks a reader.
+Every strategy gives the bytes of a file.  A mutation is a short list of small steps that a few drawn bytes spell out,
+so that it is cheap to draw and what hypothesis reports is the smallest damage that still breaks a reader.
 """
 
 from __future__ import annotations
 
 import copy
 import datetime
+import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import tomli_w
 from hypothesis import strategies as st
 
+T = TypeVar("T")
 NUMBERS = (
     "nan", "inf", "-inf", "1e400", "-1e400", "1e308", "1e-400", "9" * 400, "9" * 5000, "-0", "0", "1e60", "0x1F",
     "1_000", "1,5", "٣", "1e", "+.", "--1", "1e99999999999", "1/0", "pi", "cos(1e300)", "-1", "2", "1" + "0" * 60,
@@ -39,17 +43,33 @@ ODD_VALUES = (
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _TOKEN = re.compile(r"\w+|[^\w\s]|\s+")
 _CHUNK = re.compile(r"<[^>]*>|[^\n<]+\n?|\n|<")
-_CUTS = {"number": _NUMBER, "token": _TOKEN, "chunk": _CHUNK}
-
-_SIZES = ("number", "number", "token", "chunk")
+_CUTS = (_NUMBER, _NUMBER, _TOKEN, _CHUNK)
 _CHANGES = ("replace", "replace", "drop", "repeat", "swap", "insert", "many", "end")
 MOST = 60_000  # characters; longer files are cut off there, so that steps do not multiply one another
-# what is cut, how it is changed, where, and to what: all by number, which keeps a report short
-_steps = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 7), st.integers(0, 9999), st.integers(0, len(PAYLOADS) - 1)),
-    min_size=1,
-    max_size=4,
-)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One small damage; every number is taken modulo what there is to choose from."""
+
+    action: int
+    size: int
+    place: int
+    value: int
+
+
+def _recipes(most: int) -> st.SearchStrategy[tuple[int, list[Step]]]:
+    """The number of a seed, and up to `most` steps."""
+    return st.binary(min_size=6, max_size=1 + 5 * most).map(_spelled)
+
+
+def _spelled(drawn: bytes) -> tuple[int, list[Step]]:
+    parts = (drawn[k : k + 5] for k in range(1, len(drawn) - 4, 5))
+    return drawn[0], [Step(a, size, 256 * high + low, value) for a, size, high, low, value in parts]
+
+
+def _pick(choices: Sequence[T], number: int) -> T:
+    return choices[number % len(choices)]
 
 
 def noise() -> st.SearchStrategy[bytes]:
@@ -59,23 +79,22 @@ def noise() -> st.SearchStrategy[bytes]:
     return st.binary(max_size=300) | words.map(_encoded)
 
 
-def mutated_text(seeds: Sequence[str]) -> st.SearchStrategy[bytes]:
+def mutated_text(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """Valid text with numbers, words, tags and lines replaced, dropped, repeated, swapped or cut off."""
-    return st.tuples(st.integers(0, len(seeds) - 1), _steps).map(lambda d: _encoded(_damaged(seeds[d[0]], d[1])))
+    return _recipes(4).map(lambda recipe: _encoded(_damaged(_pick(seeds, recipe[0]).decode(), recipe[1])))
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", errors="surrogatepass")
 
 
-def _damaged(text: str, steps: Sequence[tuple[int, int, int, int]]) -> str:
-    for size, change, place, payload in steps:
-        spans = [match.span() for match in _CUTS[_SIZES[size]].finditer(text)]
+def _damaged(text: str, steps: Sequence[Step]) -> str:
+    for step in steps:
+        spans = [match.span() for match in _pick(_CUTS, step.size).finditer(text)]
         if spans:
-            action = _CHANGES[change]
-            a, b = spans[place % len(spans)]
-            c, d = spans[(place * 7 + 1) % len(spans)]
-            piece = _changed(action, text[a:b], text[c:d], PAYLOADS[payload])
+            action = _pick(_CHANGES, step.action)
+            (a, b), (c, d) = _pick(spans, step.place), _pick(spans, 7 * step.place + 1)
+            piece = _changed(action, text[a:b], text[c:d], _pick(PAYLOADS, step.value))
             text = (text[:a] + piece + ("" if action == "end" else text[b:]))[:MOST]
     return text
 
@@ -95,23 +114,29 @@ def _changed(action: str, piece: str, other: str, payload: str) -> str:
 # ---------------------------------------------------------------------- documents
 
 
+def mutated_toml(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
+    """TOML damaged as text, and as what the text stands for."""
+    return mutated_text(seeds) | mutated_document(tomllib.loads(seeds[0].decode()))
+
+
+def mutated_gzip(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
+    """Compressed text damaged outside and inside."""
+    inside = mutated_text([gzip.decompress(seed) for seed in seeds])
+    return mutated_bytes(seeds) | inside.map(lambda data: gzip.compress(data, 1, mtime=0))
+
+
 def mutated_document(document: dict[str, Any]) -> st.SearchStrategy[bytes]:
     """A TOML document with values of other kinds, keys that are missing and keys that nobody knows."""
-    step = st.tuples(
-        st.integers(0, 9999),
-        st.sampled_from(("replace", "replace", "replace", "drop", "add", "repeat")),
-        st.integers(0, len(ODD_VALUES) - 1),
-    )
-    return st.lists(step, min_size=1, max_size=3).map(lambda steps: _redone(document, steps))
+    return _recipes(3).map(lambda recipe: _redone(document, recipe[1]))
 
 
-def _redone(document: dict[str, Any], steps: Sequence[tuple[int, str, int]]) -> bytes:
+def _redone(document: dict[str, Any], steps: Sequence[Step]) -> bytes:
     changed = copy.deepcopy(document)
-    for place, action, odd in steps:
+    for step in steps:
         holders = list(_entries(changed))
         if holders:
-            holder, key = holders[place % len(holders)]
-            _ACTIONS[action](holder, key, copy.deepcopy(ODD_VALUES[odd]))
+            holder, key = _pick(holders, step.place)
+            _pick(_ACTIONS, step.action)(holder, key, copy.deepcopy(_pick(ODD_VALUES, step.value)))
     return _encoded(tomli_w.dumps(changed))
 
 
@@ -145,7 +170,7 @@ def _repeat(holder: Any, key: Any, value: Any) -> None:
         holder[key] = holder[key] * 2
 
 
-_ACTIONS: dict[str, Callable[[Any, Any, Any], None]] = {"replace": _put, "drop": _drop, "add": _add, "repeat": _repeat}
+_ACTIONS = (_put, _put, _put, _drop, _add, _repeat)
 
 
 # ---------------------------------------------------------------------- binary files
@@ -153,26 +178,25 @@ _ACTIONS: dict[str, Callable[[Any, Any, Any], None]] = {"replace": _put, "drop":
 
 def mutated_bytes(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """A valid binary file with bits flipped, bytes overwritten, parts cut out or repeated, or its end missing."""
-    step = st.tuples(
-        st.sampled_from(("flip", "flip", "set", "cut", "repeat", "end", "insert", "huge")),
-        st.integers(0, 2**20),
-        st.integers(0, 255),
-    )
-    drawn = st.tuples(st.integers(0, len(seeds) - 1), st.lists(step, min_size=1, max_size=5))
-    return drawn.map(lambda d: _bent(seeds[d[0]], d[1]))
+    return _recipes(5).map(lambda recipe: _bent(_pick(seeds, recipe[0]), recipe[1]))
 
 
-def _bent(data: bytes, steps: Sequence[tuple[str, int, int]]) -> bytes:
-    for action, place, value in steps:
-        at = place % (len(data) + 1)
-        length = 1 + value % 32
-        data = {
-            "flip": data[:at] + bytes(b ^ (1 << value % 8) for b in data[at : at + 1]) + data[at + 1 :],
-            "set": data[:at] + bytes([value]) * len(data[at : at + 1]) + data[at + 1 :],
-            "cut": data[:at] + data[at + length :],
-            "repeat": data[: at + length] + data[at:],
-            "end": data[:at],
-            "insert": data[:at] + bytes([value]) * length + data[at:],
-            "huge": data[:at] + b"\xff\xff\xff\x7f" + data[at + 4 :],  # the largest count there is
-        }[action]
+def _bent(data: bytes, steps: Sequence[Step]) -> bytes:
+    for step in steps:
+        at, value = step.place % (len(data) + 1), step.value
+        change = _pick(("flip", "flip", "set", "cut", "repeat", "end", "insert", "huge"), step.action)
+        data = data[:at] + _tail(change, data[at:], value)
     return data
+
+
+def _tail(change: str, tail: bytes, value: int) -> bytes:
+    length = 1 + value % 32
+    return {
+        "flip": bytes(b ^ (1 << value % 8) for b in tail[:1]) + tail[1:],
+        "set": bytes([value]) * len(tail[:1]) + tail[1:],
+        "cut": tail[length:],
+        "repeat": tail[:length] + tail,
+        "end": b"",
+        "insert": bytes([value]) * length + tail,
+        "huge": b"\xff\xff\xff\x7f" + tail[4:],  # the largest count there is
+    }[change]

@@ -12,6 +12,7 @@ import numpy as np
 from minertia.errors import MinertiaError
 from minertia.extras import load
 from minertia.identification.logs.file import ArrayLog, Block, LogFile
+from minertia.identification.logs.matlab_file import check_matlab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,6 +128,7 @@ class MatLog(ArrayLog):
         from scipy.io import loadmat  # here: 0.1 s that only MATLAB files need
 
         try:
+            check_matlab(self.path.read_bytes())
             content = loadmat(str(self.path), squeeze_me=True, struct_as_record=False)
         except NotImplementedError:
             return self._hdf5()
