@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test lint types unit docs bench papers clean
+.PHONY: demo test lint types unit docs bench papers wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --out $(DEMO_OUT)
@@ -19,7 +19,7 @@ types: $(VENV)/.ready
 	$(BIN)/mypy
 
 unit: $(VENV)/.ready
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
@@ -29,6 +29,11 @@ bench: $(VENV)/.ready
 
 papers: $(VENV)/.ready
 	$(BIN)/python -m papers
+
+# the wheel (with the interpreter, where there is a C compiler) and the source distribution, into dist/
+wheel: $(VENV)/.ready
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

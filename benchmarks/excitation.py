@@ -88,7 +88,7 @@ def best_of(function, repeats):
 def setting(name):
     robot = read_robot(name)
     base = base_parameters(robot)
-    limits = motion_limits(robot, position=2.0, velocity=1.5, acceleration=4.0)
+    limits = motion_limits(robot, position=2.0, beyond_file=True, velocity=1.5, acceleration=4.0)
     model = RegressorModel(robot, base.kept)
     problem = Problem(Fourier(10.0, 5, rest=False), limits.middle, limits, model, SAMPLES)
     return robot, base, limits, problem

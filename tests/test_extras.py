@@ -17,6 +17,11 @@ def test_missing_package_names_the_extra():
         load("no_such_package_here", "sim")
 
 
+def test_the_package_is_named_not_its_module():
+    with pytest.raises(MissingExtra, match="the package 'no_such_package_here' is needed"):
+        load("no_such_package_here.inside", "logs")
+
+
 def test_fault_inside_a_package_is_not_hidden(tmp_path, monkeypatch):
     (tmp_path / "faulty_package_here.py").write_text("import no_such_package_here")
     monkeypatch.syspath_prepend(tmp_path)

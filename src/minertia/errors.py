@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+LONGEST = 1200  # characters of a sentence; names in files may be of any length
+MOST_NAMES = 30  # listed in one sentence
+
 
 class MinertiaError(Exception):
     """Base of all errors raised on purpose; its text is one sentence, on one line, for the user."""
@@ -13,9 +16,24 @@ class MinertiaError(Exception):
         super().__init__(one_line(text))
 
 
-def one_line(text: str) -> str:
-    """Text with what could break or fake a line of a terminal (from names in files) made visible."""
+def visible(text: str) -> str:
+    """Text with what could break or fake a line of a terminal (from names in files) as escapes."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Visible text that is not too long for a sentence."""
+    line = visible(text)
+    if len(line) > LONGEST:  # what is wrong stands at the start, what to do at the end
+        return f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 4 :]}"
+    return line
+
+
+def did_you_mean(asked: object, known: Iterable[str], else_say: str = "known") -> str:
+    """The rest of a sentence about a name that is not known: the nearest one, or the first of them all."""
+    names = list(known)
+    near = get_close_matches(str(asked), names, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"{else_say}: " + ", ".join(names[:MOST_NAMES])
 
 
 class DescriptionError(MinertiaError):
@@ -32,9 +50,9 @@ class UnknownName(MinertiaError):
 
     def __init__(self, what: str, asked: object, available: Iterable[str]) -> None:
         self.what, self.asked, self.available = what, asked, tuple(available)
-        near = get_close_matches(str(asked), self.available, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else "available: " + ", ".join(self.available[:30])
-        super().__init__(f"there is no {what} called '{asked}'; {hint}")
+        super().__init__(
+            f"there is no {what} called '{asked}'; {did_you_mean(asked, self.available, else_say='available')}"
+        )
 
 
 class MissingExtra(MinertiaError):

@@ -13,6 +13,7 @@ def load(package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as err:
-        if err.name != package.split(".")[0]:
+        name = package.partition(".")[0]
+        if err.name != name:
             raise  # a real fault inside the package
-        raise MissingExtra(package, extra) from None
+        raise MissingExtra(name, extra) from None

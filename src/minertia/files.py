@@ -20,6 +20,19 @@ class FileError(MinertiaError):
         super().__init__(f"{path}: {why}")
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is such a file; False for a name that no file can have and for a folder that is not ours to see."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def why_no_file(path: str | Path) -> str:
+    """Why there is no file of this name, as the rest of a sentence."""
+    return "this is a folder; give the name of a file" if os.path.isdir(path) else "there is no such file"
+
+
 def write_text_atomic(path: str | Path, text: str) -> None:
     """`write_bytes_atomic` on text, as UTF-8."""
     write_bytes_atomic(path, text.encode("utf-8", errors="backslashreplace"))
@@ -33,7 +46,7 @@ def write_bytes_atomic(path: str | Path, data: bytes) -> None:
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
-            raise FileError(path, "this is a folder; give the name of a file")
+            raise FileError(path, why_no_file(target))
         if not target.parent.is_dir():
             folder = Path(path).parent
             raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
@@ -46,6 +59,8 @@ def make_folder(path: str | Path) -> Path:
     """The folder, made with its parents where it is missing."""
     folder = Path(path)
     try:
+        if folder.is_file():
+            raise FileError(path, "this is a file; give the name of a folder")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as err:
         raise FileError(path, f"the folder cannot be made ({err.strerror or err})") from None

@@ -18,7 +18,7 @@ from minertia.excitation.sweep import sweeps
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 
-JUDGED = {"position": 2.0, "velocity": 1.5, "acceleration": 4.0}
+JUDGED = {"position": 2.0, "beyond_file": True, "velocity": 1.5, "acceleration": 4.0}
 
 
 def planar(**changes):
@@ -234,6 +234,20 @@ def test_sliding_joint_without_a_range():
     joint = replace(robot.joints[0], kind="prismatic")
     with pytest.raises(Infeasible, match="slides"):
         motion_limits(replace(robot, joints=(joint,)))
+
+
+def test_positions_given_never_widen_those_of_the_file():
+    robot = read_robot("puma560_physical")
+    own, both, asked = (motion_limits(robot, **given) for given in ({}, {"position": 2.0}, JUDGED))
+    assert np.array_equal(both.lower, np.maximum(own.lower, -2.0))
+    assert np.array_equal(both.upper, np.minimum(own.upper, 2.0))
+    assert any("wider than those of the robot's file" in note and "'j2'" in note for note in both.notes)
+    assert np.all(asked.upper == 2.0) and not asked.notes
+    narrow = motion_limits(robot, position=0.5)
+    assert not any("wider" in note for note in narrow.notes) and np.all(narrow.upper == 0.5)
+    free = planar(joints=tuple(replace(j, limits=Limits(lower=-1.0)) for j in planar().joints))
+    half = motion_limits(free, position=[[-4.0, 9.0], [-0.5, 9.0]])
+    assert list(half.lower) == [-1.0, -0.5] and list(half.upper) == [9.0, 9.0]
 
 
 def test_assumed_rates_are_said():

@@ -94,7 +94,7 @@ def test_files_that_are_no_models(result, tmp_path):
     with pytest.raises(DescriptionError, match="not an identified model"):
         read_model(path)
     path.write_text("format = ")
-    with pytest.raises(DescriptionError, match="not TOML"):
+    with pytest.raises(DescriptionError, match="not valid TOML"):
         read_model(path)
     path.write_text("kind = 'identified model'\nformat = 7\n")
     with pytest.raises(DescriptionError, match="format 7"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.codegen import build
+from minertia.codegen.build import find_compiler
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
 from minertia.identification import read_model, read_recording
@@ -23,14 +23,7 @@ pytest.importorskip("mujoco")
 SHORT = Setting(duration=6.0, harmonics=4, rate=500.0, seed=1)
 
 
-def has_compiler() -> bool:
-    try:
-        return bool(compiled.find_compiler())
-    except NoCompiler:
-        return False
-
-
-needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C compiler")
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +47,7 @@ def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
     assert [s.name for s in result.steps] == [
         *("excite", "record", "filter", "identify", "significance", "physical", "generate", "control", "payload")
     ]
-    assert result.skipped == [] or not has_compiler()
+    assert result.skipped == [] or find_compiler() is None
     assert summary([result])["pairs"] == 58
 
 
@@ -105,7 +98,7 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
 
 
 def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "find_compiler", lambda: None)
+    monkeypatch.setattr(compiled, "find_compiler", lambda: None)
     with pytest.raises(NoCompiler, match="no C compiler"):
         compiled_model(puma, tmp_path)
     assert (tmp_path / "puma_560_physical.c").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,19 +12,17 @@ import typer
 import typer.core
 
 from minertia.cli.options import complete_robot, finite, read_given
+from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.run import PreparedLog
 
-GREEDY = (
-    "--validate",
-    "--joints",
-    "--fix",
-    "--after",
-    "--after-motion",
-)  # options that take all values up to the next option
+# options that take all values up to the next option
+GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion")
+REPAIRED = ("jitter",)  # findings that the repairs of a campaign settle; the page has them
 WITH_PRIOR = ("ridge", "physical", "sdp")
 
 
@@ -244,7 +243,31 @@ def _estimator(campaign: Campaign, choices: Choices) -> dict[str, Any]:
 
 
 def _prior(campaign: Campaign, name: str) -> Path:
+    from minertia.files import is_file, why_no_file
+
     path = campaign.find(name)
-    if not path.is_file():
-        raise InputError(f"there is no file '{name}' for the prior")
+    if not is_file(path):
+        raise InputError(f"the prior '{name}': {why_no_file(path)}")
     return path
+
+
+def say_findings(logs: tuple[PreparedLog, ...]) -> None:
+    """What was assumed about the logs, repaired and found in them, on stderr."""
+    from minertia.report.identification_tables import finding_notes
+    from minertia.robot.robot import Note
+
+    for text, names in _assumed(logs).items():
+        where = names[0] if len(names) == 1 else f"{len(names)} logs"
+        say_notes([Note("info", where, text)], file=sys.stderr)
+    for log in logs:
+        findings = [f for f in log.findings if f.check not in REPAIRED]
+        say_notes(finding_notes(log.name, findings), file=sys.stderr)
+
+
+def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
+    """What readers and repairs noted, each with the logs it was noted of."""
+    noted: dict[str, list[str]] = {}
+    for log in logs:
+        for text in log.recording.notes:
+            noted.setdefault(text, []).append(log.name)
+    return noted

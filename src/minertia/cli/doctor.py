@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
 from typing import Any
 
 from minertia.cli.options import AsJson
@@ -19,7 +17,6 @@ EXTRAS = {
     "mat73": ("h5py",),
     "compiler": ("ziglang",),
 }  # as in pyproject.toml
-COMPILERS = ("cc", "gcc", "clang", "cl")
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -39,12 +36,15 @@ def doctor(as_json: AsJson = False) -> None:
 def _found() -> dict[str, Any]:
     from importlib.util import find_spec
 
+    from minertia.codegen import build
+
+    kernels = build.status()
     return {
         "minertia": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "compiler": _compiler(),
-        "kernels": _kernels(),
+        "compiler": kernels.compiler,
+        "kernels": str(kernels).removeprefix("kernels: "),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "extras": {name: all(find_spec(package) for package in packages) for name, packages in EXTRAS.items()},
     }
@@ -52,17 +52,6 @@ def _found() -> dict[str, Any]:
 
 def _extra_text(name: str, present: bool) -> str:
     return "present" if present else f"not installed; pip install 'minertia[{name}]'"
-
-
-def _compiler() -> str | None:
-    chosen = os.environ.get("CC", "").split()[:1]
-    return next((path for name in (*chosen, *COMPILERS) if (path := shutil.which(name))), None)
-
-
-def _kernels() -> str:
-    from minertia.codegen import build
-
-    return str(build.status()).removeprefix("kernels: ")
 
 
 def _version(package: str) -> str | None:

@@ -251,11 +251,9 @@ def _numbers(name: str, text: str) -> list[float]:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    import tomllib
+    from minertia.files import is_file
+    from minertia.identification.campaigns.options import load_toml
 
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
-        raise MinertiaError(f"{path} is not a TOML file: {err}") from None
+    if not is_file(path):
+        raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")
+    return dict(load_toml(path).entries)

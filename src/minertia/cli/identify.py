@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,19 +25,21 @@ from minertia.cli.campaigns import (
     Validate,
     asked_campaign,
     read_map,
+    say_findings,
 )
+from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Gravity
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
-    from minertia.identification.run import PreparedCampaign, PreparedLog
+    from minertia.identification.run import PreparedCampaign
     from minertia.robot.robot import Note
 
 FORMAT = 1
-REPAIRED = ("jitter",)  # findings that the repairs of a campaign settle; the page has them
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
@@ -78,12 +81,12 @@ def identify(
         ready = prepare_campaign(asked, tell)
         result = identify_campaign(ready, tell=tell)
         notes = () if out is None else _write(out, ready, result, tell)
-    _say_findings((*ready.train, *ready.validate))
+    say_findings((*ready.train, *ready.validate))
     if as_json:
         say_json(result.to_dict())
     else:
         _say_result(result)
-    say_notes_aside(notes)
+    say_notes(notes, file=sys.stderr)
     if out is not None:
         diagnose(f"wrote {out}")
 
@@ -99,6 +102,8 @@ def validate(
     from minertia.identification.run import validate_model
     from minertia.report.identification_tables import residual_table, short, unique
 
+    if is_log(model):
+        raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
         found = validate_model(known, logs, None if columns is None else read_map(columns), tell=tell)
@@ -141,34 +146,6 @@ def _say_result(result: Identification) -> None:
     say(verdict_sentence(result))
     for reason in result.verdict.reasons:
         say(f"- {reason}")
-
-
-def _say_findings(logs: tuple[PreparedLog, ...]) -> None:
-    """What was assumed about the logs, repaired and found in them, on stderr."""
-    from minertia.report.identification_tables import finding_notes
-    from minertia.robot.robot import Note
-
-    for text, names in _assumed(logs).items():
-        where = names[0] if len(names) == 1 else f"{len(names)} logs"
-        say_notes_aside([Note("info", where, text)])
-    for log in logs:
-        say_notes_aside(finding_notes(log.name, [f for f in log.findings if f.check not in REPAIRED]))
-
-
-def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
-    """What readers and repairs noted, each with the logs it was noted of."""
-    noted: dict[str, list[str]] = {}
-    for log in logs:
-        for text in log.recording.notes:
-            noted.setdefault(text, []).append(log.name)
-    return noted
-
-
-def say_notes_aside(notes: Any) -> None:
-    """Notes on stderr."""
-    import sys
-
-    say_notes(notes, file=sys.stderr)
 
 
 def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any) -> tuple[Note, ...]:

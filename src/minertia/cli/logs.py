@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from minertia.cli.options import complete_robot, read_given
-from minertia.cli.terminal import diagnose, say, say_json, say_notes
+from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_json, say_notes
 
 FORMAT = 1
-PROBLEMS = ("warning", "error")
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
 campaign = typer.Typer(
     name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
@@ -20,9 +19,9 @@ campaign = typer.Typer(
 
 def is_log(path: str) -> bool:
     """Whether a name is that of a log file, by its ending, or of a bag."""
-    from minertia.identification.logs.readers import FORMATS
+    from minertia.identification.logs.readers import FORMATS, is_bag
 
-    return path.lower().endswith(tuple(FORMATS)) or (Path(path) / "metadata.yaml").is_file()
+    return path.lower().endswith(tuple(FORMATS)) or is_bag(path)
 
 
 def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
@@ -58,8 +57,7 @@ def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: 
         for note in recording.notes:
             say(f"assumed: {note}")
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
-        count = {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
-        say(f"{recording}: {count}")
+        say(f"{recording}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
 

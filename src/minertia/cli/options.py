@@ -34,6 +34,14 @@ def finite(value: float | tuple[float, ...] | None) -> float | tuple[float, ...]
     return value
 
 
+def not_negative(value: float | None) -> float | None:
+    """Refuse inf, nan and what is below 0 at the border; a range of the parser's own would misname the first two."""
+    finite(value)
+    if value is not None and value < 0:
+        raise typer.BadParameter("give a number that is not negative")
+    return value
+
+
 RobotName = Annotated[
     str,
     typer.Argument(
@@ -51,8 +59,7 @@ Snap = Annotated[
     typer.Option(
         "--snap",
         metavar="RAD",
-        min=0.0,
-        callback=finite,
+        callback=not_negative,
         help="Angles this near a right angle are taken for it; 0 takes them as written (0.002 unless told).",
         show_default=False,
     ),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map
-from minertia.cli.options import AsJson, complete_robot, finite, read_given
+from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map, say_findings
+from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import say, say_json, say_table
 from minertia.errors import InputError
@@ -45,7 +45,7 @@ def payload(
     mass: Annotated[
         float | None,
         typer.Option(
-            "--mass", metavar="KG", min=0.0, callback=finite,
+            "--mass", metavar="KG", callback=not_negative,
             help="The load is known: find the gains of the drives instead, from efforts as logged.",
             show_default=False,
         ),
@@ -105,6 +105,7 @@ def _motions(campaign: Campaign, groups: list[list[str]], *, as_logged: bool = F
     entries = tuple(LogEntry(campaign.find(name)) for name in names)
     with progress(2 * len(names)) as tell:
         ready = prepare_campaign(replace(campaign, train=entries, validate=()), tell)
+    say_findings(ready.train)
     if not as_logged:
         refuse_unknown_gains(ready.train)
     motions = iter([log.motion for log in ready.train])

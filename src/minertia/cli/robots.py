@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +11,13 @@ import typer
 
 from minertia.cli.campaigns import Columns
 from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, read_given
-from minertia.cli.terminal import diagnose, note_data, say, say_json, say_notes, say_table
+from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
+from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Robot
 
 FORMAT = 1
-PROBLEMS = ("warning", "error")
 
 
 def robots(as_json: AsJson = False) -> None:
@@ -128,7 +129,6 @@ def check(
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
     from minertia.cli.logs import check_log, is_log
-    from minertia.errors import InputError
 
     if is_log(robot_or_log):
         check_log(robot_or_log, of, columns, as_json)
@@ -149,13 +149,9 @@ def _check_robot(robot_file: str, floating: bool, snap: float | None, as_json: b
         say_json({**data, "problems": problems, "notes": note_data(notes)})
     else:
         say_notes(notes)
-        say(f"{robot}: {_verdict(problems)}")
+        say(f"{robot}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
-
-
-def _verdict(problems: int) -> str:
-    return {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
 
 
 def convert(
@@ -183,6 +179,11 @@ def convert(
     from minertia.robot.write import write_robot
 
     robot = read_given(source, floating, snap)
+    if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+        raise InputError(
+            f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
+            f"another name, or keep the rest with --template {source}"
+        )
     notes = write_robot(robot, target, template=template)
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})

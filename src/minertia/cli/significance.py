@@ -19,6 +19,7 @@ from minertia.cli.campaigns import (
     RobotAndLogs,
     Validate,
     asked_campaign,
+    say_findings,
 )
 from minertia.cli.options import AsJson, Gravity
 from minertia.cli.progress import progress
@@ -60,11 +61,13 @@ def significance(
     )  # fmt: skip
     asked = asked_campaign(robot_and_logs, campaign, data, choices)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 3) as tell:
-        problem, unseen = observe_campaign(prepare_campaign(asked, tell), tell=tell)
+        ready = prepare_campaign(asked, tell)
+        problem, unseen = observe_campaign(ready, tell=tell)
         tell("rule of contributions")
         rule = one_percent(problem, share / 100)
         tell("backward elimination")
         path = eliminate(problem, unseen=unseen)
+    say_findings((*ready.train, *ready.validate))
     if as_json:
         data_ = {"format": FORMAT, "robot": asked.robot.name}
         say_json({**data_, "one_percent": rule.to_dict(), "elimination": path.to_dict()})

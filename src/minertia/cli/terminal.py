@@ -8,18 +8,21 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from minertia.errors import visible
+
 if TYPE_CHECKING:
     from minertia.report.tables import Table
     from minertia.robot.robot import Note
 
 PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
 PARTS = ("joint", "link")  # of a robot; several of them can share a note
+PROBLEMS = ("warning", "error")  # levels of notes and findings that count as such
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def clean(text: object) -> str:
     """One line for the terminal: control characters of names and files become visible."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+    return visible(str(text))
 
 
 def say(text: object = "") -> None:
@@ -67,6 +70,11 @@ def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
         where = f"{key}{'s' * (len(places) > 1)} {names}" if names else key
         where += "" if line is None else f" (line {line})"
         console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
+
+
+def problem_count(problems: int) -> str:
+    """How many problems a check found, in words."""
+    return {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
 
 
 def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:

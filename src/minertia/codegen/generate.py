@@ -18,7 +18,7 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Representative, Setting
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import write_bytes_atomic, write_text_atomic
+from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -271,7 +271,7 @@ class Target:
         if missing:
             raise MinertiaError(f"the target '{name}' also needs the program '{missing[0]}'")
         if self.is_double and precision != "double":
-            raise MinertiaError(f"the target '{name}' passes numbers in double precision only")
+            raise MinertiaError(f"the target '{name}' is in double precision only; leave out --float")
         if self.at_joints and motors:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 
@@ -279,8 +279,8 @@ class Target:
 TARGETS: dict[str, Target] = {
     "c": Target(_c_files),
     "cortex-m": Target(_cortex_m_files),
-    "numpy": Target(_numpy_files),
-    "matlab": Target(_matlab_files),
+    "numpy": Target(_numpy_files, is_double=True),
+    "matlab": Target(_matlab_files, is_double=True),
     "fmu": Target(_fmu_files, ("inverse_dynamics",), is_block=True, is_double=True),
     "ros2": Target(_ros2_files, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
 }
@@ -288,14 +288,12 @@ TARGETS: dict[str, Target] = {
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Path, ...]:
     """Write each file aside and rename it into place, so that no reader ever sees half a file."""
-    try:
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, bytes):
-                write_bytes_atomic(path, content)
-            else:
-                write_text_atomic(path, content)
-    except OSError as error:
-        raise MinertiaError(f"cannot write into {folder}: {error.strerror or error}") from None
+    make_folder(folder)
+    for name, content in files.items():
+        path = folder / name
+        make_folder(path.parent)
+        if isinstance(content, bytes):
+            write_bytes_atomic(path, content)
+        else:
+            write_text_atomic(path, content)
     return tuple(folder / name for name in files)

@@ -106,6 +106,7 @@ def motion_limits(
     robot: Robot,
     *,
     position: ArrayLike | None = None,
+    beyond_file: bool = False,
     velocity: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
     effort: ArrayLike | bool = False,
@@ -115,11 +116,12 @@ def motion_limits(
 ) -> MotionLimits:
     """The limits given, and those of the robot's file where None is given.
 
-    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  effort: False for no limit, True
-    for those of the file, or values.
+    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less, that
+    holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: False
+    for no limit, True for those of the file, or values.
     """
     notes: list[str] = _clearance_notes(clearance)
-    lower, upper = _positions(robot, position)
+    lower, upper = _positions(robot, position, beyond_file, notes)
     v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)
     a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), notes)
     return MotionLimits(
@@ -143,23 +145,47 @@ def _clearance_notes(clearance: Clearance | None) -> list[str]:
     return [f"not kept apart, as they touch in nearly every posture: {named}"] if ignored else []
 
 
-def _positions(robot: Robot, given: ArrayLike | None) -> tuple[Array, Array]:
-    if given is not None:
-        values = np.asarray(given, float)
-        if values.shape == (robot.n, 2) and np.all(np.isfinite(values)):
-            return values[:, 0], values[:, 1]
-        reach = _per_joint(robot, "position", values)
-        return -reach, reach
-    lower, upper = np.empty(robot.n), np.empty(robot.n)
-    for c, j in enumerate(robot.independent):
+def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, notes: list[str]) -> tuple[Array, Array]:
+    """Lower and upper positions: those given, beyond those of the file only where that is asked for."""
+    ends = np.array([_ends(robot, j) for j in robot.independent], float).reshape(-1, 2)
+    if given is None:
+        return _assumed_positions(robot, ends)
+    asked = _ranges(robot, given)
+    if beyond:
+        return asked[:, 0], asked[:, 1]
+    wider = (asked[:, 0] < ends[:, 0]) | (asked[:, 1] > ends[:, 1])  # false where the file says nothing (nan)
+    if wider.any():
+        named = _listed([name for name, is_wider in zip(robot.coordinate_names, wider, strict=True) if is_wider])
+        notes.append(f"the limits of position given for {named} are wider than those of the robot's file, which hold")
+    return np.fmax(asked[:, 0], ends[:, 0]), np.fmin(asked[:, 1], ends[:, 1])
+
+
+def _ends(robot: Robot, j: int) -> tuple[float, float]:
+    """Lower and upper position of a joint in its file; nan where it says nothing."""
+    limits = robot.joints[j].limits
+    return np.nan if limits.lower is None else limits.lower, np.nan if limits.upper is None else limits.upper
+
+
+def _ranges(robot: Robot, given: ArrayLike) -> Array:
+    """Position limits as given, shape (n, 2)."""
+    values = np.asarray(given, float)
+    if values.shape == (robot.n, 2) and np.isfinite(values).all():
+        return values
+    reach = _per_joint(robot, "position", values)
+    return np.column_stack([-reach, reach])
+
+
+def _assumed_positions(robot: Robot, ends: Array) -> tuple[Array, Array]:
+    """Those of the file; a turn where it says nothing of a revolute joint."""
+    for j, own in zip(robot.independent, ends, strict=True):
         joint = robot.joints[j]
-        default = np.pi if joint.kind == "revolute" else None
-        ends = (joint.limits.lower, joint.limits.upper)
-        if default is None and None in ends:
+        if joint.kind != "revolute" and np.isnan(own).any():
             raise Infeasible(f"joint '{joint.name}' slides and its file gives no range; give limits of position")
-        lower[c] = -np.pi if ends[0] is None else ends[0]
-        upper[c] = np.pi if ends[1] is None else ends[1]
-    return lower, upper
+    return np.where(np.isnan(ends[:, 0]), -np.pi, ends[:, 0]), np.where(np.isnan(ends[:, 1]), np.pi, ends[:, 1])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:4]) + (" ..." if len(names) > 4 else "")
 
 
 def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, notes: list[str]) -> Array:
@@ -168,9 +194,10 @@ def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, not
     values = [getattr(robot.joints[j].limits, what) for j in robot.independent]
     missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
     if missing:
-        named = ", ".join(f"'{name}'" for name in missing[:4]) + (" ..." if len(missing) > 4 else "")
         unit = "rad/s or m/s" if what == "velocity" else "rad/s2 or m/s2"
-        notes.append(f"no limit of {what} is known for {named}; at most {float(assumed.max()):g} {unit} was assumed")
+        notes.append(
+            f"no limit of {what} is known for {_listed(missing)}; at most {float(assumed.max()):g} {unit} was assumed"
+        )
     return np.array([assumed[c] if value is None else value for c, value in enumerate(values)], float)
 
 

@@ -234,7 +234,8 @@ def _judged(
     model, estimate, observation = result.model, result.estimate, result.observation
     assert observation is not None
     titles = tuple(validation_names or (f"validation {k + 1}" for k in range(len(validation))))
-    _refuse_training_as_validation(motions, validation, titles)
+    logs = [r.name for r in observation.records]
+    _refuse_twins(motions, validation, (*logs, *titles))
     nominal = model.nominal() if model.robot.has_parameters else None
     friction = evidence.friction_only(observation, nominal)
     rivals = {"friction only" if nominal is None else "nominal with fitted friction": friction}
@@ -246,7 +247,6 @@ def _judged(
 
     training, each = result.training, tuple(evidence.recording_residuals(observation, estimate.beta))
     if judge:
-        logs = [r.name for r in observation.records]
         counted = [_judge(model, estimate.beta, m, log, rows, judge) for m, log in zip(motions, logs, strict=True)]
         training, each = evidence.pooled("training", counted), tuple(r for r, _ in counted)
     unseen = judged(estimate.beta, validation, titles)
@@ -274,13 +274,13 @@ def _judge(
     return evidence.residuals_of_arrays(log, model.row_names, measured, predicted), len(measured)
 
 
-def _refuse_training_as_validation(
-    motions: Sequence[Source], validation: Sequence[Source], titles: Sequence[str]
-) -> None:
-    """A model compared with what it was fitted on proves nothing."""
-    for source, title in zip(validation, titles, strict=True):
-        for other in motions:
+def _refuse_twins(motions: Sequence[Source], validation: Sequence[Source], titles: Sequence[str]) -> None:
+    """A motion fitted twice weighs double; a model compared with what it was fitted on proves nothing."""
+    for k, (source, title) in enumerate(zip((*motions, *validation), titles, strict=True)):
+        for other, name in zip(motions[:k], titles, strict=False):
             if source is other or _same(source, other):
+                if k < len(motions):
+                    raise MinertiaError(f"{title} holds the same samples as {name}; fit a recording once")
                 raise MinertiaError(
                     f"{title} was used to fit; a recording that judges the model must not be one of those"
                 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
-from minertia.files import write_text_atomic
+from minertia.files import is_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.identify import Identification
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
@@ -190,7 +190,7 @@ def model_text(model: IdentifiedModel) -> str:
 def is_model_file(path: str | Path) -> bool:
     """Whether a file is an identified model; its first lines say so."""
     file = Path(path)
-    if file.suffix.lower() != ".toml" or not file.is_file():
+    if file.suffix.lower() != ".toml" or not is_file(file):
         return False
     with open(file, encoding="utf-8", errors="replace") as text:
         return f'kind = "{KIND}"' in text.read(400)
@@ -200,16 +200,18 @@ def read_model(path: str | Path) -> IdentifiedModel:
     """A model from its file."""
     try:
         document = tomllib.loads(read_text(Path(path)))
-    except tomllib.TOMLDecodeError as err:
-        raise DescriptionError(f"this is not TOML ({err})", file=path) from None
+    except (ValueError, RecursionError) as err:
+        raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
     if document.get("format") != FORMAT:
         raise DescriptionError(f"the model has format {document.get('format')}; this program reads {FORMAT}", file=path)
     try:
         return _read(document, path)
-    except (KeyError, TypeError, ValueError, IndexError) as err:
-        raise DescriptionError(f"the model is not complete ({err.__class__.__name__}: {err})", file=path) from None
+    except KeyError as err:
+        raise DescriptionError(f"the model is not complete: {err} is missing", file=path) from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
+        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=path) from None
 
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:

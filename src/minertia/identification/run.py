@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +33,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]  # told what is being done
+STANDSTILL = 1e-3  # rad or m; what flickers less stands still
 USELESS = ("length", "constant")  # checks of an audit without whose passing nothing can be fitted
 
 
@@ -75,7 +78,10 @@ class PreparedCampaign:
 
 def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
+    _refuse_twins(campaign)
     read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
+    for entry, recording, *_ in read[: len(campaign.train)]:
+        _refuse_standstill(entry, recording)
     campaign = settled(campaign, [recording for _, recording, *_ in read[: len(campaign.train) or 1]])
     logs = []
     for entry, recording, findings, long in read:
@@ -176,6 +182,34 @@ def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, t
         if finding.level == "error" and finding.check in USELESS and (finding.channel or "") in {"", *used}:
             raise RecordingError(finding.text, file=entry.file, column=finding.channel or None, row=finding.row)
     return campaign.repaired(raw) if long is None else raw, findings, long
+
+
+def _refuse_twins(campaign: Campaign) -> None:
+    """Refuse a log that counts twice: it would weigh double, or be called unseen though it was fitted."""
+    for k, entry in enumerate((*campaign.train, *campaign.validate)):
+        if any(_overlap(entry, fitted) for fitted in campaign.train[:k]):
+            is_fitted = k < len(campaign.train)
+            what = "is named twice" if is_fitted else "was used to fit and cannot judge the fit"
+            raise RecordingError(f"this log {what}; name it once, or parts of it that do not overlap", file=entry.file)
+
+
+def _overlap(a: LogEntry, b: LogEntry) -> bool:
+    """Whether two entries share a part of one file."""
+    if os.path.realpath(a.file) != os.path.realpath(b.file):
+        return False
+    begin = max(-math.inf if e.start is None else e.start for e in (a, b))
+    end = min(math.inf if e.stop is None else e.stop for e in (a, b))
+    return begin < end
+
+
+def _refuse_standstill(entry: LogEntry, recording: Recording) -> None:
+    """Refuse to fit a log in which no joint moves: it shows one posture and nothing of inertia or friction."""
+    travel = np.ptp(recording.q, axis=0)
+    if not np.any(travel > STANDSTILL):
+        raise RecordingError(
+            f"no joint moves by more than {float(travel.max()):.2g} rad (or m) in this log; a fit needs motion",
+            file=entry.file,
+        )
 
 
 def _prepared(

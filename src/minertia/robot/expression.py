@@ -15,6 +15,7 @@ from minertia.algebra.polynomial import Number, Poly, letter, turn
 MAX_LENGTH = 4000
 MAX_DEPTH = 30
 MAX_TERMS = 200
+LARGEST = 1e60  # numbers in files; products of larger ones would overflow
 RESERVED = ("pi", "cos", "sin")
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([-+*/()]))", re.ASCII)
@@ -68,6 +69,8 @@ class _Parser:
         numbers = value.terms.values() if isinstance(value, Poly) else [value]
         if not all(math.isfinite(number) for number in numbers):
             self._fail("it has a number that is not finite")
+        if any(abs(number) > LARGEST for number in numbers):
+            self._fail(f"it has a number that is too large; at most {LARGEST:g}")
         return value
 
     def _tokens(self) -> list[str]:

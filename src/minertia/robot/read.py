@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from minertia.errors import DescriptionError, UnknownName
+from minertia.files import is_file, why_no_file
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
@@ -67,14 +69,14 @@ def read_robot(
 
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
-    if path.is_file():
+    if is_file(path):
         return read_text(path), str(name_or_path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
         text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
         return text, f"{name}.toml", ".toml"
-    if path.suffix or path.parent != Path():
-        raise DescriptionError("there is no such file", file=name_or_path)
+    if path.suffix or path.parent != Path() or os.path.isdir(path):
+        raise DescriptionError(why_no_file(path), file=name_or_path)
     raise UnknownName("robot file or bundled robot", name, bundled_robots())
 
 

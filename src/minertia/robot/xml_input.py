@@ -15,10 +15,10 @@ from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
 from minertia.errors import DescriptionError
+from minertia.robot.expression import LARGEST
 
 MAX_DEPTH = 64  # of elements, unless a format needs more
 MAX_ELEMENTS = 200_000
-LARGEST = 1e60  # larger numbers are refused: their products would overflow
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _START_TAG = re.compile(r"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")

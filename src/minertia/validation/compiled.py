@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen import build
+from minertia.codegen.build import Compiler, find_compiler
 from minertia.codegen.generate import generate
 from minertia.codegen.names import identifier
 from minertia.errors import MinertiaError
@@ -33,14 +33,6 @@ class NoCompiler(MinertiaError):
         )
 
 
-def find_compiler() -> tuple[str, ...]:
-    """The command that also compiles kernels; `NoCompiler` when there is none."""
-    found = build.find_compiler()
-    if found is None:
-        raise NoCompiler
-    return found.command
-
-
 def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
 
@@ -49,6 +41,8 @@ def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     place = Path(folder)
     generate(robot, place, programs=PROGRAMS, rotors=True, friction=True)
     compiler, prefix = find_compiler(), identifier(robot.name)
+    if compiler is None:
+        raise NoCompiler
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
     test = place / "selftest"
@@ -96,8 +90,8 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
     )
 
 
-def _compile(compiler: tuple[str, ...], *arguments: object) -> None:
-    _run([*compiler, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
+def _compile(compiler: Compiler, *arguments: object) -> None:
+    _run([*compiler.command, *FLAGS, *map(str, arguments)], "the generated code could not be compiled")
 
 
 def _run(command: list[str], what: str) -> None:

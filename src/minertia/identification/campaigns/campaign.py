@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from minertia.errors import CampaignError, MinertiaError
+from minertia.errors import CampaignError, FilterError, MinertiaError
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS, EffectSpec, joint_list, parse_effects
 from minertia.identification.campaigns.options import Options, load_toml, shown
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import parse_columns
-from minertia.identification.logs.readers import read_recording
+from minertia.identification.logs.readers import is_there, read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.signals.evaluation import Evaluation
@@ -121,7 +121,7 @@ class Campaign:
         """The file of a log; as it is named where there is none, for the reader to refuse."""
         for place in (Path(), *self.places):
             file = place / log
-            if file.is_file() or (file / "metadata.yaml").is_file():
+            if is_there(file):
                 return file
         return Path(log)
 
@@ -190,7 +190,7 @@ class _Reader:
     def _find(self, name: str, field: str, robots: bool = False) -> Path:
         for place in self._places(robots):
             file = place / name
-            if file.is_file() or (file / "metadata.yaml").is_file():
+            if is_there(file):
                 return file
         places = ", ".join(str(p) for p in self._places(robots))
         hint = "" if self.data is not None else "; name the folder of the logs with --data"
@@ -261,7 +261,10 @@ class _Reader:
             return None
         if cutoff is None or rate is None:
             raise table.fail("the evaluation filter needs both cutoff_hz and rate_hz")
-        return Evaluation(cutoff, rate, table.number("trim_s") or 0.0, table.flag("log_unit", False))
+        try:
+            return Evaluation(cutoff, rate, table.number("trim_s") or 0.0, table.flag("log_unit", False))
+        except FilterError as err:
+            raise table.fail(str(err)) from None
 
     def _prior(self, model: Options) -> str | Path | None:
         name = model.text("prior")

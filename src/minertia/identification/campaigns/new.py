@@ -137,9 +137,19 @@ class _Writer:
             lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
         for signal in ("q", "qd", "qdd", "effort"):
             names = getattr(chosen, signal)
-            if names is not None:
+            if names is not None and not self._is_useless(signal):
                 lines.append(f"{signal} = {self._names(names)}")
+            elif names is not None:
+                listed = _plain(", ".join(names[:6]))
+                lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
         return [*lines, self._angle(), self._unit(chosen)]
+
+    def _is_useless(self, signal: str) -> bool:
+        """Whether a rate is logged that stays the same while its joint moves: a field that nobody fills in."""
+        logged = getattr(self.sample, signal, None) if signal in ("qd", "qdd") else None
+        if logged is None or self.sample is None:
+            return False
+        return bool(np.any((np.ptp(logged, axis=0) == 0) & (np.ptp(self.sample.q, axis=0) > 0)))
 
     def _names(self, names: tuple[str, ...]) -> str:
         template = template_of(names, self.robot)

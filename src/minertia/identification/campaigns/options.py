@@ -6,11 +6,10 @@ import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import CampaignError
+from minertia.errors import CampaignError, did_you_mean
 
 MAX_BYTES = 2_000_000
 UNANSWERED = "?"  # what the writer of a campaign could not know
@@ -40,9 +39,7 @@ class Options:
         names = list(known)
         for key in self.entries:
             if key not in names:
-                near = get_close_matches(key, names, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(names)
-                raise self.fail(f"this key is not known; {hint}", key)
+                raise self.fail(f"this key is not known; {did_you_mean(key, names)}", key)
 
     def get(self, key: str) -> Any:
         """The entry as it stands, None where there is none; a question mark left by the writer is refused."""

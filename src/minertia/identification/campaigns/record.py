@@ -19,7 +19,7 @@ from minertia.robot.robot import Robot
 def campaign_record(campaign: Campaign) -> dict[str, Any]:
     """A campaign as plain data, without its robot."""
     drive = _stated(campaign.columns.drive)
-    columns = {key: value for key, value in _stated(campaign.columns).items() if key != "drive"}
+    columns = {key: value for key, value in _stated(campaign.columns).items() if key not in ("drive", "found")}
     return {
         "name": campaign.name,
         "train": [entry.name for entry in campaign.train],
@@ -50,7 +50,7 @@ def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
             filter=Filter(**record.get("filter", {})),
             evaluation=None if evaluation is None else Evaluation(**evaluation),
         )
-    except TypeError as err:
+    except (TypeError, ValueError, AttributeError) as err:
         raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
 
 

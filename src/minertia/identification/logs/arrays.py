@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minertia.errors import MinertiaError
 from minertia.extras import load
 from minertia.identification.logs.file import ArrayLog, Block, LogFile
+from minertia.identification.logs.matlab_file import check_matlab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 4  # of structs inside structs in a MATLAB file
 MAX_LIST = 200  # numbers in one cell of a Parquet column
+MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
 
 
 class ParquetLog(LogFile):
@@ -24,33 +29,37 @@ class ParquetLog(LogFile):
 
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
-        return self.unique(list(self._places()))
+        with self._file() as file:
+            return self.unique(list(self._places(file)))
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns in blocks of rows."""
-        arrow = load("pyarrow", "logs")
-        places = {name: place for name, place in self._places().items() if name in wanted}
         row = 1
-        try:
-            file, own = self._file(), sorted({c for c, _ in places.values()})
+        with self._file() as file:
+            places = {name: place for name, place in self._places(file).items() if name in wanted}
+            own = sorted({c for c, _ in places.values()})
             for groups in _row_groups(file, rows):
                 for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
                     columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
                     yield Block(columns, row)
                     row += batch.num_rows
-        except (arrow.ArrowException, OSError) as err:
-            raise self.fail(f"the file cannot be read as Parquet ({str(err).splitlines()[0][:160]})") from None
 
-    def _file(self) -> Any:
-        arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        """The file, open; whatever Arrow says about it becomes one sentence."""
+        parquet = load("pyarrow.parquet", "logs")
         try:
-            return parquet.ParquetFile(str(self.path))
-        except (arrow.ArrowException, OSError) as err:
-            raise self.fail(f"the file cannot be read as Parquet ({str(err).splitlines()[0][:160]})") from None
+            with parquet.ParquetFile(str(self.path)) as file:
+                yield file
+        except MinertiaError:
+            raise
+        except Exception as err:  # OSError, and whatever a broken file makes Arrow raise
+            reason = (str(err).splitlines() or [err.__class__.__name__])[0]
+            raise self.fail(f"the file cannot be read as Parquet ({reason[:160]})") from None
 
-    def _places(self) -> dict[str, tuple[str, int | None]]:
+    def _places(self, file: Any) -> dict[str, tuple[str, int | None]]:
         """Name -> Parquet column and place in its lists."""
-        arrow, file = load("pyarrow", "logs"), self._file()
+        arrow = load("pyarrow", "logs")
         places: dict[str, tuple[str, int | None]] = {}
         first = None
         for field in file.schema_arrow:
@@ -93,13 +102,22 @@ class NpzLog(ArrayLog):
 
     def load(self) -> dict[str, Array]:
         """The numeric arrays of the file by name."""
+        if not zipfile.is_zipfile(self.path):
+            raise self.fail("the file is not a NumPy archive (.npz), or it is cut short")
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                if not isinstance(archive, np.lib.npyio.NpzFile):
-                    raise ValueError("it is a single array")
-                return {name: a for name in archive.files if (a := _array(archive[name])) is not None}
-        except Exception as err:  # whatever a broken archive makes the zip and array readers raise
-            raise self.fail(f"the file cannot be read as NPZ ({str(err)[:160]})") from None
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                return {name: a for name in archive.files if (a := _array(_member(archive, name))) is not None}
+        except Exception:  # whatever a broken archive makes the zip and array readers raise
+            raise self.fail("the NumPy archive is damaged and cannot be read") from None
+
+
+def _member(archive: Any, name: str) -> Any:
+    """An array of an archive, None where it holds objects instead of numbers."""
+    with archive.zip.open(name if name in archive.zip.namelist() else f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        is_object = read_header(file)[2].hasobject
+    return None if is_object else archive[name]
 
 
 class MatLog(ArrayLog):
@@ -110,6 +128,7 @@ class MatLog(ArrayLog):
         from scipy.io import loadmat  # here: 0.1 s that only MATLAB files need
 
         try:
+            check_matlab(self.path.read_bytes())
             content = loadmat(str(self.path), squeeze_me=True, struct_as_record=False)
         except NotImplementedError:
             return self._hdf5()
@@ -124,15 +143,18 @@ class MatLog(ArrayLog):
     def _hdf5(self) -> dict[str, Array]:
         h5py = load("h5py", "mat73")
         arrays: dict[str, Array] = {}
+        size = self.path.stat().st_size
 
         def visit(name: str, item: Any) -> None:
             if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
+                if item.nbytes > MOST_PACKED * size:
+                    raise OSError("it claims more numbers than it can hold")
                 arrays[name.replace("/", ".")] = np.asarray(item[()], dtype=float).T  # MATLAB stores columns first
 
         try:
             with h5py.File(self.path, "r") as file:
                 file.visititems(visit)
-        except OSError as err:
+        except Exception as err:  # whatever a broken file makes the reader raise
             raise self.fail(f"the file cannot be read as a MATLAB 7.3 file ({str(err)[:160]})") from None
         return arrays
 

@@ -5,6 +5,7 @@ The format of the tables [columns] and [drive] is described in docs/campaign.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ class ColumnMap:
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    found: the file it stands in, where nobody named that file.
     """
 
     t: str | None = None
@@ -45,6 +47,7 @@ class ColumnMap:
     decimal: str = "."
     topic: str | None = None
     drive: Drive = field(default_factory=Drive)
+    found: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -136,6 +139,25 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
 }
 
 
+_FIELD = re.compile(r"\{\{|\}\}|\{(j0|joint|j)\}|[{}]")
+
+
+def filled(template: str, **values: object) -> str:
+    """The name that a template stands for; ValueError where it holds more than {j}, {j0} and {joint}.
+
+    str.format would also look into the attributes of what it is given.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        if match[0] in ("{{", "}}"):
+            return match[0][0]
+        if match[1] not in values:
+            raise ValueError(f"'{match[0]}' is no field of a template")
+        return str(values[match[1]])
+
+    return _FIELD.sub(put, template)
+
+
 def choose(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str, *, effort: bool = True) -> Chosen:
     """The columns of a log with these names; `effort` says whether a log without efforts is refused."""
     return _Choice(names, columns, robot, source).chosen(effort)
@@ -223,8 +245,8 @@ class _Choice:
 
     def _expand(self, template: str) -> tuple[str, ...]:
         try:
-            return tuple(template.format(j=k + 1, j0=k, joint=joint) for k, joint in enumerate(self.joints))
-        except (KeyError, IndexError, ValueError, AttributeError, TypeError):
+            return tuple(filled(template, j=k + 1, j0=k, joint=joint) for k, joint in enumerate(self.joints))
+        except ValueError:
             self._fail(f"'{template}' is not a template: it may hold {{j}} (from 1), {{j0}} (from 0) or {{joint}}")
             raise AssertionError from None
 
@@ -233,14 +255,14 @@ class _Choice:
         n = len(self.joints)
         if "{joint}" in template:
             return
-        numbers = [k for k in range(100) if template.format(j=k, j0=k) in self.known]
+        numbers = [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
         first = 1 if "{j}" in template else 0
         if numbers != list(range(first, first + n)):
-            columns = ", ".join(template.format(j=k, j0=k) for k in numbers)
+            columns = ", ".join(filled(template, j=k, j0=k) for k in numbers)
             self._fail(
                 f"the log has {len(numbers)} joints ({columns}), the robot '{self.robot.name}' has {n} coordinates "
                 f"({', '.join(self.joints)}); name the columns that belong to it",
-                template.format(j=numbers[-1], j0=numbers[-1]),
+                filled(template, j=numbers[-1], j0=numbers[-1]),
             )
 
     def _accept(self, signal: str, pattern: Pattern, names: tuple[str, ...]) -> None:
@@ -291,7 +313,7 @@ def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
         for pattern in patterns:
             template = pattern.template
             expanded = tuple(
-                template.format(j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names)
+                filled(template, j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names)
             )
             if expanded == names:
                 return template

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from minertia.errors import CampaignError, MinertiaError
+from minertia.files import is_file
 from minertia.identification.campaigns.options import Options, load_toml
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
@@ -28,13 +30,18 @@ def read_columns(path: str | Path) -> ColumnMap:
 
 
 def columns_beside(log: str | Path) -> ColumnMap:
-    """The mapping in the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty where there is none."""
+    """The mapping in the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty where there is none.
+
+    A file without the tables [columns] and [drive], such as that of a robot, is none.
+    """
     path = Path(log)
     stem = path.name.split(".")[0]
     for name in (f"{stem}.toml", *BESIDE):
         file = path.parent / name
-        if file.is_file():
-            return read_columns(file)
+        if is_file(file):
+            top = load_toml(file)
+            if "columns" in top or "drive" in top:
+                return replace(parse_columns(top.table("columns"), top.table("drive")), found=str(file))
     return ColumnMap()
 
 

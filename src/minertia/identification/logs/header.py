@@ -9,7 +9,7 @@ from pathlib import Path
 
 from minertia.algebra.vec3 import IDENTITY, ZERO
 from minertia.errors import RecordingError
-from minertia.identification.logs.columns import PATTERNS, ColumnMap, choose
+from minertia.identification.logs.columns import PATTERNS, ColumnMap, choose, filled
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.readers import open_log, read_recording
 from minertia.identification.logs.recording import Recording
@@ -77,9 +77,9 @@ def _matched(names: Sequence[str], template: str) -> list[str]:
         return [match[1] for name in names if (match := pattern.fullmatch(name))]
     first, known, count = (1 if "{j}" in template else 0), set(names), 0
     try:
-        while template.format(j=first + count, j0=first + count) in known and count < 1000:
+        while filled(template, j=first + count, j0=first + count) in known and count < 1000:
             count += 1
-    except (KeyError, IndexError, ValueError):
+    except ValueError:
         return []
     return [f"joint{k + 1}" for k in range(count)]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
+from minertia.files import is_file, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
@@ -69,13 +70,23 @@ def column_names(path: str | Path, columns: ColumnMap | None = None) -> tuple[st
     return open_log(path, columns or ColumnMap()).names()
 
 
+def is_bag(path: str | Path) -> bool:
+    """Whether this is the folder of a ROS 2 bag."""
+    return is_file(Path(path) / "metadata.yaml")
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is such a log: a file, or the folder of a bag."""
+    return is_file(path) or is_bag(path)
+
+
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     """The log file with the reader of its format."""
     path = Path(path)
-    if path.is_dir() and (path / "metadata.yaml").is_file():
+    if is_bag(path):
         suffix = ".mcap"
-    elif not path.is_file():
-        raise RecordingError("there is no such file", file=path)
+    elif not is_file(path):
+        raise RecordingError(why_no_file(path), file=path)
     else:
         endings = [ending for ending in FORMATS if path.name.lower().endswith(ending)]
         if not endings:
@@ -126,6 +137,8 @@ class _Reading:
             for j, name in enumerate(getattr(chosen, signal) or ())
         }
         self.notes = list(chosen.notes)
+        if columns.found:
+            self.notes.insert(0, f"columns and drives are those of '{columns.found}', which stands beside the log")
         if self.convert.effort_unit != "Nm" and chosen.effort is not None:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 

@@ -124,8 +124,9 @@ class Recording:
         first = 0 if start is None else int(np.searchsorted(self.t, start))
         last = len(self) if stop is None else int(np.searchsorted(self.t, stop))
         if last - first < 2:
-            raise RecordingError(f"no samples between {start} s and {stop} s; the log runs from "
-                                 f"{self.t[0] if len(self) else 0:g} s to {self.t[-1] if len(self) else 0:g} s",
+            asked = [f"from {start:g} s" if start is not None else "", f"to {stop:g} s" if stop is not None else ""]
+            runs = f"from {self.t[0]:g} s to {self.t[-1]:g} s" if len(self) else "over no time at all"
+            raise RecordingError(f"there are no samples {' '.join(filter(None, asked))}; the log runs {runs}",
                                  file=self.source or None)  # fmt: skip
         return self.select(slice(first, last))
 

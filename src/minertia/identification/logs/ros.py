@@ -7,6 +7,7 @@ effort_<joint>.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from minertia.errors import MinertiaError
 from minertia.extras import load
+from minertia.files import is_file
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+METADATA_BYTES, METADATA_DEPTH = 5_000_000, 50
 MESSAGE = "sensor_msgs/msg/JointState"
 
 
@@ -74,8 +77,10 @@ class BagLog(LogFile):
         rosbags, typesys = load("rosbags.highlevel", "logs"), load("rosbags.typesys", "logs")
         store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
         layouts: list[Layout] = []
+        bag = self._bag()
         try:
-            with rosbags.AnyReader([self._bag()], default_typestore=store) as reader:
+            _check_metadata(bag)
+            with rosbags.AnyReader([bag], default_typestore=store) as reader:
                 for _, time, raw in reader.messages(connections=self._connections(reader)):
                     raw = bytes(raw)
                     yield stamp_of(raw) or time, self._layout(raw, layouts), raw
@@ -111,6 +116,18 @@ class BagLog(LogFile):
         if len(topics) > 1:
             raise self.fail(f"joint states stand in {len(topics)} topics ({', '.join(topics)}); choose one with topic")
         return [c for c in states if c.topic == topics[0]]
+
+
+def _check_metadata(bag: Path) -> None:
+    """Refuse metadata on which a reader of YAML would brood for minutes."""
+    file = bag / "metadata.yaml"
+    if not is_file(file):
+        return
+    if file.stat().st_size > METADATA_BYTES:
+        raise ValueError("its metadata.yaml is too large")
+    depth = accumulate((c in "[{") - (c in "]}") for c in file.read_text(encoding="utf-8"))
+    if max(depth, default=0) > METADATA_DEPTH:
+        raise ValueError("its metadata.yaml is nested too deeply")
 
 
 def _columns(names: list[str], messages: list[tuple[int, Layout, bytes]]) -> dict[str, Array]:

@@ -31,6 +31,10 @@ class Evaluation:
     trim_s: float = 0.0
     log_unit: bool = False
 
+    def __post_init__(self) -> None:
+        if not self.trim_s >= 0:
+            raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
+
 
 @dataclass(frozen=True)
 class Judged:

@@ -76,7 +76,7 @@ class Filter:
                 "must be odd and longer than the degree"
             )
         if self.trim_s is not None and not (math.isfinite(self.trim_s) and self.trim_s >= 0):
-            raise FilterError(f"trim_s is {self.trim_s}; it must not be negative")
+            raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
 
     def resolved(self, recording: Recording) -> Filter:
         """The same filter with every number chosen for this recording, checked against its rate."""

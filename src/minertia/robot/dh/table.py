@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from minertia.errors import DescriptionError
+from minertia.errors import DescriptionError, did_you_mean
+from minertia.robot.expression import LARGEST
 
 _HEAD = re.compile(r"\s*\[\[\s*joint\s*\]\]")
 
@@ -71,9 +71,7 @@ class Table:
         names = list(known)
         for key in self.entries:
             if key not in names:
-                near = get_close_matches(key, names, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(names)
-                self.fail(f"the key '{key}' is not known; {hint}", key)
+                self.fail(f"the key '{key}' is not known; {did_you_mean(key, names)}", key)
 
     def text(self, key: str, default: str) -> str:
         """A string that is not empty."""
@@ -89,7 +87,7 @@ class Table:
             self.fail(f"'{key}' is missing; it is one of: {', '.join(names)}")
         value = self.entries.get(key, default)
         if value not in names:
-            self.fail(f"'{key}' is {value!r}; it must be one of: {', '.join(names)}", key)
+            self.fail(f"'{key}' is {shown(value)}; it must be one of: {', '.join(names)}", key)
         return str(value)
 
     def number(self, key: str, default: float = 0.0, *, at_least: float = -math.inf) -> float:
@@ -136,6 +134,8 @@ class Table:
         number = finite(value)
         if number is None:
             self.fail(f"'{key}' must be a finite number, not {shown(value)}", key)
+        if abs(number) > LARGEST:
+            self.fail(f"'{key}' is too large; at most {LARGEST:g}", key)
         if number < at_least:
             self.fail(f"'{key}' is {number:g}; it must not be less than {at_least:g}", key)
         return number

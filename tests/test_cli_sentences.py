@@ -1,0 +1,202 @@
+"""What a user does by mistake: one sentence that says so, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia.cli import main
+from minertia.identification.logs.columns import filled
+from tests.arm import recorded_arm
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory) -> Path:
+    """A folder with a robot, three logs of it and one with a load."""
+    return recorded_arm(tmp_path_factory.mktemp("arm"))
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*args: object) -> tuple[int, str, str]:
+        code = main([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """The one sentence that a command line ends with; nothing may be written."""
+
+    def sentence(*args: object) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        code, out, err = run(*args)
+        assert code == 2 and out == "" and err.count("\n") == 1 and sorted(tmp_path.rglob("*")) == before, err
+        return err
+
+    return sentence
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+# ---------------------------------------------------------------------- logs
+
+
+def test_a_log_counts_once(refused, arm, tmp_path):
+    robot, a, out = arm / "arm.urdf", arm / "a.csv", ("--out", tmp_path / "out")
+    assert "named twice" in refused("identify", robot, a, arm / "b.csv", a, *out)
+    assert "named twice" in refused("identify", robot, a, arm / ".." / arm.name / "a.csv", *out)
+    assert "cannot judge the fit" in refused("identify", robot, a, "--validate", a, *out)
+    copy = shutil.copy(a, tmp_path / "copy.csv")
+    assert "holds the same samples as a.csv" in refused("identify", robot, a, copy, *out)
+    assert "was used to fit" in refused("identify", robot, a, "--validate", copy, *out)
+
+
+def test_parts_of_a_log_that_do_not_overlap_are_two_logs(run, arm, tmp_path):
+    for stop, code in ((4.0, 0), (5.0, 2)):
+        parts = f'{{file = "a.csv", to = {stop}}}, {{file = "a.csv", from = 4.0}}'
+        (arm / "parts.toml").write_text(f'format = 1\nrobot = "arm.urdf"\n[logs]\ntrain = [{parts}]\n')
+        assert run("identify", "--campaign", arm / "parts.toml")[0] == code
+    (arm / "parts.toml").unlink()
+
+
+def test_a_log_without_motion_gives_no_model(refused, arm, tmp_path):
+    head, *rows = lines(arm / "a.csv")
+    names, rng = head.split(","), np.random.default_rng(0)
+    cells = np.array([row.split(",") for row in rows], dtype=object)
+    for k, name in enumerate(names):
+        if name != "t" and not name.startswith("tau"):
+            cells[:, k] = [repr(0.3 + 1e-5 * rng.normal()) for _ in rows]  # the flicker of an encoder
+    path = tmp_path / "still.csv"
+    path.write_text("\n".join([head, *(",".join(row) for row in cells)]) + "\n")
+    sentence = refused("identify", arm / "arm.urdf", path, "--out", tmp_path / "out")
+    assert "no joint moves" in sentence and "still.csv" in sentence
+
+
+def test_a_map_beside_a_log_is_said_and_another_file_is_none(run, arm, tmp_path):
+    shutil.copy(arm / "arm.urdf", tmp_path)
+    shutil.copy(arm / "a.csv", tmp_path / "run.csv")
+    beside = tmp_path / "run.toml"
+    beside.write_text('name = "a robot, or anything"\n')
+    code, _, err = run("significance", tmp_path / "arm.urdf", tmp_path / "run.csv")
+    assert code == 0 and "run.toml" not in err
+    beside.write_text("[columns]\n[drive]\nsigns = [1, 1]\n")
+    for command in ("identify", "significance"):
+        code, _, err = run(command, tmp_path / "arm.urdf", tmp_path / "run.csv")
+        assert code == 0 and f"columns and drives are those of '{beside}'" in err
+    assert "run.toml" in run("check", tmp_path / "run.csv")[1]
+
+
+def test_a_folder_is_no_file(refused, arm, tmp_path):
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert "this is a folder" in refused("check", folder)
+    assert "this is a folder" in refused("identify", arm / "arm.urdf", folder)
+    assert "this is a folder" in refused("show", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "part, said",
+    [("from = 500", "there are no samples from 500 s;"), ("to = -3", "there are no samples to -3 s;"),
+     ("from = 500, to = 600", "there are no samples from 500 s to 600 s; the log runs from")],
+)  # fmt: skip
+def test_a_part_outside_the_log(refused, arm, tmp_path, part, said):
+    text = f'format = 1\nrobot = "arm.urdf"\n[logs]\ntrain = [{{file = "a.csv", {part}}}]\n'
+    (tmp_path / "c.toml").write_text(text)
+    for name in ("arm.urdf", "a.csv"):
+        shutil.copy(arm / name, tmp_path)
+    assert said in refused("identify", "--campaign", tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize("table", ["filter", "evaluation"])
+def test_negative_trim(refused, arm, tmp_path, table):
+    text = 'format = 1\nrobot = "arm.urdf"\n[logs]\ntrain = "a.csv"\n'
+    (tmp_path / "c.toml").write_text(f"{text}[{table}]\ncutoff_hz = 5\nrate_hz = 20\ntrim_s = -1\n")
+    for name in ("arm.urdf", "a.csv"):
+        shutil.copy(arm / name, tmp_path)
+    sentence = refused("identify", "--campaign", tmp_path / "c.toml")
+    assert f"'{table}'" in sentence and "the time dropped at each end must not be negative" in sentence
+
+
+def test_an_archive_that_is_none(refused, tmp_path):
+    for content, said in ((b"garbage", "not a NumPy archive"), (b"PK\x05\x06" + bytes(18), "no arrays")):
+        (tmp_path / "log.npz").write_bytes(content)
+        sentence = refused("check", tmp_path / "log.npz")
+        assert said in sentence and "pickle" not in sentence
+
+
+def test_the_first_name_of_validate_is_a_model(refused, arm):
+    assert "the first name must be that of a model.toml" in refused("validate", arm / "a.csv", arm / "b.csv")
+
+
+@pytest.mark.parametrize("mass, said", [("nan", "give finite numbers"), ("-1", "not negative"), ("inf", "finite")])
+def test_odd_masses(refused, arm, mass, said):
+    args = ("payload", arm / "a.csv", arm / "b.csv", "--robot", arm / "arm.urdf", f"--mass={mass}")
+    assert said in refused(*args)
+
+
+# ---------------------------------------------------------------------- columns and campaigns
+
+
+def test_templates_hold_numbers_and_names_only():
+    assert filled("a{{{j}}}_{j0}_{joint}", j=1, j0=0, joint="elbow") == "a{1}_0_elbow"
+    for template in ("{j.__class__}", "{joint[0]}", "{j!r}", "{j:9}", "{}", "{0}", "{x}", "}"):
+        with pytest.raises(ValueError, match="no field"):
+            filled(template, j=1, j0=0, joint="elbow")
+
+
+def test_template_that_asks_for_more(refused, arm, tmp_path):
+    (tmp_path / "map.toml").write_text('[columns]\nq = "{j.__class__}"\n')
+    sentence = refused("identify", arm / "arm.urdf", arm / "a.csv", "--columns", tmp_path / "map.toml")
+    assert "is not a template" in sentence
+
+
+def test_a_rate_that_nobody_logged_is_left_out(run, arm, tmp_path):
+    head, *rows = lines(arm / "a.csv")
+    extended = [f"{head},ddq1,ddq2", *(f"{row},0,0" for row in rows)]
+    (tmp_path / "a.csv").write_text("\n".join(extended) + "\n")
+    code, out, _ = run("campaign", "new", arm / "arm.urdf", tmp_path / "a.csv")
+    assert code == 0 and 'qdd = ""  # left out: ddq1, ddq2 do not change' in out
+    assert 'qdd = "ddq{j}"' not in out
+
+
+# ---------------------------------------------------------------------- robots and code
+
+
+def test_a_robot_is_not_written_over_itself(run, arm, tmp_path):
+    own = shutil.copy(arm / "arm.urdf", tmp_path / "own.urdf")
+    before = Path(own).read_bytes()
+    code, _, err = run("convert", own, own)
+    assert code == 2 and "--template" in err and Path(own).read_bytes() == before
+    assert run("convert", own, own, "--template", own)[0] == 0
+    assert run("show", own, "--json")[0] == 0
+
+
+@pytest.mark.parametrize("target", ["numpy", "matlab"])
+def test_single_precision_is_for_c(refused, tmp_path, target):
+    sentence = refused("generate", "planar2r", "--target", target, "--float", "--out", tmp_path / "code")
+    assert "double precision only" in sentence
+
+
+def test_code_into_a_file(refused, tmp_path):
+    (tmp_path / "taken").write_text("")
+    assert "this is a file" in refused("generate", "puma560_physical", "--out", tmp_path / "taken")
+
+
+def test_doctor_names_the_compiler_of_the_kernels(run, monkeypatch):
+    from minertia.codegen import build
+
+    found = build.find_compiler()
+    data = json.loads(run("doctor", "--json")[1])
+    assert data["compiler"] is None if found is None else data["compiler"].startswith(" ".join(found.command))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert json.loads(run("doctor", "--json")[1])["compiler"] is None
