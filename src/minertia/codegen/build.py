@@ -93,8 +93,8 @@ def status() -> Status:
     )
 
 
-def choose(steps: int = 0) -> tuple[str, str]:
-    """The path for a program of so many steps, and the reason in words."""
+def choose(steps: int = 0, *, compiling: bool = True) -> tuple[str, str]:
+    """The path for a program of so many steps, and the reason in words; compiling: whether there is enough to do."""
     forced = os.environ.get(PATH_VARIABLE)
     if forced:
         if forced not in PATHS:
@@ -102,6 +102,8 @@ def choose(steps: int = 0) -> tuple[str, str]:
         return forced, f"{PATH_VARIABLE} says so"
     slow = "interpreter" if native() is not None else "numpy"
     without = "" if slow == "interpreter" else ", and this installation has no precompiled interpreter"
+    if not compiling:
+        return slow, f"there is too little to do to compile{without}"
     compiler = find_compiler()
     if compiler is None:
         return slow, f"no C compiler found{without}"

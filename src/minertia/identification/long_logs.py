@@ -178,6 +178,11 @@ class MotionBlocks:
         ends = math.ceil((self.filter.trim_s or 0.0) * rate) + half_length(self.filter, rate)
         return len(range(ends, len(self.log) - ends, thinning(self.filter, rate)))
 
+    @property
+    def states(self) -> int:
+        """Number of samples of all sections."""
+        return self.kept if self.filter.on == "signals" else len(self.log)
+
     def __iter__(self) -> Iterator[Motion]:
         if self.held:
             yield from self.held
@@ -209,13 +214,21 @@ class JudgedBlocks:
         source = self.beginning
         return source.log_unit if self.evaluation.log_unit else source.effort_unit
 
+    @property
+    def states(self) -> int:
+        """Number of samples of all sections, but for their overlaps."""
+        return -(-len(self.log) // self._step)
+
+    @property
+    def _step(self) -> int:
+        return thinning(self.filter, self.log.rate_hz) if self.filter.on == "signals" else 1
+
     def parts(self) -> Iterator[Judged]:
         """The parts to compare one after the other."""
         return iter(self)
 
     def __iter__(self) -> Iterator[Judged]:
-        rate, first = self.log.rate_hz, self.log.span[0]
-        step = thinning(self.filter, rate) if self.filter.on == "signals" else 1
+        rate, first, step = self.log.rate_hz, self.log.span[0], self._step
         last = first + (len(self.log) - 1) // step * step / rate
         times = evaluation_times(np.array([first, last]), self.evaluation)
         halo = math.ceil(SETTLED * rate / step / self.evaluation.cutoff_hz)

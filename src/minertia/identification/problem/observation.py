@@ -24,6 +24,7 @@ from minertia.identification.problem.rows import (
     section_residuals,
     section_rows,
     sections,
+    states,
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
@@ -237,13 +238,13 @@ def _passes(
         for k, source in enumerate(sources):
             for part in sections(source):
                 section = part if change is None else change(part)
-                for Y, tau in section_rows(model, section, rows, load, titles[k]):
+                for Y, tau in section_rows(model, section, rows, load, titles[k], states(source)):
                     yield Chunk(k, Y, tau)
 
     def rest(beta: Array) -> Iterator[tuple[int, Array]]:
         for k, source in enumerate(sources):
             for section in sections(source):
-                for e in section_residuals(model, section, rows, load, titles[k], beta):
+                for e in section_residuals(model, section, rows, load, titles[k], beta, states(source)):
                     yield k, e
 
     return stream, rest
@@ -269,7 +270,7 @@ def _record(
                 expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
             store = Accumulator(max(SHORTEST_BLOCK, -(-expected // blocks)), blocks, method)
         still &= set(still_joints(model, np.asarray(section.q, float)))
-        for Y, tau in section_rows(model, section, rows, load, title):
+        for Y, tau in section_rows(model, section, rows, load, title, states(source)):
             both = np.concatenate([Y, tau[:, :, None]], axis=2)
             largest = np.maximum(largest, np.abs(both).max(axis=0))
             store.add(both)
