@@ -1,10 +1,12 @@
-"""The extension module with the precompiled interpreter; everything else is in pyproject.toml.
+"""The extension module with the precompiled interpreter and filter; everything else is in pyproject.toml.
 
 It is optional: without a C compiler the package installs all the same and runs its programs on NumPy.
 """
 
+import hashlib
 import sys
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -14,15 +16,19 @@ except ImportError:  # built without isolation and without NumPy
     numpy = None
 
 NATIVE = "src/minertia/codegen/native"
+INTERPRETERS = ("interpret_base", "interpret_avx2", "interpret_avx512")
 is_possible = numpy is not None and not sysconfig.get_config_var("Py_GIL_DISABLED")  # no stable ABI without the lock
 flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
+# what the extension was built from, so that one of older sources is not taken (codegen/build.py)
+headers = b"".join(path.read_bytes() for path in sorted(Path(NATIVE).glob("*.h")))
 extensions = [
     Extension(
         "minertia.codegen._native",
-        [f"{NATIVE}/{name}.c" for name in ("module", "interpret_base", "interpret_avx2", "interpret_avx512")],
-        depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret")],
+        [f"{NATIVE}/{name}.c" for name in ("module", "cascade", *INTERPRETERS)],
+        depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade")],
         include_dirs=[numpy.get_include()],
         extra_compile_args=flags,
+        define_macros=[("SOURCES", f'"{hashlib.sha256(headers).hexdigest()}"')],
         py_limited_api=True,
         optional=True,
     )

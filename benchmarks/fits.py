@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import peers
 from benchmarks.batches import ARMS, path, paths
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import Row, median_time, seconds
 from minertia.codegen import least_squares
 from minertia.codegen.least_squares import LeastSquaresKernel
+from minertia.dynamics.model import inverse_dynamics
+from minertia.identification.estimators import estimator
+from minertia.identification.problem.linear import linear_model
+from minertia.identification.problem.observation import observe
 
 N, N_PEER = 1_000_000, 20_000
 
@@ -33,6 +38,7 @@ def motion(name: str, count: int) -> tuple[np.ndarray, ...]:
 
 
 def rows() -> Iterator[Row]:
+    yield physical_row()
     for name in ARMS:
         state = motion(name, N)
         kept = peers.base(name).kept
@@ -59,6 +65,28 @@ def rows() -> Iterator[Row]:
                     f"least squares, {label}, {name}, {which}",
                     ours, peer, "Pinocchio matrix + numpy lstsq", goal, spread, note,
                 )  # fmt: skip
+
+
+def physical_row(name: str = "panda", samples: int = 4000, rounds: int = 7) -> Row:
+    """The physically consistent fit of an arm with seven links, once the triangle of its log is there."""
+    robot, state = peers.arm(name), motion(name, samples)
+    tau, rng = inverse_dynamics(robot, *state), np.random.default_rng(1)
+    tau = tau + 0.02 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
+    model = linear_model(robot)
+    with threadpool_limits(1):
+        observed = observe(model, [Log(np.arange(samples) * 1e-3, *state, tau)])
+        ours = median_time(lambda: estimator("physical").fit(observed), rounds)
+    return Row(f"physical fit from the triangle, {name}, {model.count} unknowns", ours, note="goal below 50 ms")
+
+
+class Log(NamedTuple):
+    """A recording without noise in its motion."""
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    tau: np.ndarray
 
 
 def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray, extra: int = 0) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.fits import N_PEER, motion, plain_fit
 from benchmarks.measure import Row
-from minertia.dynamics.model import inverse_dynamics
+from minertia.codegen.kernels import BatchKernel, torque_program
 from minertia.robot.read import read_robot
 
 ARM, N, RATE = "puma560", 10_000_000, 1000.0
@@ -75,15 +75,18 @@ def write_log(path: Path, count: int) -> None:
     n = robot.n
     w = 2 * np.pi * rng.uniform(0.05, 0.8, size=(n, 5))
     a, phase = rng.normal(size=(n, 5)) * 0.3, rng.uniform(0, 2 * np.pi, size=(n, 5))
+    efforts = BatchKernel(torque_program(robot))
+    turns = np.exp(1j * w * np.arange(PART)[:, None, None] / RATE)  # of each harmonic from the start of a row group
     names = ["t", *(f"q{j + 1}" for j in range(n)), *(f"tau{j + 1}" for j in range(n))]
     schema = pyarrow.schema([(name, pyarrow.float64()) for name in names])
-    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+    # noise cannot be compressed; trying to takes longer than all the rest
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
         for start in range(0, count, PART):
             t = np.arange(start, min(start + PART, count)) / RATE
-            angle = t[:, None, None] * w + phase
-            s, c = np.sin(angle), np.cos(angle)
+            wave = turns[: len(t)] * np.exp(1j * (w * start / RATE + phase))
+            s, c = wave.imag, wave.real
             q, qd, qdd = (a * s).sum(-1), (a * w * c).sum(-1), -(a * w * w * s).sum(-1)
-            tau = inverse_dynamics(robot, q, qd, qdd)
+            tau = efforts(q, qd, qdd)
             q = q + 1e-5 * rng.normal(size=q.shape)
             tau = tau + 0.02 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
             columns = [t, *q.T, *tau.T]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from minertia.codegen import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification import Evaluation, Filter, Recording, decimated, judged, prepared, prepared_blocks
 from minertia.identification.signals.evaluation import evaluated, evaluation_times
@@ -49,6 +50,37 @@ def test_low_pass_has_no_phase():
     np.testing.assert_allclose(y[500:-500], x[500:-500], atol=1e-4)
     half = low_pass(np.sin(2 * np.pi * 10 * t)[:, None], 10.0, 500.0)
     assert np.abs(half[500:-500]).max() == pytest.approx(0.5, abs=0.01)  # forwards and backwards: 1/2 at the cut-off
+
+
+@pytest.mark.parametrize("channels", [1, 2, 5, 6, 9, 17])
+@pytest.mark.parametrize("order", [1, 4, 7])
+def test_low_pass_is_that_of_scipy(channels: int, order: int, monkeypatch: pytest.MonkeyPatch):
+    x = np.asfortranarray(np.random.default_rng(0).normal(size=(1500, channels)).cumsum(axis=0))
+    own = low_pass(x, 9.0, 500.0, order)
+    short = low_pass(x[:40], 9.0, 500.0, order)
+    monkeypatch.setattr("minertia.codegen.build.native", lambda: None)
+    np.testing.assert_allclose(own, low_pass(x, 9.0, 500.0, order), atol=1e-12 * np.abs(x).max())
+    np.testing.assert_allclose(short, low_pass(x[:40], 9.0, 500.0, order), atol=1e-12 * np.abs(x).max())
+
+
+@pytest.mark.skipif(not hasattr(build.native(), "both_ways"), reason="no extension module")
+def test_the_native_filter_refuses_what_it_cannot_filter():
+    x, sos, settled = np.ones((9, 2)), np.ones((2, 6)), np.ones((2, 2))
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for wrong in ((sos, settled, fixed), (sos, settled, x.T), (sos, settled, x.astype(np.float32)),
+                  (sos, settled, x[:, 0].copy()), (sos[:1], settled, x), (sos[:, :5].copy(), settled, x)):  # fmt: skip
+        with pytest.raises((ValueError, BufferError)):
+            build.native().both_ways(*wrong)  # type: ignore[union-attr]
+    build.native().both_ways(sos, settled, np.ones((0, 3)))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("derivative", ["central", "central5"])
+def test_derivative_of_a_parabola_and_its_ends(derivative: str):
+    t = np.arange(9.0)[:, None] / 10
+    d = DERIVATIVES[derivative](t**2, 0.1, Filter())
+    np.testing.assert_allclose(d[1:-1], 2 * t[1:-1], atol=1e-13)
+    np.testing.assert_allclose(d[[0, -1]], [[0.1], [1.5]], atol=1e-13)
 
 
 def test_both_sides_get_the_same_filter():

@@ -80,6 +80,74 @@ def test_parts_of_a_log(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> No
     assert_same(*both(replace(asked, train=entries, validate=(LogEntry(logs[0], start=15.0),)), monkeypatch))
 
 
+def rewritten(log: Path, name: str, t: np.ndarray, rows: np.ndarray | None = None) -> Path:
+    """A log with other stamps, or with some rows of it."""
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(log).to_pydict() | {"t": t}
+    path = log.with_name(f"{name}_{log.name}")
+    rows = np.arange(len(t)) if rows is None else rows
+    pyarrow.parquet.write_table(pyarrow.table({c: np.asarray(a)[rows] for c, a in table.items()}), path)
+    return path
+
+
+def stamps(count: int = 4340) -> np.ndarray:
+    """200 Hz with jitter of a fifth of a step and some samples lost."""
+    rng = np.random.default_rng(5)
+    lost = np.cumsum(rng.random(count) < 0.01)
+    return (np.arange(count) + lost + 0.2 * rng.uniform(-1, 1, count)) / 200.0
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.usefixtures("in_blocks")
+def test_uneven_stamps(logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
+    uneven = [rewritten(log, "uneven", stamps()) for log in logs]
+    asked = campaign(uneven, filter)
+    assert_same(*both(asked, monkeypatch))
+    recording = prepare_campaign(asked).train[0].recording
+    assert any("resampled from uneven steps" in note for note in recording.notes)
+    assert any("standstill cut off" in note for note in recording.notes)
+
+
+@pytest.mark.usefixtures("in_blocks")
+def test_repeated_stamps(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.sort(np.concatenate([np.arange(4340), [0, 5, 899, 900, 901, 2000, 4339]]))
+    for name, t in (("even", np.arange(4340) / 200.0), ("uneven", stamps())):
+        repeated = [rewritten(log, f"repeated_{name}", t, rows) for log in logs]
+        with monkeypatch.context() as patch:
+            assert_same(*both(campaign(repeated), patch))
+            notes = prepare_campaign(campaign(repeated)).train[0].recording.notes
+        assert any("7 samples with a repeated" in note for note in notes)
+        assert any("resampled" in note for note in notes) == (name == "uneven")
+
+
+@pytest.mark.parametrize("delay", [0.013, -0.013])
+@pytest.mark.usefixtures("in_blocks")
+def test_delay(logs: list[Path], delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = campaign(logs)
+    columns = replace(asked.columns, drive=replace(asked.columns.drive, delay=delay))
+    assert_same(*both(replace(asked, columns=columns), monkeypatch))
+    uneven = [rewritten(log, "uneven", stamps()) for log in logs]
+    monkeypatch.setattr(module, "LONG_BYTES", 10**9)
+    assert_same(*both(replace(campaign(uneven), columns=columns), monkeypatch))
+
+
+@pytest.mark.usefixtures("in_blocks")
+def test_what_cannot_be_repaired_is_refused_alike(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    gap = np.arange(4340) / 200.0 + (np.arange(4340) > 3000) * 2.0
+    back = np.arange(4340) / 200.0 - (np.arange(4340) > 3000) * 2.0
+    for t, said in ((gap, "a gap of 2"), (back, "time goes back")):
+        broken = campaign([rewritten(logs[0], "broken", t)])
+        texts = []
+        for size in (10**9, 0):
+            monkeypatch.setattr(module, "LONG_BYTES", size)
+            with pytest.raises(MinertiaError, match=said) as caught:
+                prepare_campaign(broken)
+            texts.append(str(caught.value))
+        assert texts[0] == texts[1]
+
+
 @pytest.mark.usefixtures("in_blocks")
 def test_page_and_notes(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)

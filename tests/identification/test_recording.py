@@ -81,6 +81,31 @@ def test_npz(tmp_path: Path):
     same(read_recording(tmp_path / "run.npz", ROBOT), m)
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_in_blocks_in_any_order_of_memory(tmp_path: Path, save):
+    m = motion()
+    path = tmp_path / "run.npz"
+    for q in (m["q"], np.asfortranarray(m["q"]), m["q"].T, np.asfortranarray(m["q"].T), m["q"].astype(">f8")):
+        save(path, t=m["t"][:, None], q=q, tau=m["tau"].astype(np.float32), more=np.ones((2, 2, 2)))
+        parts = list(iter_blocks(path, ROBOT, rows=333))
+        assert [part.first_row for part in parts[:3]] == [1, 334, 667]
+        for name, digits in (("t", 0), ("q", 0), ("tau", 1e-5)):
+            found = np.concatenate([getattr(part, name) for part in parts])
+            np.testing.assert_allclose(found, m[name], atol=digits)
+
+
+def test_npz_that_is_cut_off(tmp_path: Path):
+    m = motion()
+    np.savez(tmp_path / "run.npz", t=m["t"], q=m["q"], tau=m["tau"])
+    whole = (tmp_path / "run.npz").read_bytes()
+    place = whole.index(m["q"][50:60].tobytes())
+    for name, content in (("short", whole[:-3000]), ("changed", whole[:place] + bytes(80) + whole[place + 80 :])):
+        path = tmp_path / f"{name}.npz"
+        path.write_bytes(content)
+        with pytest.raises(RecordingError, match="cut short|damaged"):
+            list(iter_blocks(path, ROBOT))
+
+
 def test_npz_is_never_unpickled(tmp_path: Path):
     np.savez(tmp_path / "run.npz", t=np.arange(3.0), q=np.array([{}, {}, {}], dtype=object))
     with pytest.raises(RecordingError, match="no columns of positions"):
@@ -265,8 +290,26 @@ def test_delay_is_taken_out(tmp_path: Path):
     path = write_csv(tmp_path / "run.csv", table({**m, "tau": late}, q="q", tau="tau"))
     recording = read_recording(path, ROBOT, ColumnMap(drive=Drive(delay=0.05)))
     np.testing.assert_allclose(recording.tau, m["tau"][: len(recording)], atol=1e-9)
-    with pytest.raises(RecordingError, match="cannot be read in blocks"):
-        iter_blocks(path, ROBOT, ColumnMap(drive=Drive(delay=0.05)))
+    with pytest.raises(RecordingError, match="shorter than the delay"):
+        read_recording(path, ROBOT, ColumnMap(drive=Drive(delay=1e4)))
+
+
+@pytest.mark.parametrize("delay", [0.05, -0.05, 0.0007, -0.0007, 3.1, -3.1])
+@pytest.mark.parametrize("rows", [7, 300, 10_000])
+def test_delay_in_blocks(tmp_path: Path, delay: float, rows: int):
+    m = {name: x[:2500] for name, x in motion().items()}
+    path = write_csv(tmp_path / "run.csv", table(m, q="q", tau="tau"))
+    given = ColumnMap(drive=Drive(delay=delay))
+    parts = list(iter_blocks(path, ROBOT, given, rows=rows))
+    t = m["t"]
+    inside = (t + delay >= t[0]) & (t + delay <= t[-1])
+    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("t", "q", "tau")}
+    np.testing.assert_array_equal(found["t"], t[inside])
+    np.testing.assert_allclose(found["q"], m["q"][inside], atol=1e-12)
+    wanted = np.column_stack([np.interp(t[inside] + delay, t, x) for x in m["tau"].T])
+    np.testing.assert_allclose(found["tau"], wanted, atol=1e-11)
+    assert parts[0].first_row == 1 + int(np.argmax(inside))
+    assert "ms earlier" in parts[0].notes[-1]
 
 
 def test_mapping_beside_the_log(tmp_path: Path):

@@ -27,6 +27,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
@@ -95,8 +96,8 @@ def status() -> Status:
     )
 
 
-def choose(steps: int = 0) -> tuple[str, str]:
-    """The path for a program of so many steps, and the reason in words."""
+def choose(steps: int = 0, *, compiling: bool = True) -> tuple[str, str]:
+    """The path for a program of so many steps, and the reason in words; compiling: whether there is enough to do."""
     forced = os.environ.get(PATH_VARIABLE)
     if forced:
         if forced not in PATHS:
@@ -104,6 +105,8 @@ def choose(steps: int = 0) -> tuple[str, str]:
         return forced, f"{PATH_VARIABLE} says so"
     slow = "interpreter" if native() is not None else "numpy"
     without = "" if slow == "interpreter" else ", and this installation has no precompiled interpreter"
+    if not compiling:
+        return slow, f"there is too little to do to compile{without}"
     compiler = find_compiler()
     if compiler is None:
         return slow, f"no C compiler found{without}"
@@ -114,11 +117,14 @@ def choose(steps: int = 0) -> tuple[str, str]:
 
 @cache
 def native() -> ModuleType | None:
-    """The extension module of this installation, None where it could not be built."""
+    """The extension module of this installation, None where it could not be built or was built from other sources."""
     try:
-        return importlib.import_module("minertia.codegen._native")
+        module = importlib.import_module("minertia.codegen._native")
     except ImportError:
         return None
+    headers = {p.name: p for p in (files("minertia.codegen") / "native").iterdir() if p.name.endswith(".h")}
+    sources = hashlib.sha256(b"".join(headers[name].read_bytes() for name in sorted(headers))).hexdigest()
+    return module if getattr(module, "SOURCES", None) == sources else None
 
 
 # ---------------------------------------------------------------------- compiler

@@ -62,14 +62,15 @@ class BatchKernel:
 
     Inputs are arrays (N, *shape of the port); C-contiguous float64 arrays are read in place.  Inputs that are
     parameters of the program have the shape of their port: they are the same for all samples.
+    compiling: whether there is enough to do that a second or two for the compiler pay.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, compiling: bool = True) -> None:
         self.program = program
         self.schedule: Schedule = schedule(program)
         if max(len(program.inputs), len(program.ports)) > PORTS:
             raise ShapeError(f"the program '{program.name}' has more than {PORTS} inputs or outputs")
-        self._runner = runner(self.schedule)
+        self._runner = runner(self.schedule, compiling=compiling)
 
     @property
     def path(self) -> str:

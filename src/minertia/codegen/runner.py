@@ -53,9 +53,9 @@ class Runner(abc.ABC):
         """A function (first, count, result) that does a part of the work; parts may run at the same time."""
 
 
-def runner(schedule: Schedule) -> Runner:
+def runner(schedule: Schedule, *, compiling: bool = True) -> Runner:
     """The runner for a schedule on this machine; a compiler that fails is as good as none."""
-    path, reason = build.choose(len(schedule.steps))
+    path, reason = build.choose(len(schedule.steps), compiling=compiling)
     if path == "compiled":
         try:
             return CompiledRunner(schedule, reason)

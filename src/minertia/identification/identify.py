@@ -21,7 +21,7 @@ from minertia.identification.problem.diagnosis import Excitation, excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import Judge, load_efforts, pinned, predict
-from minertia.identification.problem.rows import MotionLike, RowFilter, Source, sections
+from minertia.identification.problem.rows import MotionLike, RowFilter, Source, sections, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.robot.robot import Robot
@@ -172,7 +172,8 @@ def _observed(
     first = observe(model, motions, names=names, rows=rows, method=method, load=zero)
     part = first.reduced(excitation(first).independent)
     beta = part.expand(weighted_solution(part)[0])
-    return observe(model, motions, names=names, rows=rows, method=method, load=load_efforts(model, beta))
+    samples = sum(states(m) or 0 for m in motions) or None
+    return observe(model, motions, names=names, rows=rows, method=method, load=load_efforts(model, beta, samples))
 
 
 def _estimator(
@@ -266,10 +267,10 @@ def _judge(
 ) -> tuple[Residuals, int]:
     """Residuals of one recording, as fitted or as a judge compares efforts, and over how many samples."""
     if judge is None:
-        load = load_efforts(model, beta) if model.choice.needs_load else None
+        load = load_efforts(model, beta, states(source)) if model.choice.needs_load else None
         seen = observe(model, [source], names=[log], rows=rows, load=load)
         return evidence.training_residuals(seen, beta, log), seen.samples
-    pairs = [judge(s, predict(model, beta, s)) for s in sections(source)]
+    pairs = [judge(s, predict(model, beta, s, samples=states(source))) for s in sections(source)]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
     return evidence.residuals_of_arrays(log, model.row_names, measured, predicted), len(measured)
 

@@ -17,12 +17,16 @@ from minertia.identification.logs.readers import iter_blocks
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
+    Grid,
+    even_grid,
     moves,
     proper_range,
     still_window,
     stretches,
+    without_repeats,
     worth_cutting,
 )
+from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import (
     EVEN,
@@ -43,9 +47,10 @@ HELD = 1_000_000  # samples left after thinning that are kept in memory between 
 
 @dataclass(frozen=True)
 class LongLog:
-    """The samples from `first` to before `stop` of a log, in blocks; every pass reads the file again.
+    """The samples from `first` to before `stop` of a log whose stamps are even, in blocks; every pass reads the file.
 
-    span: first and last stamp [s].  notes: what was cut off.
+    span: first and last stamp [s].  part: of the file, by samples; grid: times that replace its own.  notes: what was
+    done to it.
     """
 
     campaign: Campaign
@@ -53,6 +58,8 @@ class LongLog:
     first: int
     stop: int
     span: tuple[float, float]
+    part: slice
+    grid: Grid | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -64,42 +71,75 @@ class LongLog:
         return (len(self) - 1) / (self.span[1] - self.span[0])
 
     def __iter__(self) -> Iterator[Recording]:
-        done = 0
-        for block in _file_blocks(self.campaign, self.entry):
-            rows = slice(max(self.first - done, 0), min(self.stop - done, len(block)))
-            done += len(block)
-            if rows.start < rows.stop:
-                part = block if rows == slice(0, len(block)) else block.select(rows)
-                check_finite(part)
-                yield part
-            if done >= self.stop:
-                return
+        logged: Iterator[Recording] = self._logged()
+        if self.campaign.repairs.stamps:
+            logged = later_blocks(logged)
+        even = logged if self.grid is None else even_blocks(logged, self.grid)
+        return _between(even, slice(self.first, self.stop))
+
+    def _logged(self) -> Iterator[Recording]:
+        for block in _between(_file_blocks(self.campaign, self.entry), self.part):
+            check_finite(block)
+            yield block
 
     def beginning(self) -> Recording:
         """The first samples, for what is judged from a part; the notes say so."""
-        parts: list[Recording] = []
-        for block in self:
-            parts.append(block)
-            if sum(map(len, parts)) >= BLOCK:
-                break
-        part = joined(parts).select(slice(0, BLOCK))
+        part = _start(self)
         return part.noted(
             *self.notes,
             f"read in blocks: of {len(self)} samples the first {len(part)} were audited, and chose what was left open",
         )
 
+    def as_logged(self) -> Recording:
+        """The first samples as they were logged, for an audit."""
+        return self.beginning() if self.grid is None else _start(self._logged())
+
+
+def _between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
+    """The samples of a range that the blocks hold."""
+    done = 0
+    for block in blocks:
+        rows = slice(max(wanted.start - done, 0), min(wanted.stop - done, len(block)))
+        done += len(block)
+        if rows.start < rows.stop:
+            yield block if rows == slice(0, len(block)) else block.select(rows)
+        if done >= wanted.stop:
+            return
+
+
+def _start(blocks: Iterable[Recording]) -> Recording:
+    parts: list[Recording] = []
+    for block in blocks:
+        parts.append(block)
+        if sum(map(len, parts)) >= BLOCK:
+            break
+    return joined(parts).select(slice(0, BLOCK))
+
 
 def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
-    """The log in blocks; None where it is small, or where a repair or a delay needs all of it at once."""
-    if campaign.columns.drive.delay or _size(entry.file) < LONG_BYTES:
+    """The log in blocks; None where it is small, or where its stamps are to stay as they are and do not allow it."""
+    if _size(entry.file) < LONG_BYTES:
         return None
-    t, travel = _scanned(campaign, entry)
-    first = 0 if entry.start is None else int(np.searchsorted(t, entry.start))
-    stop = len(t) if entry.stop is None else int(np.searchsorted(t, entry.stop))
-    if stop - first < 4 or not _is_even(t[first:stop]):
+    stamps, travel = _scanned(campaign, entry)
+    first = 0 if entry.start is None else int(np.searchsorted(stamps.t, entry.start))
+    stop = len(stamps) if entry.stop is None else int(np.searchsorted(stamps.t, entry.stop))
+    if stop - first < 4:
         return None
-    log = LongLog(campaign, entry, first, stop, (float(t[first]), float(t[stop - 1])))
-    return _moving(log, t[first:stop], travel) if campaign.repairs.standstill else log
+    part, n_notes = slice(first, stop), len(stamps.notes)
+    stamps = stamps.select(part)
+    if not _is_even(stamps.t) and campaign.repairs.stamps:
+        stamps = without_repeats(stamps)
+    grid = None
+    if not _is_even(stamps.t):
+        if not campaign.repairs.resample or not _increases(stamps.t):
+            return None
+        grid = even_grid(stamps)
+    t = stamps.t if grid is None else grid.times(0, grid.count)
+    notes = (*stamps.notes[n_notes:], *(() if grid is None else (grid.note,)))
+    log = LongLog(campaign, entry, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
+    if not campaign.repairs.standstill:
+        return log
+    return _moving(log, t, travel if grid is None else _travel(log))
 
 
 def _size(path: Path) -> int:
@@ -111,19 +151,35 @@ def _file_blocks(campaign: Campaign, entry: LogEntry) -> Iterator[Recording]:
     return iter_blocks(entry.file, campaign.robot, campaign.columns, rows=BLOCK)
 
 
-def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Array, Array]:
-    """All stamps of a log, and how far each joint travels between `from` and `to`."""
-    stamps, low, high = [], np.array(np.inf), np.array(-np.inf)
+def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Recording, Array]:
+    """All stamps of a log, in a recording of no joints, and how far each joint travels between `from` and `to`."""
+    times, low, high = [], np.array(np.inf), np.array(-np.inf)
     start = -np.inf if entry.start is None else entry.start
     stop = np.inf if entry.stop is None else entry.stop
+    head: Recording | None = None
     for block in _file_blocks(campaign, entry):
         block.efforts()
-        stamps.append(block.t)
+        head = head or block.select(slice(0, 1))
+        times.append(block.t)
         inside = (block.t >= start) & (block.t < stop)
         q = block.q if inside.all() else block.q[inside]
         low = np.minimum(low, q.min(axis=0, initial=np.inf))
         high = np.maximum(high, q.max(axis=0, initial=-np.inf))
-    return np.concatenate(stamps), np.asarray(high - low)
+    assert head is not None  # a log without rows is refused by its reader
+    t = np.concatenate(times)
+    t.flags.writeable = False  # so that it need not be copied
+    none = np.zeros((len(t), 0))
+    return replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=()), np.asarray(high - low)
+
+
+def _travel(log: LongLog) -> Array:
+    """How far each joint travels."""
+    ends = [(block.q.min(axis=0), block.q.max(axis=0)) for block in log]
+    return np.asarray(np.max([high for _, high in ends], axis=0) - np.min([low for low, _ in ends], axis=0))
+
+
+def _increases(t: Array) -> bool:
+    return all(bool(np.all(np.diff(t[k : k + BLOCK + 1]) > 0)) for k in range(0, len(t) - 1, BLOCK))
 
 
 def _is_even(t: Array) -> bool:
@@ -178,6 +234,11 @@ class MotionBlocks:
         ends = math.ceil((self.filter.trim_s or 0.0) * rate) + half_length(self.filter, rate)
         return len(range(ends, len(self.log) - ends, thinning(self.filter, rate)))
 
+    @property
+    def states(self) -> int:
+        """Number of samples of all sections."""
+        return self.kept if self.filter.on == "signals" else len(self.log)
+
     def __iter__(self) -> Iterator[Motion]:
         if self.held:
             yield from self.held
@@ -209,13 +270,21 @@ class JudgedBlocks:
         source = self.beginning
         return source.log_unit if self.evaluation.log_unit else source.effort_unit
 
+    @property
+    def states(self) -> int:
+        """Number of samples of all sections, but for their overlaps."""
+        return -(-len(self.log) // self._step)
+
+    @property
+    def _step(self) -> int:
+        return thinning(self.filter, self.log.rate_hz) if self.filter.on == "signals" else 1
+
     def parts(self) -> Iterator[Judged]:
         """The parts to compare one after the other."""
         return iter(self)
 
     def __iter__(self) -> Iterator[Judged]:
-        rate, first = self.log.rate_hz, self.log.span[0]
-        step = thinning(self.filter, rate) if self.filter.on == "signals" else 1
+        rate, first, step = self.log.rate_hz, self.log.span[0], self._step
         last = first + (len(self.log) - 1) // step * step / rate
         times = evaluation_times(np.array([first, last]), self.evaluation)
         halo = math.ceil(SETTLED * rate / step / self.evaluation.cutoff_hz)

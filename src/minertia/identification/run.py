@@ -174,14 +174,14 @@ def prepare_validation(
 def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, tuple[Finding, ...], LongLog | None]:
     tell(f"reading {entry.name}")
     long = long_log(campaign, entry)
-    raw = campaign.raw(entry) if long is None else long.beginning()
+    raw = campaign.raw(entry) if long is None else long.as_logged()
     raw.efforts()
     findings = audit(raw, campaign.robot)
     used = {raw.column(f"tau{j + 1}") for j in campaign.joints or range(raw.n)}
     for finding in findings:
         if finding.level == "error" and finding.check in USELESS and (finding.channel or "") in {"", *used}:
             raise RecordingError(finding.text, file=entry.file, column=finding.channel or None, row=finding.row)
-    return campaign.repaired(raw) if long is None else raw, findings, long
+    return campaign.repaired(raw) if long is None else long.beginning(), findings, long
 
 
 def _refuse_twins(campaign: Campaign) -> None:

@@ -2,6 +2,7 @@
 
    run(function, task)          one piece of a batch, with the interpreter lock released
    function(call, state, ...)   a callable for one sample, arrays in, arrays out
+   both_ways(sos, settled, x)   a filter of second-order sections over x (samples, channels), forwards and backwards
    INTERPRET, INTERPRET_ONE     addresses of the interpreter's own entry points */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -12,6 +13,7 @@
 #include <numpy/arrayobject.h>
 
 #include <stdint.h>
+#include "cascade.h"
 #include "task.h"
 
 typedef int (*Kernel)(const Task *);
@@ -251,9 +253,58 @@ static PyObject *function(PyObject *module, PyObject *args)
     return made;
 }
 
+/* ------------------------------------------------------------------ filters */
+
+static int doubles(PyObject *object, Py_buffer *view, int flags, Py_ssize_t columns)
+{
+    if (PyObject_GetBuffer(object, view, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return -1;
+    if (view->ndim == 2 && view->format && view->format[0] == 'd' && !view->format[1] &&
+        (columns == 0 || view->shape[1] == columns))
+        return 0;
+    PyBuffer_Release(view);
+    PyErr_SetString(PyExc_ValueError, "both_ways takes C-contiguous matrices of doubles: (s, 6), (s, 2), (samples, channels)");
+    return -1;
+}
+
+static PyObject *both_ways(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    if (n != 3) {
+        PyErr_SetString(PyExc_TypeError, "both_ways(sos, settled, x)");
+        return NULL;
+    }
+    Py_buffer sos, settled, x;
+    if (doubles(args[0], &sos, 0, 6)) return NULL;
+    if (doubles(args[1], &settled, 0, 2)) {
+        PyBuffer_Release(&sos);
+        return NULL;
+    }
+    if (doubles(args[2], &x, PyBUF_WRITABLE, 0)) {
+        PyBuffer_Release(&sos), PyBuffer_Release(&settled);
+        return NULL;
+    }
+    const long sections = (long)sos.shape[0], samples = (long)x.shape[0], channels = (long)x.shape[1];
+    double *state = sections == settled.shape[0] ? PyMem_Calloc(2 * sections * channels + 1, sizeof(double)) : NULL;
+    if (state) {
+        Py_BEGIN_ALLOW_THREADS
+        cascade_both_ways(sections, sos.buf, settled.buf, x.buf, samples, channels, state);
+        Py_END_ALLOW_THREADS
+        PyMem_Free(state);
+    } else if (sections != settled.shape[0]) {
+        PyErr_SetString(PyExc_ValueError, "both_ways needs a state for each section");
+    } else {
+        PyErr_NoMemory();
+    }
+    PyBuffer_Release(&sos), PyBuffer_Release(&settled), PyBuffer_Release(&x);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef METHODS[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "run(function, task): one piece of a batch."},
     {"function", function, METH_VARARGS, "function(call, state, input shapes, output shapes, keep, error)."},
+    {"both_ways", (PyCFunction)(void (*)(void))both_ways, METH_FASTCALL,
+     "both_ways(sos, settled, x): a filter forwards and backwards, in place."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Runs kernels on arrays.", -1, METHODS,
@@ -284,7 +335,8 @@ PyMODINIT_FUNC PyInit__native(void)
 #endif
     if (add_address(module, "INTERPRET", (void *)kernel) || add_address(module, "INTERPRET_ONE", (void *)one) ||
         PyModule_AddStringConstant(module, "WIDTH", width) || PyModule_AddIntConstant(module, "SAMPLES", 64) ||
-        PyModule_AddIntConstant(module, "TASK_SIZE", sizeof(Task))) {
+        PyModule_AddIntConstant(module, "TASK_SIZE", sizeof(Task)) ||
+        PyModule_AddStringConstant(module, "SOURCES", SOURCES)) {
         Py_DECREF(module);
         return NULL;
     }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, RecordingError
 from minertia.extras import load
-from minertia.identification.logs.file import ArrayLog, Block, LogFile
+from minertia.identification.logs.file import MAX_COLUMNS, ArrayLog, Block, LogFile
 from minertia.identification.logs.matlab_file import check_matlab
 
 if TYPE_CHECKING:
@@ -97,27 +98,130 @@ def _row_groups(file: Any, rows: int) -> Iterator[list[int]]:
         yield groups
 
 
-class NpzLog(ArrayLog):
-    """A NumPy archive; objects in it are never unpickled."""
+class NpzLog(LogFile):
+    """A NumPy archive, read in blocks; objects in it are never unpickled."""
 
-    def load(self) -> dict[str, Array]:
-        """The numeric arrays of the file by name."""
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return self.unique(list(self._places()))
+
+    def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        """The wanted columns in blocks of rows."""
+        places = {name: place for name, place in self._places().items() if name in wanted}
+        count = self.same_length({name: place.array.samples for name, place in places.items()})
+        with ExitStack() as stack:
+            try:
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
+                readers = {a: _reader(archive, a, stack) for a in dict.fromkeys(p.array for p in places.values())}
+                for start in range(0, count, rows):
+                    size = min(rows, count - start)
+                    read = {array: reader(size) for array, reader in readers.items()}
+                    yield Block({name: read[p.array][:, p.column] for name, p in places.items()}, start + 1)
+            except Exception:  # whatever a broken archive makes the zip and array readers raise
+                raise self._broken() from None
+
+    def _places(self) -> dict[str, _Place]:
+        """Name -> array of the archive and its column there."""
+        arrays = [a for a in self._arrays() if a.size > 1]
+        if not arrays:
+            raise self.fail("the file holds no arrays of numbers")
+        longest = max(max(a.shape) for a in arrays)
+        places: dict[str, _Place] = {}
+        for array in arrays:
+            if array.ndim == 1:
+                places[array.name] = _Place(array, 0)
+                continue
+            is_turned = array.shape[0] != longest and array.shape[1] == longest
+            array = replace(array, is_turned=is_turned)
+            places |= {f"{array.name}{k + 1}": _Place(array, k) for k in range(min(array.channels, MAX_COLUMNS))}
+        return places
+
+    def _arrays(self) -> list[_Array]:
+        """The matrices and vectors of numbers in the archive, as their heads describe them."""
         if not zipfile.is_zipfile(self.path):
             raise self.fail("the file is not a NumPy archive (.npz), or it is cut short")
         try:
-            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                return {name: a for name in archive.files if (a := _array(_member(archive, name))) is not None}
-        except Exception:  # whatever a broken archive makes the zip and array readers raise
-            raise self.fail("the NumPy archive is damaged and cannot be read") from None
+            with zipfile.ZipFile(self.path) as archive:
+                found = [_head(archive, name) for name in archive.namelist() if name.endswith(".npy")]
+        except Exception:  # as above
+            raise self._broken() from None
+        return [array for array in found if array is not None]
+
+    def _broken(self) -> RecordingError:
+        return self.fail("the NumPy archive is damaged and cannot be read")
 
 
-def _member(archive: Any, name: str) -> Any:
-    """An array of an archive, None where it holds objects instead of numbers."""
-    with archive.zip.open(name if name in archive.zip.namelist() else f"{name}.npy") as file:
+@dataclass(frozen=True)
+class _Array:
+    """One array of an archive: a vector, or samples by channels; is_turned: channels by samples."""
+
+    name: str
+    member: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_fortran: bool
+    offset: int  # bytes of the head
+    is_turned: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def samples(self) -> int:
+        return self.shape[1] if self.is_turned else self.shape[0]
+
+    @property
+    def channels(self) -> int:
+        return 1 if self.ndim == 1 else self.shape[0] if self.is_turned else self.shape[1]
+
+
+@dataclass(frozen=True)
+class _Place:
+    array: _Array
+    column: int
+
+
+def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
+    """What the head of an array says, None where it holds no vector or matrix of numbers."""
+    with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        is_object = read_header(file)[2].hasobject
-    return None if is_object else archive[name]
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read(file)
+        offset = file.tell()
+    if dtype.hasobject or dtype.kind not in "fiub" or not 1 <= len(shape) <= 2:
+        return None
+    if len(shape) == 2 and 1 in shape:
+        shape, is_fortran = (shape[0] * shape[1],), False
+    return _Array(member.removesuffix(".npy"), member, shape, dtype, is_fortran, offset)
+
+
+def _reader(archive: zipfile.ZipFile, array: _Array, stack: ExitStack) -> Callable[[int], Array]:
+    """A function that reads the next samples, (samples, channels)."""
+    item = array.dtype.itemsize
+    together = array.channels if array.ndim == 1 or array.is_fortran == array.is_turned else 1
+    files = []
+    for k in range(array.channels // together):  # channels that stand one behind the other are read side by side
+        file = stack.enter_context(archive.open(array.member))
+        file.seek(array.offset + k * array.samples * item)
+        files.append(file)
+
+    def read(samples: int) -> Array:
+        parts = [np.frombuffer(_exactly(file, samples * together * item), array.dtype) for file in files]
+        return np.concatenate([part.reshape(samples, together).astype(float) for part in parts], axis=1)
+
+    return read
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError("an array ends before its last sample")
+    return data
 
 
 class MatLog(ArrayLog):

@@ -48,6 +48,14 @@ class LogFile(abc.ABC):
         """An error of this file, to be raised."""
         return RecordingError(message, file=self.path, column=column, row=row)
 
+    def same_length(self, lengths: Mapping[str, int]) -> int:
+        """The number of rows of all columns, refused where one has fewer than another."""
+        if len(set(lengths.values())) > 1:
+            short = min(lengths, key=lambda name: lengths[name])
+            long = max(lengths, key=lambda name: lengths[name])
+            raise self.fail(f"has {lengths[short]} rows where '{long}' has {lengths[long]}", short, lengths[short] + 1)
+        return next(iter(lengths.values()), 0)
+
     def unique(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names, refused where one stands twice."""
         if len(names) > MAX_COLUMNS:
@@ -106,11 +114,6 @@ class ArrayLog(LogFile):
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, refused where their lengths differ."""
         columns = {name: np.asarray(a, dtype=float) for name, a in self.columns().items() if name in wanted}
-        lengths = {name: len(a) for name, a in columns.items()}
-        if len(set(lengths.values())) > 1:
-            short = min(lengths, key=lambda name: lengths[name])
-            long = max(lengths, key=lambda name: lengths[name])
-            raise self.fail(f"has {lengths[short]} rows where '{long}' has {lengths[long]}", short, lengths[short] + 1)
-        n = next(iter(lengths.values()), 0)
+        n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
             yield Block({name: a[start : start + rows] for name, a in columns.items()}, start + 1)

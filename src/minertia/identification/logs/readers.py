@@ -17,6 +17,7 @@ from minertia.identification.logs.columns_file import columns_beside, read_colum
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -45,9 +46,7 @@ def read_recording(
     columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
     """
-    given = _columns(path, columns)
-    recording = joined(_blocks(path, robot, given, ROWS, effort))
-    return _undelayed(recording, given.drive.delay)
+    return joined(iter_blocks(path, robot, columns, effort=effort))
 
 
 def iter_blocks(
@@ -60,9 +59,8 @@ def iter_blocks(
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
     given = _columns(path, columns)
-    if given.drive.delay:
-        raise RecordingError("a log with a delay between position and effort cannot be read in blocks", file=path)
-    return _blocks(path, robot, given, rows, effort)
+    blocks = _blocks(path, robot, given, rows, effort)
+    return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
 
 
 def column_names(path: str | Path, columns: ColumnMap | None = None) -> tuple[str, ...]:
@@ -191,15 +189,3 @@ def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
     length = 1e-3 if columns.length == "mm" else 1.0
     kinds = [robot.joints[j].kind for j in robot.independent]
     return [angle if side == "motor" or kind == "revolute" else length for kind in kinds]
-
-
-def _undelayed(recording: Recording, delay: float) -> Recording:
-    """Efforts moved to the positions they belong to: tau(t) = logged(t + delay)."""
-    if not delay or recording.tau is None:
-        return recording
-    t = recording.t
-    at = t + delay
-    inside = (at >= t[0]) & (at <= t[-1])
-    tau = np.column_stack([np.interp(at, t, column) for column in recording.tau.T])
-    shifted = replace(recording, tau=tau).select(inside)
-    return shifted.noted(f"efforts moved {delay * 1e3:g} ms earlier: they lag the positions")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,31 +62,60 @@ def without_repeats(recording: Recording) -> Recording:
 
 def resampled(recording: Recording) -> Recording:
     """The recording at an even rate; as it is where its stamps are even already."""
+    grid = even_grid(recording)
+    if grid is None:
+        return recording
+    return interpolated(recording, grid.times(0, grid.count)).noted(grid.note)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Even times that replace uneven ones [s]; note: what they replace, in words."""
+
+    start: float
+    step: float
+    count: int
+    note: str
+
+    def times(self, first: int, stop: int) -> Array:
+        """Some of the times."""
+        return np.asarray(self.start + self.step * np.arange(first, stop), dtype=float)
+
+    def before(self, t: float) -> int:
+        """How many times are not later than t."""
+        return int(np.floor((t - self.start) / self.step + 1e-9)) + 1
+
+
+def even_grid(recording: Recording) -> Grid | None:
+    """The times to which increasing stamps are brought, None where they are even; only the stamps are looked at."""
     t = recording.t
     if len(t) < 4:
         raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
     steps = np.diff(t)
     mean = float(t[-1] - t[0]) / (len(t) - 1)
-    if np.all(np.abs(steps - mean) <= EVEN * mean):
-        return recording
+    shortest, longest = float(steps.min()), float(steps.max())
+    if max(longest - mean, mean - shortest) <= EVEN * mean:
+        return None
     step = usual_step(t)
-    widest = int(np.argmax(steps))
-    if steps[widest] > max(LONGEST_GAP, 20 * step):
+    if longest > max(LONGEST_GAP, 20 * step):
         raise RecordingError(
-            f"a gap of {steps[widest]:.3g} s follows; use the parts before and after it as two recordings (from, to)",
+            f"a gap of {longest:.3g} s follows; use the parts before and after it as two recordings (from, to)",
             file=recording.source or None,
             column=recording.column("t"),
-            row=recording.first_row + widest,
+            row=recording.first_row + int(np.argmax(steps)),
         )
-    even = t[0] + step * np.arange(int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1)
+    note = f"resampled from uneven steps ({shortest * 1e3:.3g} to {longest * 1e3:.3g} ms) to {1 / step:.5g} Hz"
+    return Grid(float(t[0]), step, int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1, note)
+
+
+def interpolated(recording: Recording, times: Array) -> Recording:
+    """The recording at other times within it: positions by a cubic spline, the rest linearly."""
     arrays = {}
     for name in MATRICES:
         values = getattr(recording, name)
         if values is not None:
-            arrays[name] = make_interp_spline(t, values, k=3 if name == "q" else 1)(even)
-    return replace(recording, t=even, **arrays).noted(
-        f"resampled from uneven steps ({steps.min() * 1e3:.3g} to {steps.max() * 1e3:.3g} ms) to {1 / step:.5g} Hz"
-    )
+            arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)
+    return replace(recording, t=times, **arrays)
 
 
 def usual_step(t: Array) -> float:

@@ -17,8 +17,8 @@ from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.dynamics.kinematics import joint_positions, joint_rates
-from minertia.dynamics.model import torque_regressor
 from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
     EffectChoice,
@@ -71,9 +71,15 @@ class LinearModel:
         K = self.K[:, self.kept]
         return None if np.array_equal(K, np.eye(len(self.kept))) else np.asarray(np.linalg.inv(K))
 
-    def columns(self, q: Array, qd: Array, qdd: Array, load: Array | None = None) -> Array:
-        """Y, shape (N, rows, unknowns); load (N, efforts): what the links ask for, for load-dependent effects."""
-        Y = standard_columns(self, q, qd, qdd, load, [self.standard[k] for k in self.kept])
+    def columns(
+        self, q: Array, qd: Array, qdd: Array, load: Array | None = None, *, samples: int | None = None
+    ) -> Array:
+        """Y, shape (N, rows, unknowns).
+
+        load (N, efforts): what the links ask for, for load-dependent effects.  samples: of the pass that these samples
+        are part of, to choose the quickest way; by default they are alone.
+        """
+        Y = standard_columns(self, (q, qd, qdd), load, [self.standard[k] for k in self.kept], samples)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def values(self, parameters: Mapping[str, float]) -> Array:
@@ -245,22 +251,26 @@ def _merged_name(name: str, is_merged: bool) -> str:
 
 
 def standard_columns(
-    model: LinearModel, q: Array, qd: Array, qdd: Array, load: Array | None, names: Sequence[str]
+    model: LinearModel,
+    state: tuple[Array, Array, Array],
+    load: Array | None,
+    names: Sequence[str],
+    samples: int | None = None,
 ) -> Array:
-    """Columns of standard parameters and extra effects by name, shape (N, rows, names)."""
+    """Columns of standard parameters and extra effects by name, shape (N, rows, names); samples: see `columns`."""
     terms = {t.name: t for t in model.choice.terms}
     own = [name for name in names if name not in terms]
-    full: Array = torque_regressor(model.robot, q, qd, qdd, columns=own)
+    full = regressor_columns(model.robot, own, state, samples)
     every = len(model.rows) == full.shape[1]
     Y = full if every else full[:, list(model.rows)]
     if not terms:
         return Y
     where = {name: k for k, name in enumerate(names)}
-    Y, links = np.zeros((len(q), len(model.rows), len(names))), Y
+    Y, links = np.zeros((len(full), len(model.rows), len(names))), Y
     Y[:, :, [where[name] for name in own]] = links
     for name in names:
         if name in terms:
-            _add_term(model, Y[:, :, where[name]], terms[name], (q, qd, qdd), load)
+            _add_term(model, Y[:, :, where[name]], terms[name], state, load)
     return Y
 
 

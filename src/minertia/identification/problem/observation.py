@@ -24,6 +24,7 @@ from minertia.identification.problem.rows import (
     section_residuals,
     section_rows,
     sections,
+    states,
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
@@ -237,13 +238,13 @@ def _passes(
         for k, source in enumerate(sources):
             for part in sections(source):
                 section = part if change is None else change(part)
-                for Y, tau in section_rows(model, section, rows, load, titles[k]):
+                for Y, tau in section_rows(model, section, rows, load, titles[k], states(source)):
                     yield Chunk(k, Y, tau)
 
     def rest(beta: Array) -> Iterator[tuple[int, Array]]:
         for k, source in enumerate(sources):
             for section in sections(source):
-                for e in section_residuals(model, section, rows, load, titles[k], beta):
+                for e in section_residuals(model, section, rows, load, titles[k], beta, states(source)):
                     yield k, e
 
     return stream, rest
@@ -260,20 +261,18 @@ def _record(
 ) -> Record:
     """One pass over a recording."""
     store: Accumulator | None = None
-    largest = np.zeros((len(model.rows), model.count + 1))
     still = set(range(model.robot.n))
     for section in sections(source):
         if store is None:
             expected = getattr(source, "kept", None)  # a log in sections may know how many samples it keeps
             if expected is None or rows is None:
                 expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
-            store = Accumulator(max(SHORTEST_BLOCK, -(-expected // blocks)), blocks, method)
+            size = max(SHORTEST_BLOCK, -(-expected // blocks))
+            store = Accumulator(len(model.rows), model.count + 1, size, blocks, method)
         still &= set(still_joints(model, np.asarray(section.q, float)))
-        for Y, tau in section_rows(model, section, rows, load, title):
-            both = np.concatenate([Y, tau[:, :, None]], axis=2)
-            largest = np.maximum(largest, np.abs(both).max(axis=0))
-            store.add(both)
-    if store is None or (not store.done and not store.pending):
+        for Y, tau in section_rows(model, section, rows, load, title, states(source)):
+            store.add(Y, tau)
+    if store is None or not store.samples:
         raise MinertiaError(f"{title}: no sample is left after the filter")
     triangles, counts = store.finish()
-    return Record(title, triangles, counts, largest, tuple(sorted(still)))
+    return Record(title, triangles, counts, store.largest, tuple(sorted(still)))

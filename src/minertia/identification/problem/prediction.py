@@ -19,19 +19,21 @@ Array = NDArray[np.float64]
 Judge: TypeAlias = Callable[[MotionLike, Array], tuple[Array, Array]]
 
 
-def predict(model: LinearModel, beta: Array, motion: MotionLike) -> Array:
-    """Efforts (N, joints used) of a motion."""
+def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
+    """Efforts (N, joints used) of a motion; samples: of the recording it is a section of, see `states`."""
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
-    load = load_efforts(model, beta) if model.choice.needs_load else None
+    samples = len(q) if samples is None else samples
+    load = load_efforts(model, beta, samples) if model.choice.needs_load else None
     parts = []
     for start in range(0, len(q), CHUNK):
         x, v, a = (part[start : start + CHUNK] for part in (q, qd, qdd))
-        parts.append(model.columns(x, v, a, None if load is None else load(x, v, a)) @ beta)
+        asked = None if load is None else load(x, v, a)
+        parts.append(model.columns(x, v, a, asked, samples=samples) @ beta)
     return np.concatenate(parts)
 
 
-def load_efforts(model: LinearModel, beta: Array) -> Callable[[Array, Array, Array], Array]:
-    """The efforts that the links alone ask of every joint, for load-dependent friction."""
+def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Callable[[Array, Array, Array], Array]:
+    """The efforts that the links alone ask of every joint, for load-dependent friction; samples: see `states`."""
     links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
     extra = {t.name for t in model.choice.terms}
     inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
@@ -39,7 +41,7 @@ def load_efforts(model: LinearModel, beta: Array) -> Callable[[Array, Array, Arr
 
     def load(q: Array, qd: Array, qdd: Array) -> Array:
         blank = np.zeros((len(q), model.robot.n_velocity))
-        return np.asarray(inner.columns(q, qd, qdd, blank) @ own)
+        return np.asarray(inner.columns(q, qd, qdd, blank, samples=samples) @ own)
 
     return load
 

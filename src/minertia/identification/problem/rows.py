@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -58,11 +58,28 @@ def sections(source: Source) -> Iterator[MotionLike]:
         yield from source
 
 
+def states(source: Source) -> int | None:
+    """Samples at which a pass over a recording evaluates columns; None where only the pass can tell."""
+    if hasattr(source, "tau"):
+        return len(cast(MotionLike, source).t)
+    if isinstance(source, Sequence):
+        return sum(len(section.t) for section in source)
+    return getattr(source, "states", None)
+
+
 def section_rows(
-    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
+    model: LinearModel,
+    section: MotionLike,
+    rows: RowFilter | None,
+    load: Load | None,
+    title: str,
+    samples: int | None = None,
 ) -> Iterator[tuple[Array, Array]]:
-    """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike."""
-    for part, Y, tau in _chunks(model, section, rows, load, title):
+    """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike.
+
+    samples: of the pass that the section is part of, see `states`.
+    """
+    for part, Y, tau in _chunks(model, section, rows, load, title, samples):
         if rows is None or (rows.halo(part) == 0 and part.keep == (0, len(Y), 1)):  # nothing is left to filter
             yield Y, tau
             continue
@@ -75,16 +92,27 @@ def section_rows(
 
 
 def section_residuals(
-    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str, beta: Array
+    model: LinearModel,
+    section: MotionLike,
+    rows: RowFilter | None,
+    load: Load | None,
+    title: str,
+    beta: Array,
+    samples: int | None = None,
 ) -> Iterator[Array]:
     """tau - Y beta of a section, filtered and decimated: as above, at a fraction of the work."""
-    for part, Y, tau in _chunks(model, section, rows, load, title):
+    for part, Y, tau in _chunks(model, section, rows, load, title, samples):
         rest = tau - Y @ beta
         yield rest if rows is None else rows(part, rest)
 
 
 def _chunks(
-    model: LinearModel, section: MotionLike, rows: RowFilter | None, load: Load | None, title: str
+    model: LinearModel,
+    section: MotionLike,
+    rows: RowFilter | None,
+    load: Load | None,
+    title: str,
+    samples: int | None,
 ) -> Iterator[tuple[Any, Array, Array]]:
     """Parts of a section with their columns and efforts."""
     q, qd, qdd, tau = _checked(model, section, title)
@@ -92,9 +120,10 @@ def _chunks(
         first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
         qd[:, first] = qdd[:, first] = 0.0
         q[:, offset] = q[:, offset].mean()
+    samples = len(q) if samples is None else samples
     for part, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
         asked = None if load is None else load(x, v, a)
-        yield part, block_columns(model, x, v, a, asked), effort[:, list(model.rows)]
+        yield part, model.columns(x, v, a, asked, samples=samples), effort[:, list(model.rows)]
 
 
 def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:
@@ -113,11 +142,6 @@ def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> It
         arrays = tuple(x[a:b] for x in state)
         named = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
         yield replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step)), arrays
-
-
-def block_columns(model: LinearModel, q: Array, qd: Array, qdd: Array, load: Array | None) -> Array:
-    """Columns of a block of samples: the one place where a compiled kernel takes over from NumPy."""
-    return model.columns(q, qd, qdd, load)
 
 
 def still_joints(model: LinearModel, q: Array) -> list[int]:

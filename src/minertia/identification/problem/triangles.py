@@ -12,6 +12,9 @@ from scipy.linalg import solve_triangular
 
 Array = NDArray[np.float64]
 FAN = 8  # triangles merged at a time
+PIECE = 4096  # samples whose rows become triangles at a time, fewer where the rows would be more than
+PIECE_NUMBERS = 4_000_000  # numbers
+SIMILAR = 30.0  # by how much directions may differ in length after preconditioning: squared it costs 3 digits of 16
 
 
 def triangle(rows: Array) -> Array:
@@ -25,19 +28,6 @@ def triangle(rows: Array) -> Array:
     return np.asarray(R)
 
 
-def shown_triangle(rows: Array) -> Array:
-    """R of each of [n, N, k] rows; columns that are zero, half of them by structure, are left out of the work."""
-    n, N, k = rows.shape
-    R = np.zeros((n, k, k))
-    for own, target in zip(rows, R, strict=True):
-        shown = np.flatnonzero(np.abs(own).max(axis=0, initial=0.0) > 0)
-        if N > len(shown) > 0:
-            target[np.ix_(shown, shown)] = triangle(own[:, shown])
-        else:
-            target[:] = triangle(own)
-    return R
-
-
 def merged(triangles: Array) -> Array:
     """One triangle of a stack [B, ..., k, k], eight at a time in a fixed order."""
     level = np.asarray(triangles)
@@ -49,30 +39,20 @@ def merged(triangles: Array) -> Array:
     return np.asarray(level[0])
 
 
-def gram_triangle(rows: Array, S: Array | None) -> Array:
-    """Triangle through normal equations of rows S^-1, S a triangle of similar rows: as accurate as QR, and faster.
+def gram_triangle(rows: Array, S: Array) -> Array:
+    """Triangle [k, k] through normal equations of rows [N, k] times S^-1, S a triangle of similar rows: faster than QR.
 
-    [n, N, k] rows, [n, k, k] S.  Where the rows do not have full rank it is QR after all.
+    Where the rows are not similar enough for it to be as accurate, or have not full rank, it is QR after all.
     """
-    if S is None:
+    if len(rows) <= rows.shape[1]:
         return triangle(rows)
-    return np.stack([_gram_triangle(r, s) for r, s in zip(rows, S, strict=True)])
-
-
-def _gram_triangle(rows: Array, S: Array) -> Array:
-    shown = np.flatnonzero(np.abs(rows).max(axis=0) > 0)
-    if len(rows) <= len(shown):
-        return triangle(rows)
-    own = np.ix_(shown, shown)
-    inverse = solve_triangular(S[own], np.eye(shown.size), check_finite=False)
-    Z = rows[:, shown] @ inverse
+    Z = rows @ solve_triangular(S, np.eye(len(S)), check_finite=False)
     try:
         L = np.linalg.cholesky(Z.T @ Z)
     except np.linalg.LinAlgError:
         return triangle(rows)
-    R = np.zeros_like(S)
-    R[own] = L.T @ S[own]
-    return R
+    sizes = np.diag(L)
+    return triangle(rows) if sizes.max() > SIMILAR * sizes.min() else np.asarray(L.T @ S)
 
 
 def preconditioner(R: Array) -> Array:
@@ -87,45 +67,84 @@ def preconditioner(R: Array) -> Array:
 
 
 class Accumulator:
-    """Triangles of the blocks of one recording, at most `max_blocks`: beyond that neighbours are merged."""
+    """Triangles of the blocks of one recording, at most `max_blocks`: beyond that neighbours are merged.
 
-    def __init__(self, block: int, max_blocks: int, method: str) -> None:
+    Rows are collected in pieces, by effort, and each piece becomes a triangle at once; so memory does not grow with the
+    blocks, and nothing depends on how the rows come in.  largest: entries seen so far, (efforts, columns).
+    """
+
+    def __init__(self, efforts: int, columns: int, block: int, max_blocks: int, method: str) -> None:
         self.block, self.max_blocks, self.method = block, max_blocks, method
         self.done: list[Array] = []
         self.counts: list[int] = []
-        self.pending: list[Array] = []
-        self.S: Array | None = None
+        self.largest = np.zeros((efforts, columns))
+        piece = min(PIECE, max(PIECE_NUMBERS // (efforts * columns), 4 * columns))
+        self._rows = np.empty((efforts, piece, columns))
+        self._filled = 0  # rows of the piece
+        self._before = 0  # samples of the block in pieces before it
+        self._open: Array | None = None  # their triangles
+        self._similar: list[Array | None] = [None] * efforts
 
-    def add(self, rows: Array) -> None:
-        """Rows [N, n, k] that follow those added before."""
-        self.pending.append(rows)
-        if sum(map(len, self.pending)) < self.block:
-            return
-        waiting = np.concatenate(self.pending) if len(self.pending) > 1 else self.pending[0]
-        while (size := self.block) <= len(waiting):  # closing a block may double it
-            self._close(waiting[:size])
-            waiting = waiting[size:]
-        self.pending = [waiting]
+    @property
+    def samples(self) -> int:
+        """Samples added so far."""
+        return sum(self.counts) + self._before + self._filled
+
+    def add(self, Y: Array, tau: Array) -> None:
+        """Rows [N, efforts, columns - 1] and efforts [N, efforts] that follow those added before."""
+        done = 0
+        while done < len(Y):
+            left = min(self._rows.shape[1] - self._filled, self.block - self._before - self._filled)
+            count = min(left, len(Y) - done)
+            into, own = self._rows[:, self._filled : self._filled + count], slice(done, done + count)
+            into[:, :, :-1] = np.swapaxes(Y[own], 0, 1)
+            into[:, :, -1] = tau[own].T
+            self._filled += count
+            done += count
+            if count == left:
+                self._fold()
+                if self._before == self.block:
+                    self._close()
 
     def finish(self) -> tuple[Array, Array]:
         """Triangles [B, n, k, k] and samples per block [B]; a short rest joins the last block."""
-        rest = np.concatenate(self.pending) if self.pending else np.zeros((0, 1, 1))
-        if len(rest) >= self.block // 2 or (len(rest) and not self.done):
-            self._close(rest)
-        elif len(rest):
-            last = np.stack([self.done[-1], triangle(np.swapaxes(rest, 0, 1))])
-            self.done[-1] = merged(last)
-            self.counts[-1] += len(rest)
-        self.pending = []
+        if self._filled:
+            self._fold()
+        if self._before >= self.block // 2 or (self._before and not self.done):
+            self._close()
+        elif self._open is not None:
+            self.done[-1] = merged(np.stack([self.done[-1], self._open]))
+            self.counts[-1] += self._before
+            self._open, self._before = None, 0
         return np.stack(self.done), np.array(self.counts)
 
-    def _close(self, rows: Array) -> None:
-        by_row = np.swapaxes(rows, 0, 1)
-        R = gram_triangle(by_row, self.S) if self.method == "gram" else shown_triangle(by_row)
-        if self.method == "gram" and self.S is None:
-            self.S = preconditioner(R)
-        self.done.append(R)
-        self.counts.append(len(rows))
+    def _fold(self) -> None:
+        """Turn the piece into triangles and add them to those of its block."""
+        rows = self._rows[:, : self._filled]
+        R = np.stack([self._triangle(effort, own) for effort, own in enumerate(rows)])
+        self._open = R if self._open is None else triangle(np.concatenate([self._open, R], axis=-2))
+        self._before += self._filled
+        self._filled = 0
+
+    def _triangle(self, effort: int, rows: Array) -> Array:
+        """R of the rows of one effort; columns that are zero, half of them by structure, are left out of the work."""
+        size = np.maximum(rows.max(axis=0), -rows.min(axis=0))
+        self.largest[effort] = np.maximum(self.largest[effort], size)
+        shown = np.flatnonzero(size > 0)
+        if len(rows) <= len(shown) or not len(shown):
+            return triangle(rows)
+        own, S = np.ix_(shown, shown), self._similar[effort]
+        R = np.zeros((rows.shape[1], rows.shape[1]))
+        R[own] = triangle(rows[:, shown]) if S is None else gram_triangle(rows[:, shown], S[own])
+        if self.method == "gram":
+            self._similar[effort] = preconditioner(R)
+        return R
+
+    def _close(self) -> None:
+        assert self._open is not None
+        self.done.append(self._open)
+        self.counts.append(self._before)
+        self._open, self._before = None, 0
         if len(self.done) > self.max_blocks:
             self._halve()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import signal
 
+from minertia.codegen import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.recording import MATRICES, Recording, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
@@ -156,7 +157,15 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
     _below_nyquist(cutoff_hz, rate_hz, "the cut-off")
     sos = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
     padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
-    return np.asarray(signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=max(padding, 0)))
+    both_ways = getattr(build.native(), "both_ways", None)  # four times as fast as SciPy's
+    if both_ways is None or x.ndim != 2 or len(x) < 2:
+        return np.asarray(signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=max(padding, 0)))
+    y = np.empty((len(x) + 2 * padding, x.shape[1]))
+    y[:padding] = 2 * x[0] - x[padding:0:-1]
+    y[padding : padding + len(x)] = x
+    y[padding + len(x) :] = 2 * x[-1] - x[-2 : -2 - padding : -1]
+    both_ways(sos, np.ascontiguousarray(signal.sosfilt_zi(sos)), y)
+    return y[padding : padding + len(x)]
 
 
 def even_rate(recording: Recording) -> float:
@@ -210,7 +219,11 @@ def thinned(motion: Motion) -> Motion:
 
 
 def _central(x: Array, T: float, plan: Filter) -> Array:
-    return np.asarray(np.gradient(x, T, axis=0))
+    d = np.empty_like(x)
+    np.subtract(x[2:], x[:-2], out=d[1:-1])
+    d[1:-1] /= 2 * T
+    d[0], d[-1] = (x[1] - x[0]) / T, (x[-1] - x[-2]) / T
+    return d
 
 
 def _central5(x: Array, T: float, plan: Filter) -> Array:
