@@ -18,6 +18,7 @@ SUBJECTS = {
     "single_sample": "One sample at a time, in C",
     "one_call": "One call from Python",
     "fits": "Least squares",
+    "excitation": "Exciting motions",
     "long_log": "A long log",
     "building": "Waiting times",
 }

@@ -2,13 +2,13 @@
 
 Same family (Fourier series, 5 harmonics, 10 s, not at rest at the ends), same 200 samples, same limits (2 rad, 1.5
 rad/s, 4 rad/s2), same criterion (-log det of the information matrix), same starts, one BLAS thread for both.
-Usage: python benchmarks/excitation.py [robot ...]; needs pin.
+The goal of a search stands beside those whose optimum is at least as good.
 """
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pinocchio as pin
@@ -16,6 +16,7 @@ from scipy.linalg import cholesky
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measure import Row, compare
 from minertia import read_robot
 from minertia.base.derive import base_parameters
 from minertia.excitation.check import Checker
@@ -26,6 +27,8 @@ from minertia.excitation.model import RegressorModel
 from minertia.excitation.objective import Objective, Problem
 from minertia.excitation.optimise import Search
 
+GOALS = {"puma560": 8.0, "panda": 25.0}  # of the search
+COST_GOAL, SEARCHES = 300.0, 2
 SAMPLES, EVERY = 200, 4  # the baseline's limits stand at every fourth sample
 PIN_ORDER = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]  # m, mc, Ixx Ixy Iyy Ixz Iyz Izz of theirs as XX XY XZ YY YZ ZZ MX MY MZ M
 
@@ -76,15 +79,6 @@ class Pinocchio:
         return minimize(self.cost, y, method="SLSQP", constraints=limits, options={"maxiter": 40, "ftol": 1e-6})
 
 
-def best_of(function, repeats):
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        result = function()
-        times.append(time.process_time() - start)
-    return min(times), result
-
-
 def setting(name):
     robot = read_robot(name)
     base = base_parameters(robot)
@@ -94,34 +88,56 @@ def setting(name):
     return robot, base, limits, problem
 
 
-def compare(name, seed=3):
-    begin = time.process_time()
+def rows() -> Iterator[Row]:
+    with threadpool_limits(1):
+        for name, goal in GOALS.items():
+            yield from _rows(name, goal)
+
+
+def _rows(name: str, goal: float, seed: int = 3) -> Iterator[Row]:
     robot, base, limits, problem = setting(name)
-    built = time.process_time() - begin
     objective = Objective(problem)
     y = np.random.default_rng(seed).normal(size=robot.n * problem.family.free)
     y *= 0.7 / objective.use(y)
     theirs = Pinocchio(robot, base, objective)
     assert abs(theirs.cost(y) - objective(y, log_det, 0.0, 0)[0]) < 1e-6
-    slow_cost, _ = best_of(lambda: theirs.cost(y), 5)
-    slow, g = best_of(lambda: theirs.gradient(y), 2)
-    fast, (_, exact) = best_of(lambda: cost_and_gradient(objective, y), 200)
-    assert np.allclose(g, exact, rtol=1e-3, atol=1e-3 * np.abs(exact).max())
-    kernels = f"kernels {problem.model.forward.path}, ready in {built:.1f} s"
-    print(f"{name}: {base.count} parameters, {len(y)} unknowns; {kernels}")
-    slow += slow_cost
-    print(f"  cost {1e3 * slow_cost:.2f} ms; cost and gradient {1e3 * slow:.0f} ms, ours {1e3 * fast:.2f} ms: "
-          f"{slow / fast:.0f} times")  # fmt: skip
-    start = time.process_time()
-    other = theirs.search(y)
-    slow = time.process_time() - start
-    use, value = feasible_value(objective, other.x)
-    print(f"  SLSQP: {other.fun:.2f} in {slow:.2f} s ({other.nit} iterations); uses {use:.3f} of the limits between "
-          f"its points, {value:.2f} once within them")  # fmt: skip
+    exact = cost_and_gradient(objective, y)[1]
+    assert np.allclose(theirs.gradient(y), exact, rtol=1e-3, atol=1e-3 * np.abs(exact).max())
+    peer = "finite differences over a loop of Pinocchio"
+    what = f"{base.count} parameters, {len(y)} unknowns, kernels {problem.model.forward.path}"
+    calls = 40
+
+    def ours() -> None:
+        for _ in range(calls):
+            cost_and_gradient(objective, y)
+
+    def other() -> None:
+        theirs.cost(y)
+
+    # one cost for the value, one for each unknown and one at the point itself
+    yield compare(
+        f"excitation, cost and gradient, {name}", (ours, calls), (other, 1 / (len(y) + 2)), peer, COST_GOAL, what
+    )
+    slow, found = [], None
+    for _ in range(SEARCHES):
+        start = time.thread_time()
+        found = theirs.search(y)
+        slow.append(time.thread_time() - start)
+    assert found is not None
+    use, value = feasible_value(objective, found.x)
+    text = f"-log det {found.fun:.2f} with {use:.3f} of the limits, {value:.2f} once within them"
     for starts in (1, 4):
-        fast, found = best_of(lambda starts=starts: searched(problem, base, limits, y, starts), 3)
-        print(f"  ours, {starts} start(s): {found.value:.2f} in {fast:.3f} s ({found.evaluations} evaluations, uses "
-              f"{found.margins.worst:.4f} of the limits): {slow / fast:.0f} times faster")  # fmt: skip
+        fast = []
+        for _ in range(3):
+            start = time.thread_time()
+            own = searched(problem, base, limits, y, starts)
+            fast.append(time.thread_time() - start)
+        note = f"{own.value:.2f} within them; SLSQP: {text}"
+        row_goal = goal if own.value <= value else None
+        yield Row(
+            f"excitation, search with {starts} start(s), {name}",
+            float(np.median(fast)), float(np.median(slow)), f"SLSQP with {peer}", row_goal, None, note,
+        )  # fmt: skip
 
 
 def cost_and_gradient(objective, y):
@@ -144,9 +160,3 @@ def searched(problem, base, limits, y, starts):
     own = search._first
     search._first = lambda seed: iter([y]) if seed == 0 else own(seed)  # the first start is that of the other one
     return search.run(starts, 0)
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        for name in sys.argv[1:] or ("puma560", "panda", "iiwa14"):
-            compare(name)
