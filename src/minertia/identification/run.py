@@ -16,6 +16,7 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.campaigns.given import settled
 from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.cutoff import fitted_cutoff
 from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
 from minertia.identification.judging import Judged
@@ -76,7 +77,13 @@ class PreparedCampaign:
 def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
     read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
-    campaign = settled(campaign, [recording for _, recording, *_ in read[: len(campaign.train) or 1]])
+    is_open = campaign.filter.cutoff_hz is None
+    first = [recording for _, recording, *_ in read[: len(campaign.train) or 1]]
+    campaign = settled(campaign, first)
+    if is_open and campaign.train:
+        tell("choosing the cut-off")
+        cutoff = fitted_cutoff(campaign, first, Parallel())
+        campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
     logs = []
     for entry, recording, findings, long in read:
         tell(f"filtering {entry.name}")
