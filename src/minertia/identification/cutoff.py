@@ -31,7 +31,7 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
-GAIN = 0.01  # part of the residual by which a step must lower it
+GAIN = 0.002  # part of the residual by which a step must lower it
 LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is made on
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 

@@ -154,7 +154,7 @@ class _Writer:
 
     def _rest(self) -> list[str]:
         effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
-        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "weighted"']
+        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines
         try:
