@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.carried import Carried, carried
 from minertia.identification.estimators.estimator import weighted_solution
 from minertia.identification.judging import Judged
 from minertia.identification.logs.recording import SI, Recording
@@ -47,10 +48,12 @@ def fitted_cutoff(campaign: Campaign, recordings: Sequence[Recording], rows: Row
     if any(r.effort_unit != SI for r in recordings) and campaign.robot.n > 1:
         return start  # efforts without gains do not add up: there is nothing to fit yet
     short = [r.select(slice(0, SAMPLES)) for r in recordings[:LOGS]]
+    loads = [carried(campaign.robot, entry.load) for entry in campaign.train[:LOGS]]
     model = linear_model(campaign.robot, _effects(campaign), joints=[j + 1 for j in campaign.joints] or None)
 
     def cost(cutoff: float) -> float:
-        return _residual(campaign, model, short, replace(campaign.filter, cutoff_hz=cutoff), rows)
+        plan = replace(campaign.filter, cutoff_hz=cutoff)
+        return _residual(campaign, model, list(zip(short, loads, strict=True)), plan, rows)
 
     with one_thread():
         highest = HIGHEST * min(r.rate_hz for r in short)
@@ -81,11 +84,15 @@ def _effects(campaign: Campaign) -> list[Wanted]:
 
 
 def _residual(
-    campaign: Campaign, model: LinearModel, recordings: Sequence[Recording], plan: Filter, rows: RowFilter
+    campaign: Campaign,
+    model: LinearModel,
+    recordings: Sequence[tuple[Recording, Carried | None]],
+    plan: Filter,
+    rows: RowFilter,
 ) -> float:
     """Relative residual of a weighted fit with this filter; infinite where it cannot be fitted."""
     try:
-        motions = [prepared(r, plan) for r in recordings]
+        motions = [prepared(r, plan) if load is None else load.taken_off(prepared(r, plan)) for r, load in recordings]
         known = {**model.choice.pinned, **campaign.fix}
         problem = pinned(observe(model, motions, rows=rows), known)[0]
     except MinertiaError:
@@ -94,8 +101,9 @@ def _residual(
     beta = part.expand(weighted_solution(part)[0])
     rest = effort = 0.0
     assert campaign.evaluation is not None
-    for recording in recordings:
-        judged = Judged(prepared(recording, plan, edges=True), recording, campaign.evaluation, model.rows)
+    for recording, load in recordings:
+        motion = prepared(recording, plan, edges=True)
+        judged = Judged(motion, recording, campaign.evaluation, model.rows, carried=load)
         measured, predicted = judged.compared(predict(model, beta, judged))
         rest += float(np.sum((measured - predicted) ** 2))
         effort += float(np.sum(measured**2))

@@ -16,6 +16,7 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.campaigns.given import settled
 from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.carried import carried
 from minertia.identification.cutoff import fitted_cutoff
 from minertia.identification.evidence import Residuals
 from minertia.identification.identify import Identification, identify
@@ -88,7 +89,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampai
     for entry, recording, findings, long in read:
         tell(f"filtering {entry.name}")
         try:
-            logs.append(_prepared(campaign, entry.name, recording, findings, long))
+            logs.append(_prepared(campaign, entry, recording, findings, long))
         except FilterError as err:
             raise RecordingError(str(err), file=entry.name) from None
     count = len(campaign.train)
@@ -115,7 +116,28 @@ def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _si
     }
     refuse_unknown_gains(ready.train)
     tell("fitting")
-    return identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+    result = identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+    doubts = [_load_doubt(result, log) for log in ready.validate]
+    reasons = (*result.verdict.reasons, *(doubt for doubt in doubts if doubt is not None))
+    return replace(result, verdict=replace(result.verdict, reasons=reasons))
+
+
+def _load_doubt(result: Identification, log: PreparedLog) -> str | None:
+    """A sentence where a log is predicted better without the load that it is said to have."""
+    if log.judged.carried is None:
+        return None
+    left = [0.0, 0.0]
+    for part in log.judged.parts():
+        predicted = result.predict(part)
+        for k, judged in enumerate((part, replace(part, carried=None))):
+            measured, own = judged.compared(predicted)
+            left[k] += float(np.sum((measured - own) ** 2))
+    if left[0] <= left[1]:
+        return None
+    return (
+        f"{log.name} is predicted better without its load ({(left[1] / left[0]) ** 0.5:.2g} times the residual): is "
+        "the load where the campaign says, and was the controller told of it?"
+    )
 
 
 def refuse_unknown_gains(logs: Sequence[PreparedLog]) -> None:
@@ -186,18 +208,19 @@ def _read(campaign: Campaign, entry: LogEntry, tell: Tell) -> tuple[Recording, t
 
 
 def _prepared(
-    campaign: Campaign, name: str, recording: Recording, findings: tuple[Finding, ...], long: LongLog | None
+    campaign: Campaign, entry: LogEntry, recording: Recording, findings: tuple[Finding, ...], long: LongLog | None
 ) -> PreparedLog:
-    evaluation = campaign.evaluation
+    evaluation, name, load = campaign.evaluation, entry.name, carried(campaign.robot, entry.load)
     assert evaluation is not None
     first = 6 * campaign.robot.is_floating
     rows = tuple(first + j for j in campaign.joints) or tuple(range(campaign.robot.n_velocity))
     if long is not None:
         plan = campaign.filter.resolved(recording)
-        blocks = JudgedBlocks(long, plan, recording, evaluation, rows)
-        return PreparedLog(name, recording, findings, MotionBlocks(long, plan), blocks)
-    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows)
-    return PreparedLog(name, recording, findings, prepared(recording, campaign.filter), whole)
+        blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
+        return PreparedLog(name, recording, findings, MotionBlocks(long, plan, load), blocks)
+    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows, carried=load)
+    motion = prepared(recording, campaign.filter)
+    return PreparedLog(name, recording, findings, motion if load is None else load.taken_off(motion), whole)
 
 
 def _prior(campaign: Campaign) -> Mapping[str, float] | Robot | None:
