@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.errors import SolverFailed
 from minertia.identification.estimate import Estimate
 from minertia.identification.estimators.estimator import solve, weighted_solution
 from minertia.identification.intervals import Spread
@@ -59,6 +60,7 @@ class Residuals:
     joints: tuple[str, ...]
     joint_relative: tuple[float, ...]
     joint_rmse: tuple[float, ...]
+    remarks: tuple[str, ...] = ()  # how far the motion leaves what was fitted
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
         """As plain data; a relative residual of a joint without effort is null."""
@@ -67,7 +69,8 @@ class Residuals:
             for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
         ]
         head: dict[str, Any] = {"log": self.log} if with_log else {}
-        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint}
+        told = {"remarks": list(self.remarks)} if self.remarks else {}
+        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint} | told
 
 
 def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
@@ -195,18 +198,25 @@ def left_out_error(
         rest = effort = 0.0
         for out, own in zip(parts, range(len(pieces)), strict=True):
             R = triangle(np.concatenate([p for m, p in enumerate(pieces) if m != own]))
-            if refit is None and _is_singular(R):
+            beta = _refitted(R, refit)
+            if beta is None:
                 return float("inf")  # the other stretches do not excite everything
-            beta = solve(R) if refit is None else refit(R)
             T = merged(problem.blocks[out])
             rest += float(np.sum((T @ np.append(-beta, 1.0)) ** 2))
             effort += float(np.sum(T[:, :, -1] ** 2))
         return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")
 
 
-def _is_singular(R: Array) -> bool:
+def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
+    """Values from a triangle; plain least squares where there is no refit or it fails, None where that is singular."""
+    if refit is not None:
+        try:
+            return refit(R)
+        except SolverFailed:  # data without noise ask for more digits than a cone solver has
+            pass
     least = np.abs(np.diag(R)[:-1]).min(initial=1.0)
-    return bool(least <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0))
+    is_singular = least <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0)
+    return None if is_singular else solve(R)
 
 
 @dataclass(frozen=True)

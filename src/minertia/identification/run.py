@@ -19,12 +19,13 @@ from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.carried import carried
 from minertia.identification.cutoff import fitted_cutoff
 from minertia.identification.evidence import Residuals
+from minertia.identification.extrapolation import Reach, fitted_reach, remarks
 from minertia.identification.identify import Identification, identify
 from minertia.identification.judging import Judged
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
-from minertia.identification.model import IdentifiedModel, is_model_file, read_model
+from minertia.identification.model import IdentifiedModel, correlated_covariance, is_model_file, read_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import pinned
 from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
@@ -117,9 +118,22 @@ def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _si
     refuse_unknown_gains(ready.train)
     tell("fitting")
     result = identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+    return _with_remarks(result, ready)
+
+
+def _with_remarks(result: Identification, ready: PreparedCampaign) -> Identification:
+    """The result with what is odd about its validation logs in its reasons."""
+    if result.observation is None or not result.validation:
+        return result
     doubts = [_load_doubt(result, log) for log in ready.validate]
-    reasons = (*result.verdict.reasons, *(doubt for doubt in doubts if doubt is not None))
-    return replace(result, verdict=replace(result.verdict, reasons=reasons))
+    covariance, reach = correlated_covariance(result), fitted_reach(result.observation)
+    validation = tuple(
+        replace(r, remarks=remarks(result.model, result.beta, covariance, reach, result.training.relative, parts))
+        for r, parts in zip(result.validation, (list(log.judged.parts()) for log in ready.validate), strict=True)
+    )
+    told = [f"{r.log}: {remark}" for r in validation for remark in r.remarks]
+    reasons = (*result.verdict.reasons, *told, *(doubt for doubt in doubts if doubt is not None))
+    return replace(result, validation=validation, verdict=replace(result.verdict, reasons=reasons))
 
 
 def _load_doubt(result: Identification, log: PreparedLog) -> str | None:
@@ -175,10 +189,20 @@ def validate_model(
     """Residuals of a saved model on logs, read, filtered and judged as its campaign's; nothing is fitted."""
     ready = prepare_validation(model, logs, columns, tell=tell)
     tell("predicting")
-    return model.validate(
+    found = model.validate(
         [log.judged for log in ready],
         [log.name for log in ready],
         lambda section, predicted: section.compared(predicted),  # type: ignore[attr-defined]
+    )
+    if "reach" not in model.evidence:
+        return found
+    reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
+    return tuple(
+        replace(
+            r,
+            remarks=remarks(model.model, model.beta, model.covariance, reach, training, list(log.judged.parts())),
+        )
+        for r, log in zip(found, ready, strict=True)
     )
 
 

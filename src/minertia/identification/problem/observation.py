@@ -21,6 +21,7 @@ from minertia.identification.problem.rows import (
     Load,
     RowFilter,
     Source,
+    reach_rows,
     section_residuals,
     section_rows,
     sections,
@@ -58,6 +59,7 @@ class Record:
     counts: Array  # (blocks,)
     largest: Array  # (efforts, k)
     still: tuple[int, ...]  # coordinates that never moved
+    reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
 
     @cached_property
     def total(self) -> Array:
@@ -262,6 +264,7 @@ def _record(
     store: Accumulator | None = None
     largest = np.zeros((len(model.rows), model.count + 1))
     still = set(range(model.robot.n))
+    reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
     for section in sections(source):
         if store is None:
             expected = getattr(source, "kept", None)  # a log in sections may know how many samples it keeps
@@ -273,7 +276,9 @@ def _record(
             both = np.concatenate([Y, tau[:, :, None]], axis=2)
             largest = np.maximum(largest, np.abs(both).max(axis=0))
             store.add(both)
+        own = reach_rows(model.robot, np.asarray(section.q, float), np.asarray(section.qd, float))
+        reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or (not store.done and not store.pending):
         raise MinertiaError(f"{title}: no sample is left after the filter")
     triangles, counts = store.finish()
-    return Record(title, triangles, counts, largest, tuple(sorted(still)))
+    return Record(title, triangles, counts, largest, tuple(sorted(still)), reach)
