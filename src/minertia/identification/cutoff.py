@@ -26,7 +26,7 @@ from minertia.identification.problem.prediction import pinned, predict
 from minertia.identification.problem.rows import RowFilter
 from minertia.identification.problem.terms import Wanted
 from minertia.identification.signals.filtering import Filter, prepared
-from minertia.identification.signals.spectrum import HIGHEST
+from minertia.identification.signals.spectrum import CYCLES, HIGHEST
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -37,14 +37,17 @@ LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
-def fitted_cutoff(campaign: Campaign, recordings: Sequence[Recording], rows: RowFilter) -> float:
+def fitted_cutoff(campaign: Campaign, recordings: Sequence[Recording], rows: RowFilter, shortest: float) -> float:
     """The cut-off [Hz] from which a step up or down does not lower the residual, as it is judged.
 
     campaign: settled, so its cut-off is the start.  The residual is that of a weighted fit of the same recordings; the
-    number of unknowns is the same for all cut-offs, so a lower one is not bought by a larger model.
+    number of unknowns is the same for all cut-offs, so a lower one is not bought by a larger model.  shortest: duration
+    [s] of the shortest log that is to be filtered so, which must hold twenty cycles.
     """
-    start = campaign.filter.cutoff_hz
-    assert start is not None
+    assert campaign.filter.cutoff_hz is not None
+    highest = HIGHEST * min(r.rate_hz for r in recordings)
+    lowest = min(CYCLES / shortest, highest)
+    start = max(campaign.filter.cutoff_hz, lowest)
     if any(r.effort_unit != SI for r in recordings) and campaign.robot.n > 1:
         return start  # efforts without gains do not add up: there is nothing to fit yet
     short = [r.select(slice(0, SAMPLES)) for r in recordings[:LOGS]]
@@ -56,23 +59,21 @@ def fitted_cutoff(campaign: Campaign, recordings: Sequence[Recording], rows: Row
         return _residual(campaign, model, list(zip(short, loads, strict=True)), plan, rows)
 
     with one_thread():
-        highest = HIGHEST * min(r.rate_hz for r in short)
-        return _descended(cost, start, highest)
+        return _descended(cost, start, (lowest, highest))
 
 
-def _descended(cost: Callable[[float], float], start: float, highest: float) -> float:
+def _descended(cost: Callable[[float], float], start: float, limits: tuple[float, float]) -> float:
     """Downhill in steps from the start, first in the direction that helps; the start where nothing can be fitted."""
     best, lowest = start, cost(start)
     if not np.isfinite(lowest):
         return start
     for ratio in (1 / STEP, STEP):
         for _ in range(STEPS):
-            if best * ratio > highest:
-                break
-            value = cost(best * ratio)
+            following = min(max(best * ratio, limits[0]), limits[1])
+            value = lowest if following == best else cost(following)
             if not value < (1 - GAIN) * lowest:
                 break
-            best, lowest = best * ratio, value
+            best, lowest = following, value
         if best != start:
             break
     return best

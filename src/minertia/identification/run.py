@@ -84,7 +84,8 @@ def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampai
     campaign = settled(campaign, first)
     if is_open and campaign.train:
         tell("choosing the cut-off")
-        cutoff = fitted_cutoff(campaign, first, Parallel())
+        shortest = min(recording.duration for _, recording, *_ in read)
+        cutoff = fitted_cutoff(campaign, first, Parallel(), shortest)
         campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
     logs = []
     for entry, recording, findings, long in read:

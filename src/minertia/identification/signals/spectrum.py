@@ -19,6 +19,7 @@ MARGIN = 10.0  # cut-off over the end of that band
 SEGMENT_S = 10.0  # length of the pieces whose spectra are averaged
 MOVES = 0.01  # travel of a joint that counts as moving, over the largest
 HIGHEST = 0.4  # part of the rate
+CYCLES = 20.0  # of the cut-off in a recording, at least
 NOISE = 0.01  # power of the noise kept in the accelerations, over that of the motion
 OCTAVE = 1.0  # width over which the spectrum of the accelerations is averaged, to find its valley
 
@@ -35,7 +36,7 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
     """
     travel = np.ptp(q, axis=0)
     moving = np.flatnonzero(travel > MOVES * travel.max())
-    lowest = 20.0 * rate_hz / len(q)
+    lowest = CYCLES * rate_hz / len(q)
     if not len(moving):
         return float(min(lowest, HIGHEST * rate_hz))
     top = max(top_frequency(q[:, j], rate_hz) for j in moving)
