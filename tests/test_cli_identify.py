@@ -155,7 +155,7 @@ def test_campaign_file_and_what_stands_over_it(run, arm, tmp_path):
 
 def test_an_option_that_the_estimator_does_not_have(run, arm, tmp_path):
     assert run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", tmp_path / "c.toml")[0] == 0
-    text = (tmp_path / "c.toml").read_text().replace('name = "weighted"', 'name = "robust"\nthreshhold = 2')
+    text = (tmp_path / "c.toml").read_text().replace('name = "auto"', 'name = "robust"\nthreshhold = 2')
     (tmp_path / "c.toml").write_text(text)
     code, _, err = run("identify", "--campaign", tmp_path / "c.toml")
     assert code == 2 and "threshhold" in err and "'threshold'" in err

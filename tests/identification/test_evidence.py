@@ -9,7 +9,14 @@ import pytest
 
 from minertia.errors import MinertiaError
 from minertia.identification.estimators import estimator
-from minertia.identification.evidence import pooled, recording_residuals, residuals_of_arrays, training_residuals
+from minertia.identification.evidence import (
+    Residuals,
+    pooled,
+    recording_residuals,
+    residuals_of_arrays,
+    training_residuals,
+    verdict,
+)
 from minertia.identification.identify import identify
 from minertia.identification.intervals import spread
 from minertia.identification.problem.linear import linear_model
@@ -170,10 +177,9 @@ def test_rotor_inertia_counts_once():
 
 
 def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
-    from minertia.identification.evidence import Residuals, verdict
 
     def residuals(log, relative, joints):
-        return Residuals(log, relative, 1.0, ("j1", "j2"), joints, (1.0, 1.0))
+        return Residuals(log, relative, 1.0, ("j1", "j2"), joints, joints)  # efforts of size 1
 
     training = residuals("train", 0.02, (0.02, 0.02))
     worse = {"nominal": [residuals("unseen", 1.05, (1.0, 1.1))]}
@@ -182,3 +188,24 @@ def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
         assert not found.is_good
         assert any("explained" in reason or "joint j1" in reason for reason in found.reasons)
     assert verdict(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, 0.02, (), {}).is_good
+
+
+def test_a_joint_without_effort_decides_nothing():
+    """A passive joint: its effort is below what the model leaves in training anyway."""
+
+    def residuals(log, relative, joints, rmse):
+        return Residuals(log, relative, 1.0, ("j1", "j2"), joints, rmse)
+
+    training = residuals("train", 0.1, (0.1, 0.1), (0.1, 0.1))
+    rival = {"nominal": [residuals("unseen", 0.5, (8.0, 0.5), (0.4, 0.5))]}
+    idle = verdict(training, [residuals("unseen", 0.1, (2.4, 0.1), (0.12, 0.1))], rival, 0.1, (), {})
+    assert idle.is_good and any("hardly any effort in unseen" in reason for reason in idle.reasons)
+    wrong = verdict(training, [residuals("unseen", 0.1, (6.0, 0.1), (0.3, 0.1))], rival, 0.1, (), {})
+    assert not wrong.is_good and any("more than without any model" in reason for reason in wrong.reasons)
+
+
+def test_much_worse_on_stretches_left_out_is_told():
+    training = Residuals("train", 0.1, 1.0, ("j1",), (0.1,), (0.1,))
+    found = verdict(training, [], {}, 0.3, (), {})
+    assert found.is_good and any("3.0 times the residual of the training" in reason for reason in found.reasons)
+    assert not any("times the residual" in reason for reason in verdict(training, [], {}, 0.11, (), {}).reasons)

@@ -86,7 +86,7 @@ EstimatorName = Annotated[
     typer.Option(
         "--estimator",
         metavar="E",
-        help="weighted (usual), ordinary, robust, total, instrumental, ridge, sequential, offline, recursive, "
+        help="auto (usual), weighted, ordinary, robust, total, instrumental, ridge, sequential, offline, recursive, "
         "physical.",
         show_default=False,
     ),

@@ -122,6 +122,9 @@ def validate(
         titles[unique(titles, short(r.log))] = r
     say(f"{known.robot.name}: residual over effort; nothing was fitted")
     say_table(residual_table(titles))
+    for title, r in titles.items():
+        for remark in r.remarks:
+            say(f"- {title}: {remark}")
 
 
 def _say_result(result: Identification) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,8 @@ class Fit:
     """What an estimator returns for the unknowns of its problem.
 
     sigma: noise level of each effort.  standard: all standard parameters where the estimator found them.
-    verdict: of a physical fit.  notes: sentences for the user.
+    verdict: of a physical fit.  notes: sentences for the user.  refit: values from the triangle of other rows of the
+    same problem, with the same choices; None for plain least squares.
     """
 
     beta: Array
@@ -25,6 +26,7 @@ class Fit:
     standard: Mapping[str, float] = field(default_factory=dict)
     verdict: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    refit: Callable[[Array], Array] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.errors import SolverFailed
 from minertia.identification.estimate import Estimate
 from minertia.identification.estimators.estimator import solve, weighted_solution
 from minertia.identification.intervals import Spread
@@ -59,6 +60,7 @@ class Residuals:
     joints: tuple[str, ...]
     joint_relative: tuple[float, ...]
     joint_rmse: tuple[float, ...]
+    remarks: tuple[str, ...] = ()  # how far the motion leaves what was fitted
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
         """As plain data; a relative residual of a joint without effort is null."""
@@ -67,7 +69,8 @@ class Residuals:
             for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
         ]
         head: dict[str, Any] = {"log": self.log} if with_log else {}
-        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint}
+        told = {"remarks": list(self.remarks)} if self.remarks else {}
+        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint} | told
 
 
 def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
@@ -178,8 +181,13 @@ def friction_only(observation: Observation, nominal: Array | None) -> Array:
     return rest.expand(beta)
 
 
-def left_out_error(problem: Observation, sigma: Array, folds: int = FOLDS) -> float:
-    """Relative residual of stretches of the recordings predicted by a fit of the others."""
+def left_out_error(
+    problem: Observation, sigma: Array, refit: Callable[[Array], Array] | None = None, folds: int = FOLDS
+) -> float:
+    """Relative residual of stretches of the recordings predicted by a fit of the others.
+
+    refit: values from a triangle of weighted rows; by default those of plain least squares.
+    """
     with one_thread():
         blocks = problem.blocks / sigma[:, None, None]
         parts = np.array_split(np.arange(len(blocks)), min(folds, len(blocks)))
@@ -190,14 +198,25 @@ def left_out_error(problem: Observation, sigma: Array, folds: int = FOLDS) -> fl
         rest = effort = 0.0
         for out, own in zip(parts, range(len(pieces)), strict=True):
             R = triangle(np.concatenate([p for m, p in enumerate(pieces) if m != own]))
-            d = np.abs(np.diag(R)[:-1])
-            if d.min(initial=1.0) <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0):
+            beta = _refitted(R, refit)
+            if beta is None:
                 return float("inf")  # the other stretches do not excite everything
-            beta = solve(R)
             T = merged(problem.blocks[out])
             rest += float(np.sum((T @ np.append(-beta, 1.0)) ** 2))
             effort += float(np.sum(T[:, :, -1] ** 2))
         return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")
+
+
+def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
+    """Values from a triangle; plain least squares where there is no refit or it fails, None where that is singular."""
+    if refit is not None:
+        try:
+            return refit(R)
+        except SolverFailed:  # data without noise ask for more digits than a cone solver has
+            pass
+    least = np.abs(np.diag(R)[:-1]).min(initial=1.0)
+    is_singular = least <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0)
+    return None if is_singular else solve(R)
 
 
 @dataclass(frozen=True)
@@ -221,32 +240,7 @@ def verdict(
     not_excited: Mapping[str, str],
 ) -> Verdict:
     """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
-    reasons: list[str] = []
-    is_good = True
-    if unseen:
-        own = float(np.mean([r.relative for r in unseen]))
-        reasons.append(f"on {len(unseen)} unseen recording(s) the residual is {_percent(own)} of the effort")
-        for name, judged in rivals.items():
-            theirs = float(np.mean([r.relative for r in judged]))
-            is_good &= own <= EQUAL * theirs
-            word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
-            reasons.append(f"{word} {name} there ({_percent(theirs)})")
-        if own >= MOST:
-            is_good = False
-            reasons.append(f"more than {_percent(MOST)} of the effort is not explained, however its rivals do")
-        for joint, worst in _unexplained(unseen).items():
-            is_good = False
-            reasons.append(f"joint {joint}: {_percent(worst)} of its effort is left, more than without any model")
-        if own > OVERFIT * training.relative:
-            reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
-    else:
-        reasons.append("no unseen recording was given; judged on stretches of the training that were left out")
-        if np.isfinite(left_out):
-            is_good = left_out < MOST
-            reasons.append(f"stretches left out are predicted to {_percent(left_out)} of the effort")
-        else:
-            is_good = False
-            reasons.append("the recordings are too short to leave stretches out")
+    is_good, reasons = _on_unseen(training, unseen, rivals) if unseen else _on_left_out(training, left_out)
     poor = [p.name for p in parameters if p.kind != "fixed" and p.relative_deviation > POOR]
     if poor:
         reasons.append(f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(POOR)}")
@@ -254,13 +248,65 @@ def verdict(
     return Verdict(is_good, tuple(reasons))
 
 
-def _unexplained(unseen: Sequence[Residuals]) -> dict[str, float]:
-    """Joints whose residual on unseen motion is larger than their effort, with the worst of it."""
-    worst: dict[str, float] = {}
-    for residuals in unseen:
-        for joint, relative in zip(residuals.joints, residuals.joint_relative, strict=True):
-            worst[joint] = max(worst.get(joint, 0.0), relative)
-    return {joint: relative for joint, relative in worst.items() if 1 < relative < np.inf}
+def _on_unseen(
+    training: Residuals, unseen: Sequence[Residuals], rivals: Mapping[str, Sequence[Residuals]]
+) -> tuple[bool, list[str]]:
+    """Judged by recordings that were not fitted."""
+    is_good = True
+    own = float(np.mean([r.relative for r in unseen]))
+    reasons = [f"on {len(unseen)} unseen recording(s) the residual is {_percent(own)} of the effort"]
+    for name, judged in rivals.items():
+        theirs = float(np.mean([r.relative for r in judged]))
+        is_good &= own <= EQUAL * theirs
+        word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
+        reasons.append(f"{word} {name} there ({_percent(theirs)})")
+    if own >= MOST:
+        is_good = False
+        reasons.append(f"more than {_percent(MOST)} of the effort is not explained, however its rivals do")
+    for joint, log, relative, is_idle in _unexplained(training, unseen):
+        if is_idle:
+            reasons.append(
+                f"joint {joint} has hardly any effort in {log}, less than the model leaves in training: "
+                f"{_percent(relative)} of it is left, which says nothing"
+            )
+        else:
+            is_good = False
+            reasons.append(f"joint {joint}: {_percent(relative)} of its effort is left, more than without any model")
+    if own > OVERFIT * training.relative:
+        reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
+    return is_good, reasons
+
+
+def _on_left_out(training: Residuals, left_out: float) -> tuple[bool, list[str]]:
+    """Judged by stretches of the training."""
+    reasons = ["no unseen recording was given; judged on stretches of the training that were left out"]
+    if not np.isfinite(left_out):
+        return False, [*reasons, "the recordings are too short to leave stretches out"]
+    reasons.append(f"stretches left out are predicted to {_percent(left_out)} of the effort")
+    if left_out > OVERFIT * training.relative:
+        reasons.append(
+            f"that is {left_out / training.relative:.1f} times the residual of the training: on other motion expect "
+            "more; record longer or richer motion"
+        )
+    return left_out < MOST, reasons
+
+
+def _unexplained(training: Residuals, unseen: Sequence[Residuals]) -> list[tuple[str, str, float, bool]]:
+    """Joints whose residual on unseen motion is larger than their effort: the worst log, its residual, if idle there.
+
+    A joint is idle where its effort is below the level that the model leaves in training, and its residual not far
+    above that level: no model of this quality could do better there than none.
+    """
+    worst: dict[tuple[str, bool], tuple[str, float]] = {}
+    for r in unseen:
+        each = zip(r.joints, r.joint_relative, r.joint_rmse, training.joint_rmse, strict=True)
+        for joint, relative, rmse, usual in each:
+            if not 1 < relative < np.inf:
+                continue
+            key = (joint, rmse / relative <= usual and rmse <= 2 * usual)
+            if relative > worst.get(key, ("", 0.0))[1]:
+                worst[key] = (r.log, relative)
+    return [(joint, log, relative, is_idle) for (joint, is_idle), (log, relative) in worst.items()]
 
 
 def _percent(x: float) -> str:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification import evidence
-from minertia.identification.estimate import Estimate
+from minertia.identification.estimate import Estimate, Fit
 from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.estimators.automatic import Automatic, Choice
 from minertia.identification.estimators.estimator import Estimator, weighted_solution
 from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
 from minertia.identification.intervals import Spread, spread
@@ -134,7 +135,8 @@ def identify(
         found = excitation(problem)
         if problem.count and found.rank == 0:
             raise MinertiaError("nothing moved in these recordings, so nothing can be identified")
-        chosen = _estimator(estimator, options or {}, model, prior, fix or {})
+        choice = _settled(_estimator(estimator, options or {}, model, prior, fix or {}), _name(estimator), problem)
+        chosen = choice.estimator
         part = problem if chosen.fills_gaps else problem.reduced(found.independent)
         fit = chosen.fit(part)
         widths = _spread(part, fit.beta, fit.sigma, found)
@@ -144,7 +146,7 @@ def identify(
             beta=part.expand(fit.beta),
             covariance=part.expand_covariance(fit.covariance),
             sigma=fit.sigma,
-            estimator=_name(estimator),
+            estimator=choice.name,
             rank=found.rank,
             condition=found.condition,
             scaled_condition=found.scaled_condition,
@@ -152,12 +154,12 @@ def identify(
             not_excited=found.not_excited,
             standard=fit.standard,
             verdict=fit.verdict,
-            notes=fit.notes,
+            notes=(*choice.notes, *fit.notes),
         )
         return _judged(
             Identification(model, estimate, found, (), evidence.training_residuals(observation, estimate.beta), (), {},
                            Verdict(False, ()), widths, observation=observation),
-            part, fit.sigma, motions if judged_motions is None else judged_motions, validation,
+            part, fit, motions if judged_motions is None else judged_motions, validation,
             validation_names, rows, judge,
         )  # fmt: skip
 
@@ -194,12 +196,17 @@ def _estimator(
     if name == "ridge":
         own = model.nominal() if values is None and model.robot.has_parameters else None
         given.setdefault("prior", own if values is None else model.values(values | model.choice.pinned))
-    if name == "physical":
+    if name in ("physical", "auto"):
         given.setdefault("prior", values)
         given.setdefault("fixed", fix)
-        if prior is not None:
+        if prior is not None and name == "physical":
             given.setdefault("weight", None)
     return estimator(name, **given)
+
+
+def _settled(chosen: Estimator, name: str, problem: Observation) -> Choice:
+    """The estimator to use, where that depends on the data."""
+    return chosen.settled(problem) if isinstance(chosen, Automatic) else Choice(name, chosen)
 
 
 def _prior_values(prior: Mapping[str, float] | Robot | None) -> dict[str, float] | None:
@@ -224,7 +231,7 @@ def _spread(part: Observation, beta: Array, sigma: Array, found: Excitation) -> 
 def _judged(
     result: Identification,
     part: Observation,
-    sigma: Array,
+    fit: Fit,
     motions: Sequence[Source],
     validation: Sequence[Source],
     validation_names: Sequence[str] | None,
@@ -252,9 +259,9 @@ def _judged(
         training, each = evidence.pooled("training", counted), tuple(r for r, _ in counted)
     unseen = judged(estimate.beta, validation, titles)
     theirs = {name: judged(beta, validation, titles) for name, beta in rivals.items()} if validation else {}
-    repeated = evidence.over_recordings(part, sigma)
+    repeated = evidence.over_recordings(part, fit.sigma)
     parameters = evidence.parameter_evidence(estimate, part, result.spread, repeated)
-    left_out = evidence.left_out_error(part, sigma) if part.count else float("nan")
+    left_out = evidence.left_out_error(part, fit.sigma, fit.refit) if part.count else float("nan")
     verdict = evidence.verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited)
     return replace(
         result, parameters=parameters, training=training, validation=unseen, rivals=theirs, verdict=verdict,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.carried import Carried
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import Motion
@@ -24,6 +25,7 @@ class Judged:
     evaluation: Evaluation
     rows: tuple[int, ...]
     instants: Array | None = None  # those of this part of a log [s]
+    carried: Carried | None = None  # a known load, which the predictions of the empty robot lack
 
     @property
     def t(self) -> Array:
@@ -67,7 +69,7 @@ class Judged:
     def compared(self, predicted: Array) -> tuple[Array, Array]:
         """Measured and predicted efforts through the evaluation filter."""
         rows, full = list(self.rows), np.array(self.motion.tau)
-        full[:, rows] = predicted
+        full[:, rows] = predicted if self.carried is None else predicted + self.carried.efforts(self.motion)[:, rows]
         sides = (np.asarray(self.motion.tau), full)
         if self.evaluation.log_unit:
             sides = (self.recording.in_log_unit(sides[0]), self.recording.in_log_unit(sides[1]))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
+from minertia.identification.carried import Carried
 from minertia.identification.judging import Judged
 from minertia.identification.logs.readers import iter_blocks
 from minertia.identification.logs.recording import Recording, joined
@@ -225,6 +226,7 @@ class MotionBlocks:
 
     log: LongLog
     filter: Filter
+    carried: Carried | None = None
     held: list[Motion] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -244,6 +246,8 @@ class MotionBlocks:
             yield from self.held
             return
         sections = prepared_blocks(self.log, self.filter, rate_hz=self.log.rate_hz)
+        if self.carried is not None:
+            sections = map(self.carried.taken_off, sections)
         if self.filter.on != "signals" or self.kept > HELD:
             yield from sections
             return
@@ -263,6 +267,7 @@ class JudgedBlocks:
     beginning: Recording
     evaluation: Evaluation
     rows: tuple[int, ...]
+    carried: Carried | None = None
 
     @property
     def unit(self) -> str:
@@ -291,7 +296,7 @@ class JudgedBlocks:
         for motion, start, stop in _overlapping(prepared_blocks(self.log, self.filter, edges=True, rate_hz=rate), halo):
             own = times[(times >= start) & (times < stop)]
             if len(own):
-                yield Judged(motion, self.beginning, self.evaluation, self.rows, own)
+                yield Judged(motion, self.beginning, self.evaluation, self.rows, own, self.carried)
 
 
 def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion, float, float]]:

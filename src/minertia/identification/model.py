@@ -16,6 +16,7 @@ from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import is_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
+from minertia.identification.extrapolation import fitted_reach
 from minertia.identification.identify import Identification
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
@@ -132,12 +133,13 @@ def identified_model(
         "standard_excess": excess,
         "rivals": {name: [r.to_dict() for r in rs] for name, rs in result.rivals.items()},
         "recordings": [r.to_dict() for r in result.recordings],
+        **({} if result.observation is None else {"reach": fitted_reach(result.observation).to_dict()}),
         "noise": dict(zip(result.model.row_names, estimate.sigma.tolist(), strict=True)),
     }
     return IdentifiedModel(
         result.model,
         estimate.beta,
-        _covariance(result),
+        correlated_covariance(result),
         parameters,
         dict(estimate.not_excited),
         standard,
@@ -147,7 +149,7 @@ def identified_model(
     )
 
 
-def _covariance(result: Identification) -> Array:
+def correlated_covariance(result: Identification) -> Array:
     """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
     estimate = result.estimate
     wanted = {p.name: p.deviation for p in result.parameters}

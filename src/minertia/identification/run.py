@@ -18,13 +18,16 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.campaigns.given import settled
 from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.carried import carried
+from minertia.identification.cutoff import fitted_cutoff
 from minertia.identification.evidence import Residuals
+from minertia.identification.extrapolation import Reach, fitted_reach, remarks
 from minertia.identification.identify import Identification, identify
 from minertia.identification.judging import Judged
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
-from minertia.identification.model import IdentifiedModel, is_model_file, read_model
+from minertia.identification.model import IdentifiedModel, correlated_covariance, is_model_file, read_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import pinned
 from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
@@ -82,12 +85,19 @@ def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampai
     read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
     for entry, recording, *_ in read[: len(campaign.train)]:
         _refuse_standstill(entry, recording)
-    campaign = settled(campaign, [recording for _, recording, *_ in read[: len(campaign.train) or 1]])
+    is_open = campaign.filter.cutoff_hz is None
+    first = [recording for _, recording, *_ in read[: len(campaign.train) or 1]]
+    campaign = settled(campaign, first)
+    if is_open and campaign.train:
+        tell("choosing the cut-off")
+        shortest = min(recording.duration for _, recording, *_ in read)
+        cutoff = fitted_cutoff(campaign, first, Parallel(), shortest)
+        campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
     logs = []
     for entry, recording, findings, long in read:
         tell(f"filtering {entry.name}")
         try:
-            logs.append(_prepared(campaign, entry.name, recording, findings, long))
+            logs.append(_prepared(campaign, entry, recording, findings, long))
         except FilterError as err:
             raise RecordingError(str(err), file=entry.name) from None
     count = len(campaign.train)
@@ -114,7 +124,41 @@ def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _si
     }
     refuse_unknown_gains(ready.train)
     tell("fitting")
-    return identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+    result = identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
+    return _with_remarks(result, ready)
+
+
+def _with_remarks(result: Identification, ready: PreparedCampaign) -> Identification:
+    """The result with what is odd about its validation logs in its reasons."""
+    if result.observation is None or not result.validation:
+        return result
+    doubts = [_load_doubt(result, log) for log in ready.validate]
+    covariance, reach = correlated_covariance(result), fitted_reach(result.observation)
+    validation = tuple(
+        replace(r, remarks=remarks(result.model, result.beta, covariance, reach, result.training.relative, parts))
+        for r, parts in zip(result.validation, (list(log.judged.parts()) for log in ready.validate), strict=True)
+    )
+    told = [f"{r.log}: {remark}" for r in validation for remark in r.remarks]
+    reasons = (*result.verdict.reasons, *told, *(doubt for doubt in doubts if doubt is not None))
+    return replace(result, validation=validation, verdict=replace(result.verdict, reasons=reasons))
+
+
+def _load_doubt(result: Identification, log: PreparedLog) -> str | None:
+    """A sentence where a log is predicted better without the load that it is said to have."""
+    if log.judged.carried is None:
+        return None
+    left = [0.0, 0.0]
+    for part in log.judged.parts():
+        predicted = result.predict(part)
+        for k, judged in enumerate((part, replace(part, carried=None))):
+            measured, own = judged.compared(predicted)
+            left[k] += float(np.sum((measured - own) ** 2))
+    if left[0] <= left[1]:
+        return None
+    return (
+        f"{log.name} is predicted better without its load ({(left[1] / left[0]) ** 0.5:.2g} times the residual): is "
+        "the load where the campaign says, and was the controller told of it?"
+    )
 
 
 def refuse_unknown_gains(logs: Sequence[PreparedLog]) -> None:
@@ -152,10 +196,20 @@ def validate_model(
     """Residuals of a saved model on logs, read, filtered and judged as its campaign's; nothing is fitted."""
     ready = prepare_validation(model, logs, columns, tell=tell)
     tell("predicting")
-    return model.validate(
+    found = model.validate(
         [log.judged for log in ready],
         [log.name for log in ready],
         lambda section, predicted: section.compared(predicted),  # type: ignore[attr-defined]
+    )
+    if "reach" not in model.evidence:
+        return found
+    reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
+    return tuple(
+        replace(
+            r,
+            remarks=remarks(model.model, model.beta, model.covariance, reach, training, list(log.judged.parts())),
+        )
+        for r, log in zip(found, ready, strict=True)
     )
 
 
@@ -213,18 +267,19 @@ def _refuse_standstill(entry: LogEntry, recording: Recording) -> None:
 
 
 def _prepared(
-    campaign: Campaign, name: str, recording: Recording, findings: tuple[Finding, ...], long: LongLog | None
+    campaign: Campaign, entry: LogEntry, recording: Recording, findings: tuple[Finding, ...], long: LongLog | None
 ) -> PreparedLog:
-    evaluation = campaign.evaluation
+    evaluation, name, load = campaign.evaluation, entry.name, carried(campaign.robot, entry.load)
     assert evaluation is not None
     first = 6 * campaign.robot.is_floating
     rows = tuple(first + j for j in campaign.joints) or tuple(range(campaign.robot.n_velocity))
     if long is not None:
         plan = campaign.filter.resolved(recording)
-        blocks = JudgedBlocks(long, plan, recording, evaluation, rows)
-        return PreparedLog(name, recording, findings, MotionBlocks(long, plan), blocks)
-    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows)
-    return PreparedLog(name, recording, findings, prepared(recording, campaign.filter), whole)
+        blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
+        return PreparedLog(name, recording, findings, MotionBlocks(long, plan, load), blocks)
+    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows, carried=load)
+    motion = prepared(recording, campaign.filter)
+    return PreparedLog(name, recording, findings, motion if load is None else load.taken_off(motion), whole)
 
 
 def _prior(campaign: Campaign) -> Mapping[str, float] | Robot | None:

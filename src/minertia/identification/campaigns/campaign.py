@@ -89,7 +89,7 @@ class Campaign:
     filter: Filter = field(default_factory=Filter)
     effects: tuple[EffectSpec | str, ...] = DEFAULT_EFFECTS
     joints: tuple[int, ...] = ()
-    estimator: str = "weighted"
+    estimator: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
     prior: str | Path | None = None
     fix: Mapping[str, float] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class _Reader:
             filter=self._filter(),
             effects=parse_effects(model, "effects", robot),
             joints=joint_list(top, "joints", robot),
-            estimator=estimator.text("name") or "weighted",
+            estimator=estimator.text("name") or "auto",
             options=MappingProxyType(options),
             prior=self._prior(model),
             fix=MappingProxyType(self._numbers(model.table("fix"))),

@@ -188,19 +188,11 @@ class _Writer:
         return ["[drive]", *lines]
 
     def _filter(self) -> list[str]:
-        lines = ["[filter]"]
-        if self.sample is None:
-            return [*lines, "# cutoff_hz is chosen from the signal when it is not given"]
-        try:
-            plan = Filter().resolved(self.sample)
-        except MinertiaError:
-            return [*lines, "# cutoff_hz is chosen from the signal when it is not given"]
-        return [*lines, f"cutoff_hz = {plan.cutoff_hz:.3g}  # chosen from the spectrum of the positions",
-                f"rate_hz = {plan.rate_hz:.4g}"]  # fmt: skip
+        return ["[filter]", "# cutoff_hz is chosen by the residual it leaves when it is not given"]
 
     def _rest(self) -> list[str]:
         effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
-        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "weighted"']
+        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines
         try:

@@ -11,6 +11,7 @@ from minertia.identification.estimators.estimator import Estimator
 
 _HERE = "minertia.identification.estimators"
 ESTIMATORS = {
+    "auto": f"{_HERE}.automatic:Automatic",
     "ols": f"{_HERE}.least_squares:OrdinaryLeastSquares",
     "wls": f"{_HERE}.least_squares:WeightedLeastSquares",
     "robust": f"{_HERE}.robust:Robust",

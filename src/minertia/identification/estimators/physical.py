@@ -56,7 +56,7 @@ class Physical(Estimator):
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
-        full = _unshifted(problem, R)
+        full = unshifted(problem, R)
         answer = physical_fit(
             space, full, rows, weight=weight, kind=self.kind, margin=self.margin, settle=not found.is_complete
         )
@@ -94,7 +94,13 @@ class Physical(Estimator):
     ) -> Fit:
         standard = dict(zip(problem.model.standard, answer.x.tolist(), strict=True))
         covariance = self._covariance(problem, space, sigma, weight)
-        return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes)
+        rows = problem.samples * len(sigma)
+
+        def refit(R: Array) -> Array:
+            again = physical_fit(space, unshifted(problem, R), rows, weight=weight, kind=self.kind, margin=self.margin)
+            return _own(problem, again.beta)
+
+        return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes, refit)
 
     def _covariance(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Array:
         """K H^-1 K' with H the curvature of the cost; an active constraint only makes it smaller."""
@@ -113,7 +119,7 @@ class Physical(Estimator):
         if len(folds) < 2:
             return GAPS_ONLY
         k = blocks.shape[-1]
-        parts = [_unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
+        parts = [unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
         rows = problem.samples * len(sigma) * (len(folds) - 1) // len(folds)
         errors = np.zeros((len(WEIGHTS), len(parts)))
         for k, weight in enumerate(WEIGHTS):
@@ -124,7 +130,7 @@ class Physical(Estimator):
         return WEIGHTS[strongest(errors)]
 
 
-def _unshifted(problem: Observation, R: Array) -> Array:
+def unshifted(problem: Observation, R: Array) -> Array:
     """The triangle over all the model's unknowns with what is known put back into the efforts."""
     full = np.zeros((len(R), problem.model.count + 1))
     full[:, list(problem.keep)] = R[:, :-1]

@@ -21,6 +21,7 @@ from minertia.identification.problem.rows import (
     Load,
     RowFilter,
     Source,
+    reach_rows,
     section_residuals,
     section_rows,
     sections,
@@ -59,6 +60,7 @@ class Record:
     counts: Array  # (blocks,)
     largest: Array  # (efforts, k)
     still: tuple[int, ...]  # coordinates that never moved
+    reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
 
     @cached_property
     def total(self) -> Array:
@@ -262,6 +264,7 @@ def _record(
     """One pass over a recording."""
     store: Accumulator | None = None
     still = set(range(model.robot.n))
+    reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
     for section in sections(source):
         if store is None:
             expected = getattr(source, "kept", None)  # a log in sections may know how many samples it keeps
@@ -272,7 +275,9 @@ def _record(
         still &= set(still_joints(model, np.asarray(section.q, float)))
         for Y, tau in section_rows(model, section, rows, load, title, states(source)):
             store.add(Y, tau)
+        own = reach_rows(model.robot, np.asarray(section.q, float), np.asarray(section.qd, float))
+        reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or not store.samples:
         raise MinertiaError(f"{title}: no sample is left after the filter")
     triangles, counts = store.finish()
-    return Record(title, triangles, counts, store.largest, tuple(sorted(still)))
+    return Record(title, triangles, counts, store.largest, tuple(sorted(still)), reach)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.linear import LinearModel
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # samples whose columns are in memory at a time
@@ -169,3 +170,9 @@ def _checked(model: LinearModel, section: MotionLike, title: str) -> tuple[Array
             raise MinertiaError(f"{title}: {name} of joint {bad[0][1] + 1} is not a number at sample {bad[0][0] + 1}")
         result.append(array)
     return result[0], result[1], result[2], result[3]
+
+
+def reach_rows(robot: Robot, q: Array, qd: Array) -> Array:
+    """Lowest and highest position and highest speed of each coordinate, (3, n)."""
+    own, rates = q[:, 7 * robot.is_floating :], qd[:, 6 * robot.is_floating :]
+    return np.stack([own.min(axis=0), own.max(axis=0), np.abs(rates).max(axis=0)])

@@ -19,6 +19,9 @@ MARGIN = 10.0  # cut-off over the end of that band
 SEGMENT_S = 10.0  # length of the pieces whose spectra are averaged
 MOVES = 0.01  # travel of a joint that counts as moving, over the largest
 HIGHEST = 0.4  # part of the rate
+CYCLES = 20.0  # of the cut-off in a recording, at least
+NOISE = 0.01  # power of the noise kept in the accelerations, over that of the motion
+OCTAVE = 1.0  # width over which the spectrum of the accelerations is averaged, to find its valley
 
 
 def chosen_cutoff(q: Array, rate_hz: float) -> float:
@@ -28,13 +31,39 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
     the upper half of the band; the band of the motion, from 0 to where the spectrum first stays within ten times the
     floor; in it the frequency below which 99 % of the power of the velocity lies.  The cut-off is ten times the highest
     of these over the joints that move, so that the filter changes the motion's own frequencies by less than one part in
-    a million, at least twenty cycles per recording and at most 0.4 of the rate.
+    a million, but not so high that noise makes up more than 1 % of the power of the accelerations (`quiet_frequency`);
+    at least twenty cycles per recording and at most 0.4 of the rate.
     """
     travel = np.ptp(q, axis=0)
-    highest = [top_frequency(q[:, j], rate_hz) for j in np.flatnonzero(travel > MOVES * travel.max())]
-    lowest = 20.0 * rate_hz / len(q)
-    cutoff = max(MARGIN * max(highest, default=0.0), lowest)
-    return float(min(cutoff, HIGHEST * rate_hz))
+    moving = np.flatnonzero(travel > MOVES * travel.max())
+    lowest = CYCLES * rate_hz / len(q)
+    if not len(moving):
+        return float(min(lowest, HIGHEST * rate_hz))
+    top = max(top_frequency(q[:, j], rate_hz) for j in moving)
+    quiet = quiet_frequency(q[:, moving] / travel[moving], rate_hz)
+    return float(min(max(min(MARGIN * top, quiet), lowest), HIGHEST * rate_hz))
+
+
+def quiet_frequency(q: Array, rate_hz: float) -> float:
+    """Frequency [Hz] up to which the accelerations of positions (N, joints) hold hardly any noise.
+
+    The power of a motion's accelerations falls with the frequency, that of differentiated noise rises, so the valley of
+    their sum is where noise takes over.  Beyond it, noise is let in up to 1 % of the power below it.
+    """
+    length = int(min(len(q), max(64, SEGMENT_S * rate_hz / 2)))
+    f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
+    f, acceleration = f[1:], (f[1:, None] ** 4 * power[1:]).sum(axis=1)
+    total = np.concatenate([[0.0], np.cumsum(acceleration)])
+    low = np.searchsorted(f, f * 2 ** (-OCTAVE / 2))
+    high = np.searchsorted(f, f * 2 ** (OCTAVE / 2), side="right")
+    mean = (total[high] - total[low]) / (high - low)
+    first = int(np.argmax(np.cumsum(power[1:].sum(axis=1)) >= 0.5 * power[1:].sum()))  # where most of the motion is
+    inside = np.flatnonzero((np.arange(len(f)) > first) & (f < HIGHEST * rate_hz))
+    if not len(inside):
+        return HIGHEST * rate_hz
+    valley = int(inside[np.argmin(mean[inside])])
+    noisy = np.flatnonzero(total[1:] > (1 + NOISE) * total[valley + 1])
+    return float(f[noisy[0]] if len(noisy) else f[-1])
 
 
 def top_frequency(x: Array, rate_hz: float) -> float:

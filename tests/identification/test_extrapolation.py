@@ -1,0 +1,82 @@
+"""Motions that leave what a model was fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia.identification.campaigns.campaign import Campaign, LogEntry
+from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.extrapolation import Reach, fitted_reach, remarks, unknown_part
+from minertia.identification.identify import identify
+from minertia.identification.model import correlated_covariance, identified_model, read_model, write_model
+from minertia.identification.run import identify_campaign, prepare_campaign, validate_model
+from minertia.identification.signals.evaluation import Evaluation
+from minertia.identification.signals.filtering import Filter
+from minertia.robot.read import read_robot
+from tests.identification.logs import table, write_csv
+from tests.identification.motions import fourier_motion, noisy
+
+ROBOT = read_robot("puma560_physical")
+
+
+def recording(seed: int, size: float, samples: int = 1500, level: float = 0.05):
+    return noisy(fourier_motion(ROBOT, samples, seed, duration=10.0, size=size), np.random.default_rng(seed), level)
+
+
+def told(result, motion) -> tuple[str, ...]:
+    assert result.observation is not None
+    covariance, reach = correlated_covariance(result), fitted_reach(result.observation)
+    return remarks(result.model, result.beta, covariance, reach, result.training.relative, [motion])
+
+
+def test_a_small_motion_does_not_tell_of_a_large_one():
+    small, large = recording(1, 0.1), recording(2, 0.9)
+    found = told(identify(ROBOT, [small]), large)
+    assert any("not known well enough" in text for text in found)
+    assert any("positions outside" in text for text in found) and any(
+        "faster than in the fit" in text for text in found
+    )
+    assert not told(identify(ROBOT, [recording(k, 0.9) for k in (2, 3, 4)]), recording(5, 0.4))
+
+
+def test_the_part_that_is_not_known_is_the_error_made():
+    """Over many noises, the deviations carried to another motion are the errors there."""
+    motion, other = fourier_motion(ROBOT, 1500, 1, duration=10.0, size=0.3), fourier_motion(ROBOT, 300, 2, size=0.8)
+    expected, made = [], []
+    for seed in range(6):
+        result = identify(ROBOT, [noisy(motion, np.random.default_rng(seed), 0.05)])
+        expected.append(unknown_part(result.model, result.beta, correlated_covariance(result), [other]))
+        made.append(np.linalg.norm(result.predict(other) - other.tau) / np.linalg.norm(other.tau))
+    ratio = np.sqrt(np.mean(np.square(made)) / np.mean(np.square(expected)))
+    assert 0.6 < ratio < 1.6
+
+
+def test_a_saved_model_remembers_its_reach(tmp_path: Path):
+    def log(name: str, motion) -> Path:
+        return write_csv(tmp_path / name, table({"t": motion.t, "q": motion.q, "tau": motion.tau}, q="q", tau="tau"))
+
+    small, large = log("small.csv", recording(1, 0.1)), log("large.csv", recording(2, 0.9))
+    campaign = Campaign("p", ROBOT, (LogEntry(small),), (LogEntry(large),), filter=Filter(cutoff_hz=15.0),
+                        evaluation=Evaluation(8.0, 40.0, 0.5), estimator="weighted")  # fmt: skip
+    ready = prepare_campaign(campaign)
+    result = identify_campaign(ready)
+    assert result.validation[0].remarks and any("large.csv: " in reason for reason in result.verdict.reasons)
+    write_model(identified_model(result, campaign=campaign_record(ready.campaign)), tmp_path / "model.toml")
+    again = read_model(tmp_path / "model.toml")
+    assert validate_model(again, [large])[0].remarks == result.validation[0].remarks
+    assert validate_model(again, [small])[0].remarks == ()
+    old = replace(again, evidence={k: v for k, v in again.evidence.items() if k != "reach"})
+    assert validate_model(old, [large])[0].remarks == ()
+
+
+def test_reach_as_plain_data():
+    reach = Reach(np.array([0.0]), np.array([1.0]), np.array([2.0]))
+    assert (
+        Reach.from_dict(reach.to_dict()).to_dict() == reach.to_dict() == {"low": [0.0], "high": [1.0], "speed": [2.0]}
+    )
+    with pytest.raises(KeyError):
+        Reach.from_dict({"low": [0.0]})
