@@ -146,7 +146,7 @@ def test_same_robot_same_bytes_and_replay(tmp_path):
 
 def test_no_half_written_files(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(MinertiaError, match="cannot write"):
+    with pytest.raises(MinertiaError, match="the folder cannot be made"):
         write_files(tmp_path / "file" / "below", {"a": "text"})
     write_files(tmp_path / "new", {"a": "text"})
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["a"]

@@ -85,8 +85,15 @@ def _inverse_dynamics(d: Draft) -> Built:
 
 
 def _gravity(d: Draft) -> Built:
-    tau = d.torques(d.chi(), d.rest, d.rest)
-    return [d.q_port], [Port("g", (len(tau),), HOLDING)], tau
+    g = _holding(d, d.chi())
+    return [d.q_port], [Port("g", (len(g),), HOLDING)], g
+
+
+def _holding(d: Draft, chi: Any) -> list[Scalar]:
+    """g from compound links, a fifth cheaper than the recursion at rest, which a floating base needs."""
+    if d.robot.is_floating:
+        return d.torques(chi, d.rest, d.rest)
+    return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
 
 
 def _velocity_torque(d: Draft) -> Built:
@@ -108,9 +115,8 @@ def _mass_matrix(d: Draft) -> Built:
 def _coefficients(d: Draft) -> Built:
     """D and g alone: what Izaguirre counts apart from the velocity efforts."""
     chi = d.chi()
-    bodies = d.coefficients(chi)
-    D = bodies.mass(d.setting.rotors)
-    g = d.torques(chi, d.rest, d.rest) if d.robot.is_floating else bodies.gravity(structural_gravity(d.robot.gravity))
+    D = d.coefficients(chi).mass(d.setting.rotors)
+    g = _holding(d, chi)
     return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*_flat(D), *g]
 
 
