@@ -15,15 +15,15 @@ try:
 except ImportError:  # built without isolation and without NumPy
     numpy = None
 
-NATIVE = "src/minertia/codegen/native"
+NATIVE = "src/minertia/codegen/kernels/native"
 INTERPRETERS = ("interpret_base", "interpret_avx2", "interpret_avx512")
 is_possible = numpy is not None and not sysconfig.get_config_var("Py_GIL_DISABLED")  # no stable ABI without the lock
 flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
-# what the extension was built from, so that one of older sources is not taken (codegen/build.py)
+# what the extension was built from, so that one of older sources is not taken (codegen/kernels/build.py)
 headers = b"".join(path.read_bytes() for path in sorted(Path(NATIVE).glob("*.h")))
 extensions = [
     Extension(
-        "minertia.codegen._native",
+        "minertia.codegen.kernels._native",
         [f"{NATIVE}/{name}.c" for name in ("module", "cascade", *INTERPRETERS)],
         depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade")],
         include_dirs=[numpy.get_include()],

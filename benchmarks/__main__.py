@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import peers
 from benchmarks.measure import Row
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 
 SUBJECTS = {
     "batches": "Many samples",

@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.measure import Row, compare, median_time
-from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel
-from minertia.codegen.task import NOTHING, Work
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel
+from minertia.codegen.kernels.task import NOTHING, Work
 
 ARMS = ("puma560", "panda")
 N, N_CPP, N_PYTHON = 100_000, 10_000, 1_000

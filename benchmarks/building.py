@@ -12,8 +12,8 @@ from benchmarks import peers
 from benchmarks.batches import path
 from benchmarks.measure import Row, median_time, seconds
 from minertia.base.derive import base_parameters
-from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, compile_function
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel, compile_function
 from minertia.codegen.programs import build as build_program
 from minertia.codegen.setting import Setting
 from minertia.robot.read import read_robot

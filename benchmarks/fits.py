@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks import peers
 from benchmarks.batches import ARMS, path, paths
 from benchmarks.measure import Row, median_time, seconds
-from minertia.codegen import least_squares
-from minertia.codegen.least_squares import LeastSquaresKernel
+from minertia.codegen.kernels import least_squares
+from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.estimators import estimator
 from minertia.identification.problem.linear import linear_model

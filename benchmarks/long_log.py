@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.fits import N_PEER, motion, plain_fit
 from benchmarks.measure import Row
-from minertia.codegen.kernels import BatchKernel, torque_program
+from minertia.codegen.kernels.kernel import BatchKernel, torque_program
 from minertia.robot.read import read_robot
 
 ARM, N, RATE = "puma560", 10_000_000, 1000.0

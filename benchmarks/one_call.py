@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.batches import ARMS, path, paths
 from benchmarks.measure import Row, compare
-from minertia.codegen.kernels import compile_function
+from minertia.codegen.kernels.kernel import compile_function
 
 CALLS = 10_000
 

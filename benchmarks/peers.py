@@ -17,7 +17,7 @@ from tests.oracles import PinocchioOracle
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.codegen.kernels import regressor_program
+from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting

@@ -18,7 +18,7 @@ from benchmarks import peers
 from benchmarks.batches import ARMS
 from benchmarks.measure import Row, compare
 from minertia.codegen.generate import generate
-from minertia.codegen.names import identifier
+from minertia.codegen.targets.names import identifier
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import rigid_torques
 

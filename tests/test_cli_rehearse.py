@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minertia.cli import demo, main
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.errors import MissingExtra
 from minertia.validation import rehearsal
 from tests.report.test_base_page import Checker

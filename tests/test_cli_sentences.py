@@ -192,7 +192,7 @@ def test_code_into_a_file(refused, tmp_path):
 
 
 def test_doctor_names_the_compiler_of_the_kernels(run, monkeypatch):
-    from minertia.codegen import build
+    from minertia.codegen.kernels import build
 
     found = build.find_compiler()
     data = json.loads(run("doctor", "--json")[1])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import setuptools
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def test_without_a_compiler_it_is_left_out(tmp_path):
 @pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler")
 def test_with_a_compiler_it_has_the_interpreter(tmp_path):
     (module,) = (p for p in build_extension(tmp_path) if p.suffix in (".so", ".pyd"))
-    script = "import importlib.util as u; s = u.spec_from_file_location('minertia.codegen._native', {!r}); m = "
+    script = "import importlib.util as u; s = u.spec_from_file_location('minertia.codegen.kernels._native', {!r}); m = "
     script += "u.module_from_spec(s); s.loader.exec_module(m); print(m.WIDTH, m.INTERPRET > 0)"
     told = subprocess.run(
         [sys.executable, "-c", script.format(str(module))], capture_output=True, text=True, check=True

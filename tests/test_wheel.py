@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import setuptools
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.version import __version__
 from tests.arm import recorded_arm
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from minertia.algebra.expr import Graph
-from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, compile_function, regressor_program, torque_program
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel, compile_function, regressor_program, torque_program
+from minertia.codegen.kernels.schedule import schedule
+from minertia.codegen.kernels.steps import CODES
+from minertia.codegen.kernels.task import Task
 from minertia.codegen.program import Port, Program
-from minertia.codegen.schedule import schedule
-from minertia.codegen.steps import CODES
-from minertia.codegen.task import Task
 from minertia.dynamics import model
 from minertia.errors import ShapeError
 from minertia.robot.read import bundled_robots

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import base_parameters
-from minertia.codegen import least_squares
-from minertia.codegen.kernels import regressor_program
-from minertia.codegen.least_squares import LeastSquaresKernel, scaled_condition
+from minertia.codegen.kernels import least_squares
+from minertia.codegen.kernels.kernel import regressor_program
+from minertia.codegen.kernels.least_squares import LeastSquaresKernel, scaled_condition
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import RankError, ShapeError
 from minertia.robot.read import read_robot

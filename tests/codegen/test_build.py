@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from minertia.algebra.expr import Graph
-from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, compile_function, torque_program
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel, compile_function, torque_program
 from minertia.codegen.program import Port, Program
 from minertia.errors import UnknownName
 from minertia.robot.read import read_robot
@@ -131,7 +131,7 @@ def test_a_cache_that_others_can_write_is_not_used(folder):
 
 TWO = """
 import numpy as np
-from minertia.codegen.kernels import BatchKernel, torque_program
+from minertia.codegen.kernels.kernel import BatchKernel, torque_program
 from minertia.robot.read import read_robot
 kernel = BatchKernel(torque_program(read_robot("stanford")))
 assert kernel.path == "compiled", kernel.reason
@@ -215,7 +215,7 @@ def test_programs_too_large_to_compile_are_interpreted(folder, monkeypatch):
 
 @needs_compiler
 def test_long_programs_are_compiled_in_parts(folder, monkeypatch):
-    monkeypatch.setattr("minertia.codegen.batch.PART", 40)
+    monkeypatch.setattr("minertia.codegen.kernels.batch.PART", 40)
     robot = read_robot("puma560")
     state = states(robot, 100)
     kernel = BatchKernel(torque_program(robot))
@@ -237,8 +237,8 @@ def test_status_says_which_path_and_why(folder, monkeypatch):
 
 
 def test_no_name_reaches_the_c_text():
-    from minertia.codegen.batch import batch_source, single_source
-    from minertia.codegen.schedule import schedule
+    from minertia.codegen.kernels.batch import batch_source, single_source
+    from minertia.codegen.kernels.schedule import schedule
 
     g = Graph()
     evil = '*/ system("x"); /*'

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate, load_representatives, write_files
-from minertia.codegen.names import comment, identifier
 from minertia.codegen.programs import BUILDERS, build
-from minertia.codegen.selftest import reference
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.names import comment, identifier
+from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from minertia.codegen import build
 from minertia.codegen.generate import generate
-from minertia.codegen.kernels import BatchKernel, torque_program
-from minertia.codegen.names import identifier
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel, torque_program
+from minertia.codegen.targets.names import identifier
 from minertia.dynamics import model
 from minertia.robot.read import bundled_robots, read_robot
 from tests.codegen.kernel_helpers import relative, states, with_inertias

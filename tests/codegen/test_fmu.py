@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from minertia.codegen import fmu as target
 from minertia.codegen.generate import generate
 from minertia.codegen.programs import build
-from minertia.codegen.selftest import reference
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets import fmu as target
+from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError
 from minertia.robot.read import read_robot
 from tests.codegen import robots

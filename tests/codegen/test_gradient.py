@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.codegen.c import Style, render
 from minertia.codegen.gradient import gradient
 from minertia.codegen.programs import BUILDERS, build
-from minertia.codegen.selftest import reference
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.c import Style, render
+from minertia.codegen.targets.selftest import reference
 from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.random_robots import random_robot

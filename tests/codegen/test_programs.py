@@ -11,8 +11,8 @@ from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import _Search, representative
-from minertia.codegen.selftest import reference
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
+from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError, MissingParameters, UnknownName
 from minertia.robot.read import bundled_robots, read_robot
 from tests.codegen import robots

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minertia.algebra.expr import Graph
-from minertia.codegen.kernels import BatchKernel, regressor_program, torque_program
+from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
+from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.program import Port, Program
-from minertia.codegen.schedule import schedule
 from tests.codegen.kernel_helpers import robots_of_every_kind
 
 ROBOTS = robots_of_every_kind()

@@ -8,8 +8,8 @@ import pytest
 
 from minertia.codegen.generate import generate
 from minertia.codegen.programs import build
-from minertia.codegen.selftest import reference
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.selftest import reference
 from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference

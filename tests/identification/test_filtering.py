@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification import Evaluation, Filter, Recording, decimated, judged, prepared, prepared_blocks
 from minertia.identification.signals.evaluation import evaluated, evaluation_times
@@ -58,7 +58,7 @@ def test_low_pass_is_that_of_scipy(channels: int, order: int, monkeypatch: pytes
     x = np.asfortranarray(np.random.default_rng(0).normal(size=(1500, channels)).cumsum(axis=0))
     own = low_pass(x, 9.0, 500.0, order)
     short = low_pass(x[:40], 9.0, 500.0, order)
-    monkeypatch.setattr("minertia.codegen.build.native", lambda: None)
+    monkeypatch.setattr("minertia.codegen.kernels.build.native", lambda: None)
     np.testing.assert_allclose(own, low_pass(x, 9.0, 500.0, order), atol=1e-12 * np.abs(x).max())
     np.testing.assert_allclose(short, low_pass(x[:40], 9.0, 500.0, order), atol=1e-12 * np.abs(x).max())
 

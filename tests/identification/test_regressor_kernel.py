@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.dynamics.model import torque_regressor
 from minertia.identification.problem import regressor
 from minertia.identification.problem.linear import linear_model

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.codegen.build import find_compiler
+from minertia.codegen.kernels.build import find_compiler
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
 from minertia.identification import read_model, read_recording

@@ -36,7 +36,7 @@ def doctor(as_json: AsJson = False) -> None:
 def _found() -> dict[str, Any]:
     from importlib.util import find_spec
 
-    from minertia.codegen import build
+    from minertia.codegen.kernels import build
 
     kernels = build.status()
     return {

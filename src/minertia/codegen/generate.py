@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minertia.codegen import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.count import Count, count_c
-from minertia.codegen.example import usage
-from minertia.codegen.names import identifier
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Representative, Setting
+from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
+from minertia.codegen.targets.example import usage
+from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
 from minertia.robot.robot import Robot

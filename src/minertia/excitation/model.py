@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.vec3 import Vec, vadd
 from minertia.codegen.gradient import reverse
-from minertia.codegen.kernels import BatchKernel
+from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.kinematics import State, passages
 from minertia.dynamics.regressor import regressor_entries

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.build import Compiler, find_compiler
 from minertia.codegen.generate import generate
-from minertia.codegen.names import identifier
+from minertia.codegen.kernels.build import Compiler, find_compiler
+from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel

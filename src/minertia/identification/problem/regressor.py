@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen import build
-from minertia.codegen.kernels import BatchKernel, regressor_program
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
 from minertia.dynamics.model import torque_regressor
 from minertia.robot.robot import Robot
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import signal
 
-from minertia.codegen import build
+from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.recording import MATRICES, Recording, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
+from minertia.codegen.kernels.signs import absorb
+from minertia.codegen.kernels.steps import CODES, Step
 from minertia.codegen.program import Port, Program
-from minertia.codegen.signs import absorb
-from minertia.codegen.steps import CODES, Step
 
 # operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too
 _NEGATED = {

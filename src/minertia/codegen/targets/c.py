@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.expr import Expr, Graph
-from minertia.codegen.names import comment
 from minertia.codegen.program import Port, Program
+from minertia.codegen.targets.names import comment
 from minertia.errors import MinertiaError, UnknownName
 
 PRECISIONS = ("double", "float")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from string import Template
 
-from minertia.codegen.c import Rendered, Style
 from minertia.codegen.program import Program
+from minertia.codegen.targets.c import Rendered, Style
 
 
 def usage(style: Style, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:

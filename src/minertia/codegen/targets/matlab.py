@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from minertia.codegen.names import comment
 from minertia.codegen.program import Program
-from minertia.codegen.text import statements
+from minertia.codegen.targets.names import comment
+from minertia.codegen.targets.text import statements
 
 OPERATORS = {
     "+": "{} + {}",

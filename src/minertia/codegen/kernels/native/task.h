@@ -3,7 +3,7 @@
 
 enum { ROWS, NONZEROS, GRAM, RESIDUAL, PRECONDITIONED, NOTHING };
 
-/* One piece of work; codegen/task.py has the same fields.  Everything is 8 bytes wide. */
+/* One piece of work; kernels/task.py has the same fields.  Everything is 8 bytes wide. */
 typedef struct {
     int64_t mode, first, count; /* what to do with samples first to first + count */
     int64_t n_inputs, n_entries;

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from minertia.codegen.kernels import BatchKernel, regressor_program
+from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array, Work
+from minertia.codegen.kernels.tiles import Pattern
 from minertia.codegen.program import Program
-from minertia.codegen.task import GRAM, PRECONDITIONED, RESIDUAL, Array, Work
-from minertia.codegen.tiles import Pattern
 from minertia.errors import RankError, ShapeError
 from minertia.robot.robot import Robot
 

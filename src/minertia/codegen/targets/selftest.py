@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from minertia.algebra.recursive import square_root_update
 from minertia.base.numeric import random_states
-from minertia.codegen.c import Style
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
+from minertia.codegen.targets.c import Style
 from minertia.dynamics import model
 
 Array = NDArray[np.float64]

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Graph, evaluate
-from minertia.codegen import build
-from minertia.codegen.batch import single_source
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.batch import single_source
+from minertia.codegen.kernels.runner import runner
+from minertia.codegen.kernels.schedule import Schedule, schedule
+from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
+from minertia.codegen.kernels.tiles import Pattern
 from minertia.codegen.program import Port, Program
-from minertia.codegen.runner import runner
-from minertia.codegen.schedule import Schedule, schedule
-from minertia.codegen.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
-from minertia.codegen.tiles import Pattern
 from minertia.dynamics import model
 from minertia.errors import ShapeError
 from minertia.robot.robot import Robot

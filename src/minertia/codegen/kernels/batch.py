@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
-from minertia.codegen.schedule import Schedule
-from minertia.codegen.steps import Step
+from minertia.codegen.kernels.schedule import Schedule
+from minertia.codegen.kernels.steps import Step
 
 SMALL_BLOCK, LARGE_BLOCK = 32, 64  # samples
 MANY_ENTRIES = 96  # a block with more is kept small, so that it stays in the first-level cache
@@ -253,4 +253,4 @@ def number(value: float) -> str:
 
 
 def _text(name: str) -> str:
-    return (files("minertia.codegen") / "native" / name).read_text(encoding="utf-8")
+    return (files("minertia.codegen.kernels") / "native" / name).read_text(encoding="utf-8")

@@ -15,11 +15,11 @@ from typing import Any, final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minertia.codegen import build
-from minertia.codegen.batch import batch_source
-from minertia.codegen.schedule import Schedule
-from minertia.codegen.steps import Step
-from minertia.codegen.task import (
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.batch import batch_source
+from minertia.codegen.kernels.schedule import Schedule
+from minertia.codegen.kernels.steps import Step
+from minertia.codegen.kernels.task import (
     GRAM,
     NONZEROS,
     NOTHING,

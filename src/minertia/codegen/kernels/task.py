@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.schedule import Schedule
-from minertia.codegen.tiles import Pattern, Tiles
+from minertia.codegen.kernels.schedule import Schedule
+from minertia.codegen.kernels.tiles import Pattern, Tiles
 
 Array = NDArray[np.float64]
 PORTS = 12

@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
-from minertia.codegen.build import find_compiler, run_compiler
-from minertia.codegen.c import Style
-from minertia.codegen.fmu_source import WRAPPER
-from minertia.codegen.names import comment, printable
+from minertia.codegen.kernels.build import find_compiler, run_compiler
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import LOAD, THETA, Setting
+from minertia.codegen.targets.c import Style
+from minertia.codegen.targets.fmu_source import WRAPPER
+from minertia.codegen.targets.names import comment, printable
 from minertia.errors import MissingParameters
 from minertia.robot.parameters import LINK, split_name
 from minertia.version import __version__

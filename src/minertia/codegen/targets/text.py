@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from minertia.codegen.c import schedule
 from minertia.codegen.program import Program
+from minertia.codegen.targets.c import schedule
 
 
 def statements(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from minertia.codegen.steps import Step
+from minertia.codegen.kernels.steps import Step
 
 # signs of (product, other term) -> operation
 _FUSED = {(1, 1): "fma", (-1, 1): "fnma", (1, -1): "fms", (-1, -1): "fnms"}

@@ -1,6 +1,6 @@
 /* Runs a schedule without compiling it: each step works on a whole block, so that choosing it costs little. */
 
-/* Numbers of the operations: CODES in codegen/schedule.py. */
+/* Numbers of the operations: CODES in kernels/steps.py. */
 enum {
     LOAD, CONST, COPY, NEG, SQRT, SIGN, SINCOS, ADD, SUB, MUL, DIV, NADD, NMUL, FMA, FNMA, FMS, FNMS,
     ADDK, SUBK, MULK, DIVK, FMAK, FMSK

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Any
 
-from minertia.codegen.c import Rendered, Style
 from minertia.codegen.count import Count
-from minertia.codegen.names import comment
+from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.names import comment
 
 FORMAT = 1
 

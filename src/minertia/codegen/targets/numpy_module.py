@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minertia.codegen.names import comment
 from minertia.codegen.program import Port, Program
-from minertia.codegen.text import statements
+from minertia.codegen.targets.names import comment
+from minertia.codegen.targets.text import statements
 
 OPERATORS = {
     "+": "{} + {}",

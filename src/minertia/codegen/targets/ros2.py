@@ -8,10 +8,10 @@ from functools import cached_property
 from string import Template
 from xml.etree import ElementTree
 
-from minertia.codegen.c import Rendered, Style
-from minertia.codegen.names import comment, printable
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.names import comment, printable
 from minertia.errors import MissingParameters
 
 BASE = "inverse_dynamics_solver"

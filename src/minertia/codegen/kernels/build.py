@@ -119,10 +119,10 @@ def choose(steps: int = 0, *, compiling: bool = True) -> tuple[str, str]:
 def native() -> ModuleType | None:
     """The extension module of this installation, None where it could not be built or was built from other sources."""
     try:
-        module = importlib.import_module("minertia.codegen._native")
+        module = importlib.import_module("minertia.codegen.kernels._native")
     except ImportError:
         return None
-    headers = {p.name: p for p in (files("minertia.codegen") / "native").iterdir() if p.name.endswith(".h")}
+    headers = {p.name: p for p in (files("minertia.codegen.kernels") / "native").iterdir() if p.name.endswith(".h")}
     sources = hashlib.sha256(b"".join(headers[name].read_bytes() for name in sorted(headers))).hexdigest()
     return module if getattr(module, "SOURCES", None) == sources else None
 

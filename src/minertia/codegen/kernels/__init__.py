@@ -1,0 +1,1 @@
+"""Programs over many samples: one schedule, compiled, interpreted or on NumPy; least squares inside."""
