@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
 from minertia.excitation.shapes import Shape, box, link_shapes
+from minertia.robot.expression import LARGEST
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -142,4 +142,4 @@ def _positive(table: Mapping[str, Any], name: str, usual: float) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
