@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Case:
     read: Callable[[Path], object]
     seeds: Callable[[Path], Seeds]
     broken: Callable[[Seeds], st.SearchStrategy[bytes]] = mutated_text
-    examples: int = 1200
+    examples: int = 2000
     needs: tuple[str, ...] = ()
 
 
@@ -91,18 +92,19 @@ CASES = (
     Case("campaign", "c.toml", read_campaign, document(seeds.CAMPAIGN_DOCUMENT), mutated_toml),
     Case("limits", "l.toml", lambda p: read_limits(PLANAR, [str(p)]), document(seeds.LIMITS_DOCUMENT), mutated_toml),
     Case("motion", "m.csv", Trajectory.load, lambda f: [seeds.motion_text().encode()]),
-    Case("model", "m.toml", any_model, lambda f: [seeds.model().encode()], mutated_toml, 500),
+    Case("model", "m.toml", any_model, lambda f: [seeds.model().encode()], mutated_toml, 1000),
     Case("CSV", "log.csv", any_log, texts(seeds.csv_text(), seeds.csv_text(";"))),
     Case("spaced", "log.txt", any_log, texts(seeds.csv_text(" "))),
     Case("gzip", "log.csv.gz", any_log, lambda f: [PACKED], mutated_gzip),
-    Case("NPZ", "log.npz", any_log, lambda f: [seeds.npz()], mutated_bytes, 1000),
-    Case("MAT", "log.mat", any_log, lambda f: [seeds.mat(), seeds.mat(True)], mutated_bytes, 1000),
-    Case("MAT 7.3", "log.mat", any_log, lambda f: [seeds.hdf5(f / "a")], mutated_bytes, 600, ("h5py",)),
-    Case("Parquet", "log.parquet", any_log, lambda f: [seeds.parquet()], mutated_bytes, 1000, ("pyarrow",)),
-    Case("MCAP", "log.mcap", any_bag, lambda f: [seeds.bag(f / "a", "mcap")], mutated_bytes, 800, ("rosbags",)),
-    Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 300, ("rosbags",)),
-    Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 150, ("rosbags",)),
+    Case("NPZ", "log.npz", any_log, lambda f: [seeds.npz()], mutated_bytes, 2000),
+    Case("MAT", "log.mat", any_log, lambda f: [seeds.mat(), seeds.mat(True)], mutated_bytes, 2000),
+    Case("MAT 7.3", "log.mat", any_log, lambda f: [seeds.hdf5(f / "a")], mutated_bytes, 1000, ("h5py",)),
+    Case("Parquet", "log.parquet", any_log, lambda f: [seeds.parquet()], mutated_bytes, 2000, ("pyarrow",)),
+    Case("MCAP", "log.mcap", any_bag, lambda f: [seeds.bag(f / "a", "mcap")], mutated_bytes, 1000, ("rosbags",)),
+    Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 500, ("rosbags",)),
+    Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 500, ("rosbags",)),
 )
+TIMES = float(os.environ.get("MINERTIA_FUZZ", "1"))  # for longer runs by hand
 QUIET = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
@@ -136,7 +138,7 @@ def test_broken_files(case: Case, tmp_path: Path) -> None:
     for data in valid:
         (tmp_path / case.file).write_bytes(data)
         assert assert_reads_or_says(lambda: case.read(tmp_path / case.file)) is None
-    check(case, tmp_path, case.broken(valid), case.examples)
+    check(case, tmp_path, case.broken(valid), int(case.examples * TIMES))
 
 
 @each_case
