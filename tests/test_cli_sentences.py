@@ -200,3 +200,16 @@ def test_doctor_names_the_compiler_of_the_kernels(run, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     assert json.loads(run("doctor", "--json")[1])["compiler"] is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("identify", "puma560_physical", "NAME.csv"),
+        ("validate", "NAME.toml", "log.csv"),
+        ("excite", "puma560_physical", "--after", "NAME.csv"),
+    ],
+)
+def test_a_name_that_no_file_can_have(refused, command):
+    long = 300 * "x"
+    assert "xxx." in refused(*(word.replace("NAME", long) for word in command))

@@ -135,6 +135,15 @@ def test_progress_and_interruption():
     assert seen[0].starts == 3 and seen[-1].evaluations > seen[0].evaluations
 
 
+def test_an_interruption_before_any_motion_is_no_fault_of_the_limits(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("minertia.excitation.optimise.Search._follow", stop)
+    with pytest.raises(KeyboardInterrupt):
+        quick(read_robot("planar2r"))
+
+
 def test_report_is_plain_data():
     result = quick(read_robot("planar2r"))
     data = json.loads(result.to_json())

@@ -56,6 +56,13 @@ def test_degrees():
     assert "degrees" not in checks(Recording(m["t"], m["q"], m["tau"]), ROBOT)
 
 
+def test_a_clock_that_does_not_count_seconds():
+    m = motion(2)
+    found = [f for f in audit(Recording(1e3 * m["t"], m["q"], m["tau"])) if f.check == "clock"]
+    assert [f.level for f in found] == ["error"] and "a sample every 5 s" in found[0].text
+    assert "clock" not in checks(Recording(m["t"], m["q"], m["tau"]), ROBOT)
+
+
 def test_velocities_in_degrees():
     m = motion()
     found = checks(recorded(qd=np.rad2deg(m["qd"])))

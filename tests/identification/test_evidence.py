@@ -10,6 +10,7 @@ import pytest
 from minertia.errors import MinertiaError
 from minertia.identification.estimators import estimator
 from minertia.identification.evidence import (
+    LeftOut,
     Residuals,
     pooled,
     recording_residuals,
@@ -21,6 +22,7 @@ from minertia.identification.identify import identify
 from minertia.identification.intervals import spread
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
+from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 
@@ -44,6 +46,41 @@ def test_intervals_hold_under_filtered_noise():
     assert 0.92 < np.mean(inside) < 0.98
     assert np.mean(inside, axis=0).min() > 0.83  # of 60 repeats; 0.88 of 200
     assert np.mean(white) < 0.75
+
+
+def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
+    """A prior that is wrong by a quarter pulls values further than the curvature of its cost admits."""
+    robot = random_robot(7, n=3)
+    wrong = robot.with_parameters(
+        {name: 1.25 * v for name, v in zip(robot.columns(), robot.parameter_vector(), strict=True)}
+    )
+    truth = dict(zip(linear_model(robot).names, linear_model(robot).nominal(), strict=True))
+    motion = fourier_motion(robot, 1200, 1, duration=12.0, size=0.3)
+    rng = np.random.default_rng(0)
+    inside, curvature = [], []
+    for _ in range(40):
+        run = noisy(motion, rng, 0.05, cutoff=0.2)
+        result = identify(wrong, [run], estimator="physical", options={"weight": 100.0})
+        inside.append([p.interval[0] <= truth[p.name] <= p.interval[1] for p in result.parameters])
+        assert all(p.interval[0] <= p.value <= p.interval[1] for p in result.parameters)
+        assert result.spread is not None
+        own = result.spread.half_width(result.estimate.deviation * result.spread.inflation)
+        curvature.append(np.abs(result.beta - np.array([truth[n] for n in result.model.names])) < own)
+    assert np.mean(inside) > 0.93
+    assert np.mean(inside, axis=0).min() > 0.8  # of 40 repeats
+    assert np.mean(curvature, axis=0).min() < 0.6  # what the prior's own curvature would have said
+
+
+def test_a_joint_at_rest_leaves_the_deviations_of_the_others():
+    """With a prior for what was not excited, correlated residuals still widen what was."""
+    robot = read_robot("puma560_physical")
+    rng = np.random.default_rng(0)
+    run = noisy(fourier_motion(robot, 1500, 1, duration=15.0, joints=[0, 1, 2, 3, 4]), rng, 0.03, cutoff=0.05)
+    free, held = ({p.name: p for p in identify(robot, [run], estimator=e).parameters} for e in ("wls", "physical"))
+    ratio = [held[n].deviation / free[n].deviation for n in ("FV1", "FC1", "FV2", "FC2")]
+    assert min(ratio) > 0.5 and max(ratio) < 2.0
+    wider = [held[n].interval[1] - held[n].interval[0] for n in free]
+    assert all(w >= 0.99 * (p.interval[1] - p.interval[0]) for w, p in zip(wider, free.values(), strict=True))
 
 
 def test_white_noise_is_not_inflated():
@@ -184,10 +221,10 @@ def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
     training = residuals("train", 0.02, (0.02, 0.02))
     worse = {"nominal": [residuals("unseen", 1.05, (1.0, 1.1))]}
     for unseen in (residuals("unseen", 0.9, (0.9, 0.9)), residuals("unseen", 0.2, (1.4, 0.1))):
-        found = verdict(training, [unseen], worse, 0.02, (), {})
+        found = verdict(training, [unseen], worse, left_out(0.02), (), {})
         assert not found.is_good
         assert any("explained" in reason or "joint j1" in reason for reason in found.reasons)
-    assert verdict(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, 0.02, (), {}).is_good
+    assert verdict(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, left_out(0.02), (), {}).is_good
 
 
 def test_a_joint_without_effort_decides_nothing():
@@ -198,14 +235,70 @@ def test_a_joint_without_effort_decides_nothing():
 
     training = residuals("train", 0.1, (0.1, 0.1), (0.1, 0.1))
     rival = {"nominal": [residuals("unseen", 0.5, (8.0, 0.5), (0.4, 0.5))]}
-    idle = verdict(training, [residuals("unseen", 0.1, (2.4, 0.1), (0.12, 0.1))], rival, 0.1, (), {})
+    idle = verdict(training, [residuals("unseen", 0.1, (2.4, 0.1), (0.12, 0.1))], rival, left_out(0.1), (), {})
     assert idle.is_good and any("hardly any effort in unseen" in reason for reason in idle.reasons)
-    wrong = verdict(training, [residuals("unseen", 0.1, (6.0, 0.1), (0.3, 0.1))], rival, 0.1, (), {})
+    wrong = verdict(training, [residuals("unseen", 0.1, (6.0, 0.1), (0.3, 0.1))], rival, left_out(0.1), (), {})
     assert not wrong.is_good and any("more than without any model" in reason for reason in wrong.reasons)
 
 
 def test_much_worse_on_stretches_left_out_is_told():
     training = Residuals("train", 0.1, 1.0, ("j1",), (0.1,), (0.1,))
-    found = verdict(training, [], {}, 0.3, (), {})
+    found = verdict(training, [], {}, left_out(0.3), (), {})
     assert found.is_good and any("3.0 times the residual of the training" in reason for reason in found.reasons)
-    assert not any("times the residual" in reason for reason in verdict(training, [], {}, 0.11, (), {}).reasons)
+    assert not any(
+        "times the residual" in reason for reason in verdict(training, [], {}, left_out(0.11), (), {}).reasons
+    )
+
+
+def left_out(*relative: float, effort: float = 10.0) -> LeftOut:
+    """Of joints with the same effort over 100 samples."""
+    return LeftOut(effort * np.array(relative), np.full(len(relative), effort), 100)
+
+
+@pytest.mark.parametrize(
+    ("relative", "is_good", "words"),
+    [(0.1, True, ""), (0.25, True, "a large part, 25 %"), (0.39, False, "39 % of the effort is not explained")],
+)
+def test_a_large_residual_is_never_good_without_a_word(relative, is_good, words):
+    """Whatever it is compared with: a third of the effort is the limit, a fifth is told."""
+    training = Residuals("train", relative, relative, ("j1",), (relative,), (relative,))
+    rival = {"nominal": [replace(training, relative=2.0)]}
+    for found in (
+        verdict(training, [training], rival, left_out(0.0), (), {}),
+        verdict(training, [], {}, left_out(relative), (), {}),
+    ):
+        assert found.is_good == is_good
+        assert any(words in reason for reason in found.reasons)
+        assert bool(words) == any("explained" in reason for reason in found.reasons)
+
+
+def test_a_joint_that_is_not_explained_counts_without_unseen_logs_too():
+    training = Residuals("train", 0.05, 0.05, ("j1", "j2"), (0.05, 0.7), (0.05, 0.07))
+    assert any(
+        "more than half of the effort of j2" in r
+        for r in verdict(training, [], {}, left_out(0.05, 0.7), (), {}).reasons
+    )
+    wide = LeftOut(np.array([1.0, 6.0]), np.array([50.0, 4.0]), 100)
+    found = verdict(training, [], {}, wide, (), {})
+    assert not found.is_good and any("joint j2: 150 % of its effort is left" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize("wrong", ["sign of all efforts", "sign of one effort", "sign of one position"])
+def test_efforts_that_no_robot_can_have_are_not_good(wrong):
+    """Bodies of negative mass explain efforts of the wrong sign perfectly, on unseen motion too."""
+    robot = read_robot("puma560_physical")
+    rng = np.random.default_rng(0)
+    motions = [noisy(fourier_motion(robot, 1000, k, duration=20.0), rng, 0.02) for k in (1, 2, 3)]
+    right = identify(robot, motions[:2], validation=motions[2:])
+    assert not any("no robot" in reason for reason in right.verdict.reasons)
+    sign = np.where(np.arange(robot.n) == 1, -1.0, 1.0)
+    change = {
+        "sign of all efforts": lambda m: replace(m, tau=-m.tau),
+        "sign of one effort": lambda m: replace(m, tau=sign * m.tau),
+        "sign of one position": lambda m: replace(m, q=sign * m.q, qd=sign * m.qd, qdd=sign * m.qdd),
+    }[wrong]
+    turned = [change(m) for m in motions]
+    for validation in (turned[2:], []):
+        found = identify(robot, turned[:2], validation=validation).verdict
+        assert not found.is_good
+        assert any("no robot that can exist explains these efforts" in reason for reason in found.reasons)

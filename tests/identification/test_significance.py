@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from minertia.codegen.generate import count_programs
 from minertia.errors import MinertiaError
+from minertia.identification.estimators.estimator import weighted_solution
+from minertia.identification.intervals import spread
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.significance import contributions, eliminate, one_percent
+from minertia.identification.significance import FTest, contributions, eliminate, one_percent
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
@@ -65,6 +68,39 @@ def test_a_value_that_is_zero_goes():
     problem = observe(linear_model(robot), [noisy(fourier_motion(robot, 800, 1), rng, 0.01)])
     assert {"FV2", "OFF3"} <= set(eliminate(problem).dropped)
     assert {"FV2", "OFF3"} <= set(one_percent(problem).dropped)
+
+
+@pytest.mark.parametrize("cutoff", [None, 0.2])
+def test_correlated_residuals_do_not_make_zeros_significant(cutoff):
+    """The F test at 5 %: with low-passed noise, samples counted as independent would reject zeros in nine of ten."""
+    zero = ["FV2", "OFF3", "FC1", "OFF1", "FV3", "OFF2"]
+    robot = random_robot(5, n=3).with_parameters(dict.fromkeys(zero, 0.0))
+    motion, model = fourier_motion(robot, 1200, 1, duration=12.0), linear_model(robot)
+    rng = np.random.default_rng(0)
+    objects, white = [], []
+    for _ in range(40):
+        problem = observe(model, [noisy(motion, rng, 0.05, cutoff=cutoff)])
+        beta, R, sigma = weighted_solution(problem)
+        keep = [k for k, name in enumerate(problem.names) if name not in zero]
+        objects.append(FTest(problem, R, spread(problem, beta, sigma), 0.05).objects(keep))
+        white.append(FTest(problem, R, None, 0.05).objects(keep))
+        assert FTest(problem, R, spread(problem, beta, sigma), 0.05).objects(keep[1:])  # what is there is missed
+    assert np.mean(objects) <= 0.2
+    assert np.mean(white) > 0.7 or cutoff is None
+
+
+def test_operations_fall_along_the_curve(setting):
+    model, problem, unseen, _ = setting
+    found = eliminate(problem, unseen=unseen)
+    counted = [point for point in found.curve if "multiplications" in point]
+    assert 6 <= len(counted) <= 9
+    assert {len(found.names), len(found.essential), 1} <= {point["count"] for point in counted}
+    for key in ("multiplications", "additions"):
+        falls = [point[key] for point in counted]
+        assert falls == sorted(falls, reverse=True) and falls[-1] < 0.2 * falls[0]
+    direct = count_programs(model.robot, ["inverse_dynamics"], essential=found.essential, rotors=True, friction=True)
+    own = next(point for point in counted if point["count"] == len(found.essential))
+    assert own["multiplications"] == direct.counts["inverse_dynamics"]["multiplications"]
 
 
 def test_nothing_moved():

@@ -115,6 +115,16 @@ def test_without_mujoco(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "code" / "puma_560_physical.c").exists() and result.to_dict()["control"] == []
 
 
+def test_an_interrupted_search_ends_the_rehearsal(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        interrupted = True
+
+    monkeypatch.setattr(rehearsal, "excite", lambda *_, **__: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        rehearse(puma, out=tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_refusals(puma: Robot) -> None:
     with pytest.raises(MissingParameters):
         rehearse(read_robot("panda"))

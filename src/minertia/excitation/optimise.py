@@ -99,6 +99,8 @@ class Search:
             try:
                 self._search(seeds)
             except KeyboardInterrupt:
+                if self.best is None:  # nothing to return yet, and nothing is known of the limits
+                    raise
                 interrupted = True
             if self.best is None:
                 raise Infeasible(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
 from minertia.identification.estimate import Estimate
-from minertia.identification.estimators.estimator import solve, weighted_solution
-from minertia.identification.intervals import Spread
+from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
+from minertia.identification.intervals import Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.triangles import merged, triangle
@@ -23,7 +23,9 @@ FOLDS = 5
 EQUAL = 1.01  # ratio of errors within which two models are equally good
 OVERFIT = 1.5  # unseen over training error from which the difference is named
 POOR = 0.3  # relative deviation from which a value is called poorly known
-MOST = 0.5  # of the effort: a model that leaves more on unseen motion is not good, whatever it is compared with
+MOST = 1 / 3  # of the effort: a model that leaves more on unseen motion is not good, whatever it is compared with
+LARGE = 0.2  # of the effort, or half of a joint's: a good model that leaves more says so plainly
+LARGE_JOINT = 0.5
 
 
 @dataclass(frozen=True)
@@ -139,15 +141,62 @@ def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, f
     }
 
 
+@dataclass(frozen=True)
+class DataAlone:
+    """What the data say without a prior or constraints, by name: value, deviation and half of the 95 % interval.
+
+    Physics and priors pull values: their own curvature says how far noise moves them, not how far the pull does.  The
+    interval of the data alone holds whatever they were drawn to; it is widened to hold the value that was taken.
+    """
+
+    value: Mapping[str, float]
+    deviation: Mapping[str, float]
+    half: Mapping[str, float]
+    inflation: Mapping[str, float]
+
+    def rms_error(self, name: str, value: float, deviation: float) -> float:
+        """Deviation of a drawn value with its bias: the square of the pull beyond what noise explains of it."""
+        if name not in self.value:
+            return deviation
+        by_noise = max(self.deviation[name] ** 2 - deviation**2, 0.0)
+        return float(np.sqrt(deviation**2 + max((value - self.value[name]) ** 2 - by_noise, 0.0)))
+
+    def interval(self, name: str, value: float) -> tuple[float, float] | None:
+        """The interval of the data alone, widened to hold the value; None where the data alone say nothing."""
+        if name not in self.value:
+            return None
+        centre, half = self.value[name], self.half[name]
+        return min(centre - half, value), max(centre + half, value)
+
+
+def data_alone(problem: Observation, independent: Sequence[int]) -> DataAlone | None:
+    """The weighted fit of what a problem excites; None where there are too few stretches to judge it."""
+    part = problem.reduced(independent)
+    if not part.count or sum(len(r.counts) for r in part.records) < 4:
+        return None
+    beta, R, sigma = weighted_solution(part)
+    widths = spread(part, beta, sigma)
+    deviation = np.linalg.norm(inverse(R[:-1, :-1]), axis=1) * widths.inflation
+    values = part.expand(beta)[list(part.keep)]
+    columns = (values, deviation, widths.half_width(deviation), widths.inflation)
+    return DataAlone(*(dict(zip(part.names, column.tolist(), strict=True)) for column in columns))
+
+
 def parameter_evidence(
-    estimate: Estimate, problem: Observation, widths: Spread | None, repeated: Mapping[str, Mapping[str, float]]
+    estimate: Estimate,
+    problem: Observation,
+    widths: Spread | None,
+    repeated: Mapping[str, Mapping[str, float]],
+    alone: DataAlone | None = None,
 ) -> tuple[ParameterEvidence, ...]:
-    """One entry per value that the data (or a pin) give; what was not excited has none."""
+    """One entry per value that the data (or a pin) give; what was not excited has none.
+
+    alone: given where the values were drawn to a prior or held by constraints.
+    """
     factor = dict(zip(problem.names, widths.inflation.tolist(), strict=True)) if widths is not None else {}
-    half = {}
-    if widths is not None:
-        deviations = np.array([estimate.deviation[estimate.names.index(n)] for n in problem.names]) * widths.inflation
-        half = dict(zip(problem.names, widths.half_width(deviations).tolist(), strict=True))
+    if alone is not None:
+        factor = {**alone.inflation, **factor}
+    half = _half_widths(estimate, problem, widths)
     entries = []
     for k, name in enumerate(estimate.names):
         if name in estimate.not_excited:
@@ -155,13 +204,25 @@ def parameter_evidence(
         value, deviation = float(estimate.beta[k]), float(estimate.deviation[k]) * factor.get(name, 1.0)
         kind = "fixed" if name in estimate.fixed else estimate.classes[k]
         h = half.get(name, 1.96 * deviation)
+        interval = None
+        if alone is not None and kind != "fixed":
+            interval, deviation = alone.interval(name, value), alone.rms_error(name, value, deviation)
         relative = deviation / abs(value) if value != 0 else float("inf") if deviation > 0 else 0.0
         offset = float(problem.shift[k])
         own = {
             key: v if key in ("deviation", "recordings") else v + offset for key, v in repeated.get(name, {}).items()
         }
-        entries.append(ParameterEvidence(name, value, deviation, relative, (value - h, value + h), kind, own or None))
+        interval = interval or (value - h, value + h)
+        entries.append(ParameterEvidence(name, value, deviation, relative, interval, kind, own or None))
     return tuple(entries)
+
+
+def _half_widths(estimate: Estimate, problem: Observation, widths: Spread | None) -> dict[str, float]:
+    """Half of the 95 % interval of each unknown of a problem under correlated residuals."""
+    if widths is None:
+        return {}
+    deviations = np.array([estimate.deviation[estimate.names.index(n)] for n in problem.names]) * widths.inflation
+    return dict(zip(problem.names, widths.half_width(deviations).tolist(), strict=True))
 
 
 def friction_only(observation: Observation, nominal: Array | None) -> Array:
@@ -181,10 +242,28 @@ def friction_only(observation: Observation, nominal: Array | None) -> Array:
     return rest.expand(beta)
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Stretches of the recordings predicted by fits of the others: norms per joint of residual and effort."""
+
+    rest: Array
+    effort: Array
+    samples: int
+
+    @property
+    def relative(self) -> float:
+        """Norm of the residual over that of the effort; nan without stretches, inf where a fit was impossible."""
+        size = float(np.linalg.norm(self.effort))
+        return float(np.linalg.norm(self.rest)) / size if size > 0 else float("nan" if not len(self.rest) else "inf")
+
+
+NOTHING_LEFT_OUT = LeftOut(np.zeros(0), np.zeros(0), 0)
+
+
 def left_out_error(
     problem: Observation, sigma: Array, refit: Callable[[Array], Array] | None = None, folds: int = FOLDS
-) -> float:
-    """Relative residual of stretches of the recordings predicted by a fit of the others.
+) -> LeftOut:
+    """Residuals of stretches of the recordings predicted by a fit of the others.
 
     refit: values from a triangle of weighted rows; by default those of plain least squares.
     """
@@ -192,19 +271,19 @@ def left_out_error(
         blocks = problem.blocks / sigma[:, None, None]
         parts = np.array_split(np.arange(len(blocks)), min(folds, len(blocks)))
         if len(parts) < 2:
-            return float("nan")
+            return NOTHING_LEFT_OUT
         k = blocks.shape[-1]
         pieces = [triangle(merged(blocks[p]).reshape(-1, k)) for p in parts]
-        rest = effort = 0.0
+        rest, effort = np.zeros((2, len(sigma)))
         for out, own in zip(parts, range(len(pieces)), strict=True):
             R = triangle(np.concatenate([p for m, p in enumerate(pieces) if m != own]))
             beta = _refitted(R, refit)
-            if beta is None:
-                return float("inf")  # the other stretches do not excite everything
+            if beta is None:  # the other stretches do not excite everything
+                return LeftOut(np.full(len(sigma), np.inf), np.ones(len(sigma)), problem.samples)
             T = merged(problem.blocks[out])
-            rest += float(np.sum((T @ np.append(-beta, 1.0)) ** 2))
-            effort += float(np.sum(T[:, :, -1] ** 2))
-        return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")
+            rest += np.sum((T @ np.append(-beta, 1.0)) ** 2, axis=1)
+            effort += np.sum(T[:, :, -1] ** 2, axis=1)
+        return LeftOut(np.sqrt(rest), np.sqrt(effort), problem.samples)
 
 
 def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
@@ -235,12 +314,19 @@ def verdict(
     training: Residuals,
     unseen: Sequence[Residuals],
     rivals: Mapping[str, Sequence[Residuals]],
-    left_out: float,
+    left_out: LeftOut,
     parameters: Sequence[ParameterEvidence],
     not_excited: Mapping[str, str],
+    doubt: str | None = None,
 ) -> Verdict:
-    """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
+    """Better than its rivals on motion it has not seen, or not; the rest are remarks.
+
+    doubt: why no robot can have caused these efforts, if none can.
+    """
     is_good, reasons = _on_unseen(training, unseen, rivals) if unseen else _on_left_out(training, left_out)
+    if doubt is not None:
+        is_good = False
+        reasons.append(doubt)
     poor = [p.name for p in parameters if p.kind != "fixed" and p.relative_deviation > POOR]
     if poor:
         reasons.append(f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(POOR)}")
@@ -260,35 +346,57 @@ def _on_unseen(
         is_good &= own <= EQUAL * theirs
         word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
         reasons.append(f"{word} {name} there ({_percent(theirs)})")
+    is_small, told = _size(own, training, unseen)
+    reasons += told
+    if own > OVERFIT * training.relative:
+        reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
+    return is_good and is_small, reasons
+
+
+def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
+    """Judged by stretches of the training."""
+    reasons = ["no unseen recording was given; judged on stretches of the training that were left out"]
+    own = left_out.relative
+    if not np.isfinite(own):
+        return False, [*reasons, "the recordings are too short to leave stretches out"]
+    reasons.append(f"stretches left out are predicted to {_percent(own)} of the effort")
+    judged = residuals_of("stretches left out", training.joints, left_out.rest, left_out.effort, left_out.samples)
+    is_small, told = _size(own, training, [judged])
+    reasons += told
+    if own > OVERFIT * training.relative:
+        reasons.append(
+            f"that is {own / training.relative:.1f} times the residual of the training: on other motion expect "
+            "more; record longer or richer motion"
+        )
+    return is_small, reasons
+
+
+def _size(own: float, training: Residuals, unseen: Sequence[Residuals]) -> tuple[bool, list[str]]:
+    """Whether what is left is small enough to call a model good, however its rivals do, and what to say of it."""
+    is_small, told = own < MOST, []
     if own >= MOST:
-        is_good = False
-        reasons.append(f"more than {_percent(MOST)} of the effort is not explained, however its rivals do")
+        told.append(
+            f"{_percent(own)} of the effort is not explained, more than a third: whatever it is compared with, such a "
+            "model is not good"
+        )
+    elif own >= LARGE:
+        told.append(
+            f"a large part, {_percent(own)} of the effort, is not explained: look for it in the curves (friction at "
+            "reversals, a delay, cables, signs) before relying on the model"
+        )
     for joint, log, relative, is_idle in _unexplained(training, unseen):
         if is_idle:
-            reasons.append(
+            told.append(
                 f"joint {joint} has hardly any effort in {log}, less than the model leaves in training: "
                 f"{_percent(relative)} of it is left, which says nothing"
             )
         else:
-            is_good = False
-            reasons.append(f"joint {joint}: {_percent(relative)} of its effort is left, more than without any model")
-    if own > OVERFIT * training.relative:
-        reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
-    return is_good, reasons
-
-
-def _on_left_out(training: Residuals, left_out: float) -> tuple[bool, list[str]]:
-    """Judged by stretches of the training."""
-    reasons = ["no unseen recording was given; judged on stretches of the training that were left out"]
-    if not np.isfinite(left_out):
-        return False, [*reasons, "the recordings are too short to leave stretches out"]
-    reasons.append(f"stretches left out are predicted to {_percent(left_out)} of the effort")
-    if left_out > OVERFIT * training.relative:
-        reasons.append(
-            f"that is {left_out / training.relative:.1f} times the residual of the training: on other motion expect "
-            "more; record longer or richer motion"
-        )
-    return left_out < MOST, reasons
+            is_small = False
+            told.append(f"joint {joint}: {_percent(relative)} of its effort is left, more than without any model")
+    half = [j for k, j in enumerate(training.joints) if LARGE_JOINT < max(r.joint_relative[k] for r in unseen) <= 1]
+    if half:
+        told.append(f"more than half of the effort of {', '.join(half)} is left")
+    return is_small, told
 
 
 def _unexplained(training: Residuals, unseen: Sequence[Residuals]) -> list[tuple[str, str, float, bool]]:

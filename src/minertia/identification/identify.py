@@ -18,6 +18,7 @@ from minertia.identification.estimators.automatic import Automatic, Choice
 from minertia.identification.estimators.estimator import Estimator, weighted_solution
 from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
 from minertia.identification.intervals import Spread, spread
+from minertia.identification.plausibility import implausible
 from minertia.identification.problem.diagnosis import Excitation, excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
@@ -156,11 +157,13 @@ def identify(
             verdict=fit.verdict,
             notes=(*choice.notes, *fit.notes),
         )
+        doubt = None if fit.standard else implausible(observation, problem, estimate.beta, fit.sigma, fix or {})
+        alone = evidence.data_alone(problem, found.independent) if chosen.fills_gaps else None
         return _judged(
             Identification(model, estimate, found, (), evidence.training_residuals(observation, estimate.beta), (), {},
                            Verdict(False, ()), widths, observation=observation),
             part, fit, motions if judged_motions is None else judged_motions, validation,
-            validation_names, rows, judge,
+            validation_names, rows, judge, doubt, alone,
         )  # fmt: skip
 
 
@@ -237,6 +240,8 @@ def _judged(
     validation_names: Sequence[str] | None,
     rows: RowFilter | None,
     judge: Judge | None,
+    doubt: str | None,
+    alone: evidence.DataAlone | None,
 ) -> Identification:
     """Add what the model predicts well and badly."""
     model, estimate, observation = result.model, result.estimate, result.observation
@@ -260,9 +265,9 @@ def _judged(
     unseen = judged(estimate.beta, validation, titles)
     theirs = {name: judged(beta, validation, titles) for name, beta in rivals.items()} if validation else {}
     repeated = evidence.over_recordings(part, fit.sigma)
-    parameters = evidence.parameter_evidence(estimate, part, result.spread, repeated)
-    left_out = evidence.left_out_error(part, fit.sigma, fit.refit) if part.count else float("nan")
-    verdict = evidence.verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited)
+    parameters = evidence.parameter_evidence(estimate, part, result.spread, repeated, alone)
+    left_out = evidence.left_out_error(part, fit.sigma, fit.refit) if part.count else evidence.NOTHING_LEFT_OUT
+    verdict = evidence.verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited, doubt)
     return replace(
         result, parameters=parameters, training=training, validation=unseen, rivals=theirs, verdict=verdict,
         recordings=each,

@@ -7,6 +7,7 @@ of the recordings longer than that memory are independent, so the spread of thei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,16 +32,27 @@ class Spread:
 
     inflation: deviation over that for white residuals.  freedom: degrees of freedom of each deviation.
     length: samples after which residuals have forgotten; blocks: independent stretches used.
+    covariance, white: of all values, under correlated and under white residuals.
     """
 
     inflation: Array
     freedom: Array
     length: int
     blocks: int
+    covariance: Array
+    white: Array
 
     def half_width(self, deviation: Array, level: float = 0.95) -> Array:
         """Half the interval of values with these deviations."""
         return np.asarray(deviation * student.ppf(0.5 + level / 2, np.maximum(self.freedom, 1.0)))
+
+    def design_effect(self, chosen: Sequence[int]) -> float:
+        """Mean variance of some values together over that for white residuals: how many samples count as one.
+
+        The first-order correction of Rao & Scott 1981 of a test that these values are zero.
+        """
+        ask = np.ix_(chosen, chosen)
+        return float(np.trace(np.linalg.solve(self.white[ask], self.covariance[ask])) / len(chosen))
 
 
 def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
@@ -55,8 +67,8 @@ def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
         A = _correction(Z)
         scores = np.einsum("bkp,bkl,bl->bp", Z, A, e)
         S = inv @ (scores.T @ scores) @ inv.T
-        white = np.sum(inv**2, axis=1)
-        return Spread(np.sqrt(np.diag(S) / white), _freedom(Z, A, inv), length, len(T))
+        white = inv @ inv.T
+        return Spread(np.sqrt(np.diag(S) / np.diag(white)), _freedom(Z, A, inv), length, len(T), S, white)
 
 
 def correlation_length(problem: Observation, beta: Array) -> int:

@@ -36,6 +36,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]  # told what is being done
+UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 STANDSTILL = 1e-3  # rad or m; what flickers less stands still
 USELESS = ("length", "constant")  # checks of an audit without whose passing nothing can be fitted
 
@@ -125,7 +126,19 @@ def identify_campaign(campaign: Campaign | PreparedCampaign, *, tell: Tell = _si
     refuse_unknown_gains(ready.train)
     tell("fitting")
     result = identify(chosen.robot, [log.motion for log in ready.train], **(options | changes))
-    return _with_remarks(result, ready)
+    return _with_remarks(_without_wrong_units(result, ready), ready)
+
+
+def _without_wrong_units(result: Identification, ready: PreparedCampaign) -> Identification:
+    """The result, not good where a log can hardly be in the units that it was read in."""
+    logs = (*ready.train, *ready.validate)
+    found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
+    if not found:
+        return result
+    name, first = found[0]
+    others = f" (and {len(found) - 1} more of this kind)" if len(found) > 1 else ""
+    reason = f"{name}, {first.channel}: {first.text}{others}"
+    return replace(result, verdict=replace(result.verdict, is_good=False, reasons=(reason, *result.verdict.reasons)))
 
 
 def _with_remarks(result: Identification, ready: PreparedCampaign) -> Identification:

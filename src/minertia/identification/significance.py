@@ -1,7 +1,9 @@
 """Significance: which values matter, and how few of them predict as well.
 
 The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative deviation with an F test; the
-error on motion that was left out against the number of values.  All on triangles: nothing is read again.
+error on motion that was left out against the number of values, and what a controller saves with fewer.  All on
+triangles: nothing is read again.  Residuals of filtered data are correlated, so deviations and the F test count only as
+many samples as are independent (see `intervals`).
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
+from minertia.codegen.generate import count_programs
 from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
-from minertia.identification.intervals import spread
+from minertia.identification.intervals import Spread, spread
 from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.triangles import merged, triangle
 from minertia.threads import one_thread
@@ -27,6 +31,7 @@ SHARE = 0.01  # of a joint's largest effort
 MAX_RELATIVE = 0.3  # relative deviation from which a value is a candidate to go
 LEVEL = 0.05  # of the F test
 FOLDS = 5
+COUNTED = 7  # points of the curve whose operations are counted: each takes a tenth of a second
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Significance:
 
     contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
     covariance: of the new values, under correlated residuals.
-    curve: number of values, relative residual on the training and on what was left out, value dropped at that step.
+    curve: number of values, relative residual on the training and on what was left out, value dropped at that step; at
+    some points multiplications and additions of the inverse dynamics with the values that stay.
     """
 
     names: tuple[str, ...]
@@ -105,38 +111,62 @@ def eliminate(
     """
     with one_thread():
         problem = _complete(problem)
-        beta, _, sigma = weighted_solution(problem)
-        R = problem.triangle(sigma)
+        beta, R, sigma = weighted_solution(problem)
+        test = FTest(problem, R, _spread(problem, beta, sigma), level)
         keep = list(range(problem.count))
         path = _Path(problem, unseen, sigma)
         path.add(keep, None)
-        full = float(R[-1, -1] ** 2)
-        freedom = max(problem.samples * len(sigma) - problem.count, 1)
         stays: list[int] | None = None
         while len(keep) > 1:
-            relative = _relative(R, keep)
+            relative = test.relative(keep)
             worst = int(np.argmax(relative))
             if relative[worst] < max_relative and stays is None:
                 stays = list(keep)
             smaller = [k for m, k in enumerate(keep) if m != worst]
-            rest = float(triangle(R[:, [*smaller, problem.count]])[-1, -1] ** 2)
-            removed = problem.count - len(smaller)
-            F = (rest - full) / removed / max(full / freedom, 1e-300)
-            if stays is None and fisher.ppf(1 - level, removed, freedom) < F:
+            if stays is None and test.objects(smaller):
                 stays = list(keep)
             path.add(smaller, problem.names[keep[worst]])
             keep = smaller
+        stays = stays or keep
+        path.count_operations(len(stays))
         shares = contributions(problem, beta)
         rule = f"relative deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
-        return _result(problem, shares, stays or keep, rule, sigma, tuple(path.points))
+        return _result(problem, shares, stays, rule, sigma, tuple(path.points))
 
 
-def _relative(R: Array, keep: Sequence[int]) -> Array:
-    """Relative deviation of each value in a fit of some columns."""
-    T = triangle(R[:, [*keep, R.shape[1] - 1]])
-    beta = solve(T)
-    deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
-    return np.asarray(deviation / np.maximum(np.abs(beta), 1e-300))
+class FTest:
+    """Relative deviations and the F test of leaving values out, both under correlated residuals."""
+
+    def __init__(self, problem: Observation, R: Array, widths: Spread | None, level: float) -> None:
+        self.R, self.widths, self.level = R, widths, level
+        self.rows = problem.samples * len(problem.row_names)
+        self.full = float(R[-1, -1] ** 2)
+
+    def relative(self, keep: Sequence[int]) -> Array:
+        """Relative deviation of each value in a fit of some columns."""
+        T = triangle(self.R[:, [*keep, self.R.shape[1] - 1]])
+        deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
+        if self.widths is not None:
+            deviation = deviation * self.widths.inflation[list(keep)]
+        return np.asarray(deviation / np.maximum(np.abs(solve(T)), 1e-300))
+
+    def objects(self, keep: Sequence[int]) -> bool:
+        """Whether a fit of some columns is worse than noise explains."""
+        count = self.R.shape[1] - 1
+        gone = [k for k in range(count) if k not in keep]
+        rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
+        effect, freedom = 1.0, float(max(self.rows - count, 1))
+        F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
+        if self.widths is not None:
+            effect = self.widths.design_effect(gone)
+            freedom = min(float(self.widths.freedom[gone].sum()), freedom)
+        return bool(fisher.ppf(1 - self.level, len(gone), max(freedom, 1.0)) < F / effect)
+
+
+def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
+    """Widths under correlated residuals, where there are stretches enough to tell."""
+    enough = sum(len(r.counts) for r in problem.records) >= 4 and problem.count
+    return spread(problem, beta, sigma) if enough else None
 
 
 def _complete(problem: Observation) -> Observation:
@@ -153,8 +183,8 @@ def _result(
     part = problem.reduced(sorted(keep))
     beta, R, own = weighted_solution(part)
     inv = inverse(R[:-1, :-1])
-    enough = sum(len(r.counts) for r in part.records) >= 4 and part.count
-    wider = spread(part, beta, own).inflation if enough else np.ones(part.count)
+    widths = _spread(part, beta, own)
+    wider = np.ones(part.count) if widths is None else widths.inflation
     before = weighted_solution(problem)[0]
     effort = float(np.linalg.norm(problem.totals[:, :, -1]))
     kept = {problem.names[k] for k in keep}
@@ -179,6 +209,7 @@ class _Path:
 
     def __init__(self, problem: Observation, unseen: Observation | None, sigma: Array) -> None:
         self.problem, self.sigma, self.points = problem, sigma, list[dict[str, Any]]()
+        self.kept: list[tuple[int, ...]] = []
         self.R = problem.triangle(sigma)
         k = problem.count + 1
         if unseen is not None:
@@ -198,7 +229,18 @@ class _Path:
         columns = [*keep, self.problem.count]
         own = self._relative([(self.R, self.problem.totals)], columns)
         left = self._relative(self.folds, columns)
+        self.kept.append(tuple(keep))
         self.points.append({"count": len(keep), "training": own, "left_out": left, "dropped": dropped})
+
+    def count_operations(self, chosen: int) -> None:
+        """Add multiplications and additions of the inverse dynamics of the values that stay, at some points.
+
+        chosen: number of values of a point that must be among them.
+        """
+        steps = np.unique(np.linspace(0, len(self.points) - 1, min(COUNTED, len(self.points))).round().astype(int))
+        wanted = {*steps.tolist(), len(self.points) - chosen}
+        for k in sorted(wanted):
+            self.points[k] |= operations(self.problem.model, [self.problem.names[c] for c in self.kept[k]])
 
     def _relative(self, pairs: Sequence[tuple[Array, Array]], columns: Sequence[int]) -> float | None:
         rest = effort = 0.0
@@ -211,3 +253,21 @@ class _Path:
 
 def _positions(problem: Observation, unseen: Observation) -> list[int]:
     return [unseen.names.index(name) for name in problem.names]
+
+
+def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
+    """Multiplications and additions of generated inverse dynamics whose other base parameters are zero.
+
+    Parameters enter at run time.  Effects that generated code does not hold (springs ...) are not counted.
+    """
+    base = model.base
+    symbols = {symbol_of(name) for name in base.columns}
+    found = count_programs(
+        model.robot,
+        ("inverse_dynamics",),
+        essential=[name for name in base.names if name in names],
+        rotors=bool(symbols & {"IA", "IAM"}),
+        friction=bool(symbols & {"FV", "FC", "OFF", "FVM", "FCM", "OFFM"}),
+    )
+    n = found.counts["inverse_dynamics"]
+    return {"multiplications": n["multiplications"], "additions": n["additions"]}

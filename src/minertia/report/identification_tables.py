@@ -104,13 +104,15 @@ def essential_table(found: Significance) -> Table:
 
 
 def curve_table(found: Significance) -> Table:
-    """Residuals against the number of values."""
+    """Residuals, and at some points the operations of the inverse dynamics, against the number of values."""
     rows = tuple(
         (
             str(point["count"]),
             *("" if point[key] is None else percent(float(point[key])) for key in ("training", "left_out")),
+            *(str(point.get(key, "")) for key in ("multiplications", "additions")),
             point["dropped"] or "",
         )
         for point in found.curve
     )
-    return Table(("values", "training", "left out", "dropped last"), rows, right=(0, 1, 2))
+    head = ("values", "training", "left out", "multiplications", "additions", "dropped last")
+    return Table(head, rows, right=(0, 1, 2, 3, 4))

@@ -289,10 +289,13 @@ class _Campaign:
         s = self.setting
 
         def found(seed: int, patience: float) -> Excitation:
-            return excite(
+            motion = excite(
                 self.robot, duration=s.duration, harmonics=s.harmonics, limits=self.limits, seed=seed,
                 starts=s.starts, patience=patience,
             )  # fmt: skip
+            if motion.interrupted:  # who stops a search alone wants its best; who stops a rehearsal wants it to end
+                raise KeyboardInterrupt
+            return motion
 
         return found(s.seed, 1.0), found(s.seed + UNSEEN, 0.3)
 

@@ -19,6 +19,7 @@ Check = Callable[[Recording, Robot | None], Iterator[Finding]]
 WHOLE_CHECKS: tuple[Check, ...] = (
     time.length,
     time.rate,
+    time.unit,
     time.order,
     time.gaps,
     values.not_numbers,

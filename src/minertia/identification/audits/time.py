@@ -14,6 +14,7 @@ from minertia.robot.robot import Robot
 
 FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short
 GAP = 1.5  # steps
+SLOWEST = 0.5  # s: a longer step shows no motion of a robot, so the unit of the stamps must be another
 
 
 def length(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
@@ -49,6 +50,17 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         recording.column("t"),
         recording.first_row + int(off[0]) + 1,
     )
+
+
+def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Stamps that cannot be seconds."""
+    steps = np.diff(recording.t)
+    if not np.any(steps > 0):
+        return
+    step = usual_step(recording.t)
+    if step >= SLOWEST:
+        text = f"a sample every {step:.3g} s, {recording.duration:.3g} s in all: are these seconds?"
+        yield Finding("error", "clock", f"{text} (time_unit of [columns])", recording.column("t"))
 
 
 def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:

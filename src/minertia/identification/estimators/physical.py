@@ -47,7 +47,7 @@ class Physical(Estimator):
         found = excitation(problem)
         part = problem if found.is_complete else problem.reduced(found.independent)
         free, _, sigma = weighted_solution(part)
-        sigma = np.maximum(sigma, FINEST * np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0)))
+        sigma = trusted_levels(problem, sigma)
         R = problem.triangle(sigma)
         rows = problem.samples * len(sigma)
         weight = self._best_weight(problem, space, sigma) if self.weight is None else self.weight
@@ -128,6 +128,12 @@ class Physical(Estimator):
                 answer = physical_fit(space, rest, rows, weight=weight, kind=self.kind, margin=self.margin)
                 errors[k, out] = float(np.sum((part @ np.append(-answer.beta, 1.0)) ** 2))
         return WEIGHTS[strongest(errors)]
+
+
+def trusted_levels(problem: Observation, sigma: Array) -> Array:
+    """Noise levels that are not so small that a cone solver runs out of digits."""
+    usual = np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0))
+    return np.asarray(np.maximum(sigma, FINEST * usual))
 
 
 def unshifted(problem: Observation, R: Array) -> Array:
