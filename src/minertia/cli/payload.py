@@ -85,6 +85,8 @@ def _asked(
             raise InputError("the model was identified from some of the joints; a load needs all of them")
         how = recorded_campaign(model.robot, model.campaign)
         return model, how if columns is None else replace(how, columns=read_map(columns))
+    if unloaded.lower().endswith(".toml"):  # says what is wrong with it
+        read_model(unloaded)
     if (robot is None) == (file is None):
         raise InputError("name the robot with --robot, or with a --campaign")
     if robot is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
-from minertia.files import is_file, write_text_atomic
+from minertia.files import is_file, why_no_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.extrapolation import fitted_reach
 from minertia.identification.identify import Identification
@@ -200,6 +200,8 @@ def is_model_file(path: str | Path) -> bool:
 
 def read_model(path: str | Path) -> IdentifiedModel:
     """A model from its file."""
+    if not is_file(path):
+        raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:
         document = tomllib.loads(read_text(Path(path)))
     except (ValueError, RecursionError) as err:
