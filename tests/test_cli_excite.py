@@ -114,7 +114,7 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
         ("[table]\nheight = inf", "finite number"),
         ("self_collision = 1", "true or false"),
         ("margin = -0.1\nself_collision = true", "positive number"),
-        ("velocity = ", "not a TOML file"),
+        ("velocity = ", "not valid TOML"),
     ],
 )
 def test_sentences_about_files(run: Run, tmp_path: Path, text: str, sentence: str) -> None:
