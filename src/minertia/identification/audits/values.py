@@ -149,8 +149,8 @@ def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         if high > low and len(bad):
             worst = int(np.argmax(off))
             text = (
-                f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; a "
-                "few do little harm, and the estimator robust counts them less"
+                f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; if "
+                "there are many, --estimator robust counts them less"
             )
             yield Finding("warning", "spikes", text, column, recording.first_row + worst)
 
