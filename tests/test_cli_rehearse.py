@@ -12,7 +12,7 @@ import pytest
 from minertia.cli import demo, main
 from minertia.codegen import build
 from minertia.errors import MissingExtra
-from minertia.validation import rehearsal
+from minertia.validation import compiled, rehearsal
 from tests.report.test_base_page import Checker
 from tests.test_cli import ARM
 
@@ -79,7 +79,8 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
         raise MissingExtra("mujoco", "sim")
 
     monkeypatch.setattr(rehearsal, "Plant", missing)
-    monkeypatch.setattr(build, "find_compiler", lambda: None)
+    for place in (build, compiled):  # both hold the name
+        monkeypatch.setattr(place, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "RATE", 500.0)
     monkeypatch.setattr(demo, "DURATION", 4.0)
     code, out, err = run("demo", "--out", tmp_path)

@@ -70,7 +70,7 @@ def base(
         gravity=gravity,
         keep=[name for given in keep or () for name in given.split(",")],
     )
-    say_changed_geometry(found.robot)
+    say_changed_geometry(found.robot, "--snap 0")
     if html is not None:
         _write_page(found, html, frames)
     if as_json:

@@ -72,14 +72,17 @@ def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
         console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
 
 
-def say_changed_geometry(robot: Robot) -> None:
-    """The count of parameters depends on which angles were taken for right angles, so it is never silent."""
+def say_changed_geometry(robot: Robot, option: str = "") -> None:
+    """The count of parameters depends on which angles were taken for right angles, so it is never silent.
+
+    option: of the command, that switches it off.
+    """
     changed = [note for note in robot.notes if note.is_geometry]
     if changed:
         places = ", ".join(dict.fromkeys(note.where for note in changed))
         diagnose(
-            f"minertia: rounded in the file and taken as meant: {places}; "
-            "'minertia check' lists each change, '--snap 0' keeps what is written"
+            f"minertia: rounded in the file and taken as meant: {places}; 'minertia check' lists each change"
+            + (f", '{option}' keeps what is written" if option else "")
         )
 
 
