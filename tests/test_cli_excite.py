@@ -113,6 +113,7 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
         ("table = 0.0", "the height of its top"),
         ("[table]\nheight = inf", "finite number"),
         ("self_collision = 1", "true or false"),
+        (f"self_collision = true\nmargin = 1{400 * '0'}", "positive number"),
         ("margin = -0.1\nself_collision = true", "positive number"),
         ("velocity = ", "not valid TOML"),
     ],

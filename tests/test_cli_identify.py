@@ -195,6 +195,22 @@ def test_validate_gives_the_figures_of_identify(run, arm, identified):
     assert "elbow" in run("validate", out / "model.toml", arm / "c.csv")[1]
 
 
+def test_validate_says_when_a_log_was_fitted(run, arm, identified):
+    model = identified[1] / "model.toml"
+    assert "was fitted, at least in part" in run("validate", model, arm / "a.csv")[1]
+    assert "was fitted, at" not in run("validate", model, arm / "c.csv")[1]
+
+
+def test_a_model_with_a_spring_says_what_files_and_code_leave_out(run, arm, tmp_path):
+    out = tmp_path / "out"
+    assert run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", "viscous,coulomb,spring", "--out", out)[0] == 0
+    for command in (
+        ("convert", out / "model.toml", tmp_path / "a.urdf"),
+        ("generate", out / "model.toml", "--out", out),
+    ):
+        assert "neither robot files nor generated code hold KS1" in run(*command)[2]
+
+
 def test_payload_from_two_logs_and_from_a_model(run, arm, identified):
     _, out = identified
     for args in (

@@ -60,6 +60,19 @@ def test_a_log_counts_once(refused, arm, tmp_path):
     assert "was used to fit" in refused("identify", robot, a, "--validate", copy, *out)
 
 
+def test_a_model_that_is_not_there(refused, arm, tmp_path):
+    missing = tmp_path / "result" / "model.toml"
+    assert "model.toml: there is no such file" in refused("validate", missing, arm / "a.csv")
+    assert "model.toml: there is no such file" in refused("payload", missing, arm / "a.csv")
+
+
+def test_an_unknown_unit_is_not_called_newton_metres(run, arm, tmp_path):
+    log = tmp_path / "a.csv"
+    log.write_text((arm / "a.csv").read_text().replace("tau", "effort"))
+    out = run("check", log, "--robot", arm / "arm.urdf")[1]
+    assert "effort in a unit that is not known" in out and "in Nm" not in out
+
+
 def test_parts_of_a_log_that_do_not_overlap_are_two_logs(run, arm, tmp_path):
     for stop, code in ((4.0, 0), (5.0, 2)):
         parts = f'{{file = "a.csv", to = {stop}}}, {{file = "a.csv", from = 4.0}}'

@@ -33,6 +33,15 @@ def test_weak_excitation_is_held_by_physics():
     assert result.validation[0].relative < 0.5 * unseen("wls", training, other)
 
 
+def test_a_log_of_few_stretches_is_held_too():
+    """So short that there are fewer blocks than would fill every fold twice: there the free fit fails most."""
+    training, other = [recording(1, 0.12, 120, duration=4.0)], recording(2, 0.7)
+    assert 3 <= len(observe(linear_model(ROBOT), training).blocks) < 10
+    result = identify(ROBOT, training, estimator="auto", validation=[other])
+    assert result.estimate.estimator == "physical"
+    assert result.validation[0].relative < 0.5 * unseen("wls", training, other)
+
+
 def test_good_excitation_needs_nothing():
     training, other = [recording(k, 0.8, 4000, 0.01, 40.0) for k in (3, 4)], recording(5, 0.7)
     result = identify(ROBOT, training, estimator="auto", validation=[other])

@@ -159,6 +159,38 @@ def test_new_campaign_without_clock_or_unit(tmp_path: Path):
     assert 'angle = "?"' in new_campaign("planar2r", [write_csv(tmp_path / "d.csv", degrees)])
 
 
+def test_new_campaign_of_a_log_with_more_joints(tmp_path: Path):
+    """The clock is found, the columns that may be meant are shown, and rates of more joints do not stand in the way."""
+    log = write_csv(tmp_path / "run.csv", table(motion(3), q="q", qd="dq", tau="tau"))
+    text = new_campaign("planar2r", [log])
+    assert 't = "t"' in text and 'q = "?"  # ["q1", "q2"]?' in text and 'effort = "?"  # ["tau1", "tau2"]?' in text
+    path = tmp_path / "campaign.toml"
+    answers = {"q": '["q1", "q3"]', "effort": '["tau1", "tau3"]', "angle": '"rad"', "effort_unit": '"Nm"'}
+    for key, answer in answers.items():
+        text = text.replace(f'{key} = "?"', f"{key} = {answer}")
+    path.write_text(text)
+    campaign = read_campaign(path)
+    recording = campaign.recording(campaign.train[0])
+    assert recording.qd is None and any("dq1 ... are left out" in note for note in recording.notes)
+
+
+def test_new_campaign_of_a_slide_names_its_unit(tmp_path: Path):
+    slide = tmp_path / "slide.toml"
+    slide.write_text('format = 1\n[[joint]]\nkind = "prismatic"\n')
+    m = motion(1)
+    text = new_campaign(slide, [write_csv(tmp_path / "a.csv", table(m, q="q", tau="tau"))])
+    assert 'length = "m"' in text and "angle" not in text
+    large = {**m, "q": 1000 * m["q"]}
+    assert 'length = "?"' in new_campaign(slide, [write_csv(tmp_path / "b.csv", table(large, q="q", tau="tau"))])
+
+
+def test_new_campaign_does_not_ask_for_gains_of_torques(tmp_path: Path):
+    text = new_campaign("planar2r", [write_csv(tmp_path / "a.csv", table(motion(), q="q", tau="effort"))])
+    path = tmp_path / "campaign.toml"
+    path.write_text(text.replace('effort_unit = "?"', 'effort_unit = "Nm"'))
+    assert read_campaign(path).columns.drive.gains is None
+
+
 @given(st.text(max_size=200))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_only_our_errors_escape(tmp_path: Path, text: str):

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from minertia import read_robot
 from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import HERE
 from minertia.robot.check import check_robot, impossible_body, reach
-from minertia.robot.inertia import from_com
+from minertia.robot.inertia import from_com, impossible, nearest_possible
 from minertia.robot.joint import Joint, Limits
 from minertia.robot.robot import Frame, Note, Robot
 from tests.robot.urdf_helpers import INERTIAL, URDFS, parse, two_joints
@@ -94,6 +95,17 @@ def test_each_thing_is_said_once() -> None:
     massless = parse(two_joints(second=""))
     assert len(check_robot(massless)) == 1
     assert check_robot(massless.with_parameters(dict.fromkeys(("XX2", "YY2", "ZZ2", "M2"), 0.1))) == ()
+
+
+def test_nearest_possible_body() -> None:
+    """Mass and centre stay; an inertia that a body can have stays, too, and 1 + 2 < 9 becomes one that can be."""
+    good = from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.3, 0.4, 0.5]))
+    np.testing.assert_allclose(nearest_possible(good), good)
+    bad = from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.2, 0.9]))
+    mended = nearest_possible(bad)
+    assert impossible(bad) is not None and impossible(mended) is None
+    np.testing.assert_allclose(mended[6:], bad[6:])
+    assert impossible(nearest_possible(from_com(1.0, (0, 0, 0), np.zeros((3, 3))))) is None
 
 
 def test_impossible_body() -> None:

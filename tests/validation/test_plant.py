@@ -12,8 +12,9 @@ from minertia.dynamics.model import forward_dynamics, inverse_dynamics
 from minertia.errors import Infeasible, MinertiaError, MissingParameters, ShapeError
 from minertia.excitation.fourier import Fourier
 from minertia.validation.control_model import control_model
+from minertia.validation.measured import recording_of
 from minertia.validation.moves import point_to_point
-from minertia.validation.tracking import Gains, computed_torque
+from minertia.validation.tracking import Gains, TrackingError, computed_torque
 from tests.random_robots import random_robot
 
 mujoco = pytest.importorskip("mujoco")
@@ -127,6 +128,18 @@ def test_dependent_joints():
     plant = Plant(robot)
     plant.place([0.1] * robot.n)
     assert plant.q == pytest.approx([0.1] * robot.n)
+
+
+def test_an_arm_that_runs_away_stops_the_run(puma, motion, capfd):
+    """MuJoCo would start anew in the middle of the run and print about it."""
+    log = Plant(puma).run(lambda s: 1e6 * (s.q - s.q_ref) + 1e5 * np.ones(puma.n), motion.sample(2001))
+    assert log.ran_away is not None and log.ran_away < 0.5
+    assert np.isfinite(log.true_qd).all() and (log.true_q[-1] == log.true_q[round(log.ran_away / 1e-3)]).all()
+    assert "unstable" not in "".join(capfd.readouterr())
+    error = TrackingError.of("PD", log)
+    assert "out of control" in error.title
+    with pytest.raises(MinertiaError, match="went out of control"):
+        recording_of(log)
 
 
 def test_refusals(puma):

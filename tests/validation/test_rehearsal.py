@@ -13,6 +13,7 @@ from minertia.codegen.kernels.build import find_compiler
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
 from minertia.identification import read_model, read_recording
+from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
 from minertia.validation import compiled, rehearsal
 from minertia.validation.compiled import NoCompiler, compiled_model
@@ -49,6 +50,16 @@ def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
     ]
     assert result.skipped == [] or find_compiler() is None
     assert summary([result])["pairs"] == 58
+
+
+def test_a_published_inertia_that_cannot_be_is_rehearsed_as_the_nearest(puma: Robot) -> None:
+    """Found before any motion is looked for; the note names the link."""
+    bad = puma.with_parameters({"XX3": 5.0})
+    assert impossible(bad.links[2]) is not None  # type: ignore[arg-type]
+    mended, notes = rehearsal._possible(bad)
+    assert all(impossible(ten) is None for ten in mended.links)  # type: ignore[arg-type]
+    assert len(notes) == 1 and "nearest possible" in notes[0]
+    assert rehearsal._possible(puma) == (puma, ())
 
 
 def test_control_with_the_result(done: tuple[Rehearsal, Path]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.options import AsJson, Floating, Gravity, Numbers, RobotName, Snap, complete_method, read_given
-from minertia.cli.terminal import diagnose, say, say_json
+from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json
 
 if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
@@ -70,7 +70,7 @@ def base(
         gravity=gravity,
         keep=[name for given in keep or () for name in given.split(",")],
     )
-    _say_changed_geometry(found)
+    say_changed_geometry(found.robot, "--snap 0")
     if html is not None:
         _write_page(found, html, frames)
     if as_json:
@@ -82,17 +82,6 @@ def base(
         say(_class_line(found, frames))
         if found.method != method:
             diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
-
-
-def _say_changed_geometry(found: BaseParameters) -> None:
-    """The count depends on which angles were taken for right angles, so it is never silent."""
-    changed = [note for note in found.robot.notes if note.is_geometry]
-    if changed:
-        places = ", ".join(dict.fromkeys(note.where for note in changed))
-        diagnose(
-            f"minertia: rounded in the file and taken as meant: {places}; "
-            "'minertia check' lists each change, '--snap 0' keeps what is written"
-        )
 
 
 def _write_page(found: BaseParameters, path: Path, frames: str) -> None:

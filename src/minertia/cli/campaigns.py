@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion")
-REPAIRED = ("jitter",)  # findings that the repairs of a campaign settle; the page has them
+SETTLED = ("jitter", "qdd inconsistent")  # findings that repairs settle or that no fit feels; the page has them
 WITH_PRIOR = ("ridge", "physical", "sdp")
 
 
@@ -260,7 +260,7 @@ def say_findings(logs: tuple[PreparedLog, ...]) -> None:
         where = names[0] if len(names) == 1 else f"{len(names)} logs"
         say_notes([Note("info", where, text)], file=sys.stderr)
     for log in logs:
-        findings = [f for f in log.findings if f.check not in REPAIRED]
+        findings = [f for f in log.findings if f.check not in SETTLED]
         say_notes(finding_notes(log.name, findings), file=sys.stderr)
 
 

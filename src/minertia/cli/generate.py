@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Gravity, RobotName, Snap, read_given
+from minertia.cli.options import AsJson, Floating, Gravity, RobotName, Snap, model_notes, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
 from minertia.errors import MinertiaError
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult
 
 FORMAT = 1
-FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what a robot, and so its code, cannot hold
 
 Parameters = Annotated[
     str,
@@ -69,7 +68,7 @@ def generate(
     from minertia.codegen import generate as codegen
 
     given = read_given(robot, floating, snap, numbers=True)
-    say_notes([note for note in given.notes if note.where in FROM_MODEL], file=sys.stderr)
+    say_notes(model_notes(given), file=sys.stderr)
     result = codegen.generate(
         given,
         out,

@@ -28,9 +28,9 @@ from minertia.cli.campaigns import (
     say_findings,
 )
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Gravity
+from minertia.cli.options import AsJson, Gravity, model_notes
 from minertia.cli.progress import progress
-from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def identify(
         ready = prepare_campaign(asked, tell)
         result = identify_campaign(ready, tell=tell)
         notes = () if out is None else _write(out, ready, result, tell)
+    say_changed_geometry(asked.robot)
     say_findings((*ready.train, *ready.validate))
     if as_json:
         say_json(result.to_dict())
@@ -182,6 +183,6 @@ def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path) -
         return (Note("warning", source.name, "not written: no real robot can have these values; try --physical"),)
     robot = model.to_robot()
     try:
-        return (*robot.notes, *write_robot(robot, draft / f"robot{suffix}", template=source))
+        return (*model_notes(robot), *write_robot(robot, draft / f"robot{suffix}", template=source))
     except MinertiaError as err:
         return (Note("warning", source.name, f"not written with the new parameters: {err}"),)

@@ -27,7 +27,7 @@ def is_log(path: str) -> bool:
 def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
     """The audit of a log; exit code 1 when it found something wrong."""
     from minertia.identification.audits.audit import audit
-    from minertia.identification.logs.header import MOTOR_SIDE, read_to_audit
+    from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
     robot = None if robot_name is None else read_given(robot_name)
@@ -57,7 +57,8 @@ def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: 
         for note in recording.notes:
             say(f"assumed: {note}")
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
-        say(f"{recording}: {problem_count(problems)}")
+        unit = "a unit that is not known" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
+        say(f"{recording.summary(unit)}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from minertia.robot.robot import Robot
+    from minertia.robot.robot import Note, Robot
 
 
 def complete_robot(incomplete: str) -> list[str]:
@@ -75,6 +75,14 @@ Gravity = Annotated[
     ),
 ]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
+
+
+FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what a robot, and so its code, cannot hold
+
+
+def model_notes(robot: Robot) -> list[Note]:
+    """What is lost where an identified model becomes a robot file or code."""
+    return [note for note in robot.notes if note.where in FROM_MODEL]
 
 
 def read_given(name_or_path: str, floating: bool = False, snap: float | None = None, *, numbers: bool = False) -> Robot:

@@ -10,13 +10,14 @@ import typer
 from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map, say_findings
 from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
 from minertia.cli.progress import progress
-from minertia.cli.terminal import say, say_json, say_table
+from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.model import IdentifiedModel
     from minertia.identification.payload import Payload
+    from minertia.robot.robot import Robot
 
 FORMAT = 1
 
@@ -58,6 +59,8 @@ def payload(
 ) -> None:  # fmt: skip
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
     model, how = _asked(unloaded, loaded, robot, campaign, data, columns)
+    if at is None:
+        _say_where(how.robot)
     if mass is not None:
         _gains(unloaded, loaded, how, model, (mass, com), at, as_json)
         return
@@ -85,6 +88,8 @@ def _asked(
             raise InputError("the model was identified from some of the joints; a load needs all of them")
         how = recorded_campaign(model.robot, model.campaign)
         return model, how if columns is None else replace(how, columns=read_map(columns))
+    if unloaded.lower().endswith(".toml"):  # says what is wrong with it
+        read_model(unloaded)
     if (robot is None) == (file is None):
         raise InputError("name the robot with --robot, or with a --campaign")
     if robot is not None:
@@ -128,6 +133,17 @@ def _load(
         say_json({"format": FORMAT, "robot": how.robot.name, **found.to_dict()})
     else:
         _say_load(found)
+
+
+def _say_where(robot: Robot) -> None:
+    """Which link is taken to carry the load, where there are several ends to carry it."""
+    carriers = {joint.parent for joint in robot.joints}
+    ends = [joint.link or joint.name for j, joint in enumerate(robot.joints) if j not in carriers]
+    if len(ends) > 1:
+        diagnose(
+            f"the load is taken to be at '{ends[-1]}', the last link of the robot's file; '--at NAME' says if it is at "
+            f"{' or '.join(repr(name) for name in ends[:-1])}"
+        )
 
 
 def _say_load(found: Payload) -> None:

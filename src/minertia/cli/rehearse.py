@@ -68,6 +68,8 @@ def rehearse(
         say_json(found.to_dict())
     else:
         say(found)
+    for note in found.notes:
+        diagnose(f"note: {note}")
     for sentence in found.skipped:
         diagnose(f"skipped {sentence}")
     diagnose(f"wrote {page}")

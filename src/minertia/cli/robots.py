@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, read_given
+from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, model_notes, read_given
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -184,7 +184,7 @@ def convert(
             f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
             f"another name, or keep the rest with --template {source}"
         )
-    notes = write_robot(robot, target, template=template)
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
         return

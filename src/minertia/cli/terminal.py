@@ -12,7 +12,7 @@ from minertia.errors import visible
 
 if TYPE_CHECKING:
     from minertia.report.tables import Table
-    from minertia.robot.robot import Note
+    from minertia.robot.robot import Note, Robot
 
 PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
 PARTS = ("joint", "link")  # of a robot; several of them can share a note
@@ -70,6 +70,20 @@ def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
         where = f"{key}{'s' * (len(places) > 1)} {names}" if names else key
         where += "" if line is None else f" (line {line})"
         console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
+
+
+def say_changed_geometry(robot: Robot, option: str = "") -> None:
+    """The count of parameters depends on which angles were taken for right angles, so it is never silent.
+
+    option: of the command, that switches it off.
+    """
+    changed = [note for note in robot.notes if note.is_geometry]
+    if changed:
+        places = ", ".join(dict.fromkeys(note.where for note in changed))
+        diagnose(
+            f"minertia: rounded in the file and taken as meant: {places}; 'minertia check' lists each change"
+            + (f", '{option}' keeps what is written" if option else "")
+        )
 
 
 def problem_count(problems: int) -> str:

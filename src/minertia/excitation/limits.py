@@ -84,7 +84,7 @@ class MotionLimits:
             if not self.lower[j] < self.upper[j]:
                 raise Infeasible(
                     f"joint '{name}' cannot move: its lower limit {self.lower[j]:g} is not below its upper limit "
-                    f"{self.upper[j]:g}; give other limits or leave the joint out of the model"
+                    f"{self.upper[j]:g}; correct them in the robot's file, whose limits always count, or in --limits"
                 )
             for what in ("velocity", "acceleration", "effort"):
                 values = getattr(self, what)

@@ -36,7 +36,8 @@ def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Ar
             best, room = q, found
     if room <= 0:
         raise Infeasible(
-            f"no posture within the limits was found at which the robot can stand still: {checker.explain(first)}"
+            f"no posture within the limits was found at which the robot can stand still: {checker.explain(first)}; "
+            "give more room with --limits, such as a smaller margin or radius"
         )
     return best
 

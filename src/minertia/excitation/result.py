@@ -121,7 +121,8 @@ class Excitation:
 
     def _deviation_lines(self) -> list[str]:
         relative, before = self.relative_deviations, self.deviations_before
-        lines = []
+        head = "" if relative is None else f"{'relative':>12}"
+        lines = [f"{'parameter':<10}{'deviation':>12}{head}   (predicted for a log of this motion)"]
         for k, name in enumerate(self.base.names):
             part = "" if relative is None else f"{100 * relative[k]:>10.2f} %"
             was = "" if before is None else f"   before: {before[k]:.3g}"

@@ -340,7 +340,8 @@ def _on_unseen(
     """Judged by recordings that were not fitted."""
     is_good = True
     own = float(np.mean([r.relative for r in unseen]))
-    reasons = [f"on {len(unseen)} unseen recording(s) the residual is {_percent(own)} of the effort"]
+    logs = "1 unseen log" if len(unseen) == 1 else f"{len(unseen)} unseen logs"
+    reasons = [f"on {logs} the residual is {_percent(own)} of the effort"]
     for name, judged in rivals.items():
         theirs = float(np.mean([r.relative for r in judged]))
         is_good &= own <= EQUAL * theirs

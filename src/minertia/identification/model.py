@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
-from minertia.files import is_file, write_text_atomic
+from minertia.files import is_file, why_no_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.extrapolation import fitted_reach
 from minertia.identification.identify import Identification
@@ -90,7 +90,8 @@ class IdentifiedModel:
         values = {name: v for name, v in self.standard.items() if name in own}
         zero = {name: 0.0 for name in own if name not in values}
         lost = [t.name for t in self.model.choice.terms]
-        notes = [Note("warning", "effects", f"a robot cannot hold {', '.join(lost)}; left out")] if lost else []
+        text = f"neither robot files nor generated code hold {', '.join(lost)}; add their effort yourself"
+        notes = [Note("warning", "effects", text)] if lost else []
         if not self.is_physical:
             notes.append(
                 Note("warning", "parameters", "these values give the right efforts but no real robot can have them")
@@ -98,7 +99,8 @@ class IdentifiedModel:
         excess = float(self.evidence.get("standard_excess", 0.0))
         if excess > 0:
             text = (
-                f"of the physical robot that fits best; the free fit has a sum of squares lower by {100 * excess:.2g} %"
+                "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
+                f"by {100 * excess:.2g} %"
             )
             notes.append(Note("info", "parameters", text))
         robot = self.robot.with_parameters(zero | values)
@@ -200,6 +202,8 @@ def is_model_file(path: str | Path) -> bool:
 
 def read_model(path: str | Path) -> IdentifiedModel:
     """A model from its file."""
+    if not is_file(path):
+        raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:
         document = tomllib.loads(read_text(Path(path)))
     except (ValueError, RecursionError) as err:

@@ -214,16 +214,28 @@ def validate_model(
         [log.name for log in ready],
         lambda section, predicted: section.compared(predicted),  # type: ignore[attr-defined]
     )
+    found = tuple(replace(r, remarks=_fitted_before(model, r.log)) for r in found)
     if "reach" not in model.evidence:
         return found
     reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
     return tuple(
         replace(
             r,
-            remarks=remarks(model.model, model.beta, model.covariance, reach, training, list(log.judged.parts())),
+            remarks=(
+                *r.remarks,
+                *remarks(model.model, model.beta, model.covariance, reach, training, list(log.judged.parts())),
+            ),
         )
         for r, log in zip(found, ready, strict=True)
     )
+
+
+def _fitted_before(model: IdentifiedModel, log: str) -> tuple[str, ...]:
+    """A remark where the model was fitted to a log of this name, or to a part of it."""
+    fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
+    if Path(log).name not in fitted:
+        return ()
+    return ("a log of this name was fitted, at least in part: its residual says little about other motion",)
 
 
 def prepare_validation(

@@ -25,7 +25,12 @@ def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> st
     title = f"Rehearsal of {rehearsal.robot.name}"
     parts = [
         _head(rehearsal, title),
-        section("Steps", _steps(rehearsal), *(paragraph(f"Left out: {text}") for text in rehearsal.skipped)),
+        section(
+            "Steps",
+            _steps(rehearsal),
+            *(paragraph(f"Left out: {text}") for text in rehearsal.skipped),
+            *map(paragraph, rehearsal.notes),
+        ),
     ]
     if rehearsal.returned:
         parts.append(section("Parameters that came back", _parameters(rehearsal)))
@@ -208,7 +213,7 @@ def _update_chart(table: TrackingTable, r: Rehearsal) -> str:
 
 
 def _errors(table: TrackingTable, r: Rehearsal) -> str:
-    rows = [[escape(run.name), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
+    rows = [[escape(run.title), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
     return markup_table(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
 
 

@@ -123,4 +123,16 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
     return None
 
 
+def nearest_possible(ten: Sequence[float], share: float = 1e-3) -> Ten:
+    """The parameters with the nearest inertia that a body of this mass and centre can have; the mass must be positive.
+
+    The second moments of mass about the centre get no principal value below `share` of their sum.
+    """
+    mass, com, inertia = to_com(ten)
+    values, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    least = share * max(float(np.abs(values).sum()), 1e-9 * mass)
+    second = axes @ np.diag(np.maximum(values, least)) @ axes.T
+    return from_com(mass, com.tolist(), np.trace(second) * np.eye(3) - second)
+
+
 _ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))

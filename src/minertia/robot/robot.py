@@ -304,8 +304,10 @@ class Robot:
 
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)
+        joints, free = self.n_joints, len(self.coordinate_names)
         return (
-            f"{self.name}: {self.n_joints} joints ({kinds}), {self.base} base, {len(self.coordinate_names)} coordinates"
+            f"{self.name}: {joints} joint{'s' * (joints != 1)} ({kinds}), {self.base} base, "
+            f"{free} coordinate{'s' * (free != 1)}"
         )
 
 

@@ -24,6 +24,11 @@ def recording_of(log: Log, joints: tuple[str, ...] = (), source: str = "") -> Re
 
     Positions there are the cubic through the four samples around; without this every effort seems half a period early.
     """
+    if log.ran_away is not None:
+        raise MinertiaError(
+            f"the simulated arm went out of control at {log.ran_away:.3g} s: its links are too light for the "
+            "controller; give the drives of the robot's file rotor inertias and friction"
+        )
     q = (9 * (log.q[1:-2] + log.q[2:-1]) - log.q[:-3] - log.q[3:]) / 16
     t = 0.5 * (log.t[1:-2] + log.t[2:-1])
     return Recording(t, q, log.tau[1:-2], joints=joints, source=source)

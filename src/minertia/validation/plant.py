@@ -45,7 +45,8 @@ class Imperfections:
 class Log:
     """A run as a robot would record it: t (N,), q and tau (N, n) measured; and what only a simulation knows.
 
-    true_q, true_qd: without quantisation; applied: efforts at the joints; reference: positions asked for.
+    true_q, true_qd: without quantisation; applied: efforts at the joints; reference: positions asked for.  ran_away:
+    when the arm went out of control [s]; what follows repeats the sample before it.
     """
 
     t: Array
@@ -55,6 +56,7 @@ class Log:
     true_qd: Array
     applied: Array
     reference: Array
+    ran_away: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("t", "q", "tau", "true_q", "true_qd", "applied", "reference"):
@@ -77,6 +79,7 @@ class Sample(NamedTuple):
     qdd_ref: Array
 
 
+RUNAWAY = 1e3  # rad/s or m/s: no joint moves so fast under control, and MuJoCo still computes
 Controller = Callable[[Sample], Array]
 Listener = Callable[[Sample, Array], None]  # a sample and the measured effort: an estimator next to the controller
 
@@ -180,6 +183,9 @@ class Plant:
                 while pending and pending[0][0] <= k * self.period:
                     self._install(pending.pop(0)[1])
                 recorder.period(k, trajectory, controller, listener)
+                if np.abs(self.qd).max(initial=0.0) > RUNAWAY:
+                    recorder.stop(k)
+                    break
         finally:
             if self.robot is not robot:
                 self._install(robot)
@@ -200,6 +206,7 @@ class _Recorder:
         self.commands: deque[Array] = deque()
         self.delay = round(flaws.delay / plant.period)
         self.last: Array | None = None
+        self.ran_away: float | None = None
         self.velocity = plant.qd
         self.table = np.zeros((6, count, n))
         self.times = np.asarray(np.arange(count) * plant.period, np.float64)
@@ -237,8 +244,13 @@ class _Recorder:
         self.last = q
         return self.velocity
 
+    def stop(self, k: int) -> None:
+        """The arm is out of control after period k: nothing that follows means anything."""
+        self.table[:, k + 1 :] = self.table[:, k : k + 1]
+        self.ran_away = float(self.times[k])
+
     def log(self) -> Log:
-        return Log(self.times, *self.table)
+        return replace(Log(self.times, *self.table), ran_away=self.ran_away)
 
 
 def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
@@ -252,7 +264,7 @@ def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
         reason = None if ten is None else impossible(ten)
         if reason is not None:
             raise Infeasible(
-                f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; use parameters that can exist"
+                f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; correct it in the robot's file"
             )
     joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
     spec = mujoco.MjSpec.from_string(to_mjcf(replace(robot, joints=joints, frames={})))

@@ -24,6 +24,8 @@ from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel, identified_model, write_model
 from minertia.identification.significance import Significance, eliminate
+from minertia.robot.inertia import impossible, nearest_possible
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.validation.compiled import NoCompiler, compiled_model
 from minertia.validation.control_model import ControlModel, control_model
@@ -129,6 +131,7 @@ class Rehearsal:
     setting: Setting
     steps: list[Step] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     files: list[Path] = field(default_factory=list)
     training: Excitation | None = None
     unseen: Excitation | None = None
@@ -171,6 +174,7 @@ class Rehearsal:
             "seed": s.seed,
             "steps": [{"name": x.name, "seconds": round(x.seconds, 3), "text": x.text} for x in self.steps],
             "skipped": list(self.skipped),
+            "notes": list(self.notes),
             "parameters": [
                 {"name": r.name, "true": r.true, "value": r.value, "deviation": r.deviation, "off": r.off}
                 for r in self.returned
@@ -224,7 +228,26 @@ def rehearse(
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
-    return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress).run(motions, with_control)
+    robot, notes = _possible(robot)
+    return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress, notes).run(motions, with_control)
+
+
+def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+    """The robot with inertias that bodies can have, since MuJoCo moves no others, and what was changed.
+
+    Published files often have inertias that break the triangle inequality; a rehearsal only needs some truth.
+    """
+    changed: dict[str, float] = {}
+    links = []
+    for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        if ten is None or ten[9] <= 0 or impossible(ten) is None:
+            continue
+        links.append(f"'{joint.link or joint.name}'")
+        changed |= {f"{s}{j + 1}": float(v) for s, v in zip(LINK_SYMBOLS, nearest_possible(ten), strict=True)}
+    if not links:
+        return robot, ()
+    text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is rehearsed"
+    return robot.with_parameters(changed), (text,)
 
 
 def _own_limits(robot: Robot) -> MotionLimits:
@@ -242,10 +265,11 @@ class _Campaign:
         limits: MotionLimits,
         out: str | Path | None,
         progress: Callable[[Step], None] | None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self.robot, self.setting, self.limits, self.progress = robot, setting, limits, progress
         self.folder = None if out is None else make_folder(out)
-        self.result = Rehearsal(robot, setting)
+        self.result = Rehearsal(robot, setting, notes=notes)
 
     def run(self, motions: tuple[Excitation, Excitation] | None, with_control: bool) -> Rehearsal:
         result = self.result
@@ -388,8 +412,7 @@ class _Campaign:
             result.control = control_tests(self.robot, model, self.limits, trajectory)
             by = "the compiled code" if result.is_compiled else "the expression graphs"
             feedback = next(table for table in result.control if table.title == "closed loop")
-            best, other = (sum(feedback.row(name).rms) for name in ("computed torque", "PD + gravity"))
-            say(f"with {by}, computed torque has {100 * best / other:.2g} % of the error of PD + gravity")
+            say(f"with {by}, {_compared(feedback)}")
 
     def _weigh(self, model: ControlModel) -> None:
         """A load is picked up and put down; the estimator knows the identified model and the log's noise."""
@@ -406,6 +429,15 @@ class _Campaign:
             result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
             values, deviations = result.weighed.at(0.66 * end)
             say(f"{values[-1]:.3f} kg with a deviation of {deviations[-1]:.2g} kg found of {result.load:.3f} kg")
+
+
+def _compared(feedback: TrackingTable) -> str:
+    """Computed torque beside PD + gravity, where both keep the arm under control."""
+    best, other = (feedback.row(name) for name in ("computed torque", "PD + gravity"))
+    lost = " and ".join(row.name for row in (best, other) if row.ran_away is not None)
+    if lost:
+        return f"{lost} with these gains did not keep the arm under control"
+    return f"computed torque has {100 * sum(best.rms) / sum(other.rms):.2g} % of the error of PD + gravity"
 
 
 def _beginning(excitation: Excitation, length: float = 3.0) -> Trajectory:

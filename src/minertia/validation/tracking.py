@@ -99,6 +99,7 @@ class TrackingError:
     span: tuple[float, ...]  # distance between the ends of the reference's range
     t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)  # (N,) [s]
     error: Array = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)  # (N, n)
+    ran_away: float | None = None  # when the arm went out of control [s]; errors are those up to then
 
     @staticmethod
     def of(name: str, log: Log) -> TrackingError:
@@ -112,7 +113,13 @@ class TrackingError:
             span=_numbers(np.ptp(log.reference, axis=0)),
             t=log.t,
             error=e,
+            ran_away=log.ran_away,
         )
+
+    @property
+    def title(self) -> str:
+        """The name, and that the arm went out of control if it did."""
+        return self.name if self.ran_away is None else f"{self.name} (out of control at {self.ran_away:.2g} s)"
 
     @property
     def relative(self) -> tuple[float, ...]:
@@ -136,16 +143,22 @@ class TrackingTable:
         return {
             "title": self.title,
             "rows": [
-                {"name": r.name, "rms": list(r.rms), "largest": list(r.largest), "final": list(r.final)}
+                {
+                    "name": r.name,
+                    "rms": list(r.rms),
+                    "largest": list(r.largest),
+                    "final": list(r.final),
+                    "ran_away": r.ran_away,
+                }
                 for r in self.rows
             ],
         }
 
     def __str__(self) -> str:
-        width = max((len(row.name) for row in self.rows), default=0)
+        width = max((len(row.title) for row in self.rows), default=0)
         joints = len(self.rows[0].rms) if self.rows else 0
         head = f"{'':<{width}}  " + "".join(f"{f'joint {j + 1}':>12}" for j in range(joints))
-        lines = [f"{row.name:<{width}}  " + "".join(f"{1e3 * v:>12.4g}" for v in row.rms) for row in self.rows]
+        lines = [f"{row.title:<{width}}  " + "".join(f"{1e3 * v:>12.4g}" for v in row.rms) for row in self.rows]
         return "\n".join([f"{self.title}: rms error [mrad or mm]", head, *lines])
 
 

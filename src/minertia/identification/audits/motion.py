@@ -30,6 +30,10 @@ DIFFERS = 0.1  # relative difference of a logged derivative that is told
 LAGS_S = 0.1  # s: longest delay looked for
 SAMPLES = 1000  # on which the delay is estimated
 GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
+UNUSED = {  # what becomes of a logged rate
+    "qd": 'a fit takes the derivative of the positions unless derivative = "logged" asks for this one',
+    "qdd": "no fit uses it: accelerations come from the positions",
+}
 
 
 def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
@@ -97,7 +101,7 @@ def _compared(recording: Recording, name: str, of: str) -> Iterator[Finding]:
             fits = scale > 0 and float(np.linalg.norm(a - scale * b)) < 0.3 * abs(scale) * size
             hint = f"; it is about {scale:.3g} times that" if fits and abs(scale - 1) > 0.05 else ""
             hint += ": one of the two is in degrees" if fits and _near(scale, (DEGREES, 1 / DEGREES)) else ""
-            text = f"differs by {off:.0%} from the derivative of the {of}{hint}; recompute it"
+            text = f"differs by {off:.0%} from the derivative of the {of}{hint}; {UNUSED[name]}"
             yield Finding("warning", f"{name} inconsistent", text, recording.column(f"{name}{j + 1}"))
 
 
@@ -109,7 +113,8 @@ def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     t = recording.t
     before, after = float(t[first] - t[0]), float(t[-1] - t[last])
     if max(before, after) >= STILL_AT_LEAST:
-        text = f"the robot stands still for {before:.3g} s at the start and {after:.3g} s at the end; cut these off"
+        still = f"{before:.3g} s at the start and {after:.3g} s at the end"
+        text = f"the robot stands still for {still}; identify cuts these off"
         yield Finding("info", "standstill", text, "", recording.first_row + first)
 
 

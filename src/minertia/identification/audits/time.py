@@ -46,7 +46,7 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         "jitter",
         f"about {hz:.4g} Hz, unevenly sampled: {len(off)} of {len(steps)} steps differ by more than {EVEN:.0%} from "
         f"{step * 1e3:.4g} ms (from {good.min() * 1e3:.3g} to {good.max() * 1e3:.3g} ms, deviation "
-        f"{jitter * 1e3:.2g} ms); resample before filtering",
+        f"{jitter * 1e3:.2g} ms); identify resamples it",
         recording.column("t"),
         recording.first_row + int(off[0]) + 1,
     )

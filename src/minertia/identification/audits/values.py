@@ -148,7 +148,10 @@ def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         bad = np.flatnonzero((off > SPIKE * (high - low)) & (off > 4 * noise))
         if high > low and len(bad):
             worst = int(np.argmax(off))
-            text = f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours"
+            text = (
+                f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; if "
+                "there are many, --estimator robust counts them less"
+            )
             yield Finding("warning", "spikes", text, column, recording.first_row + worst)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minertia.errors import CampaignError, MinertiaError, RecordingError
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
-from minertia.identification.logs.columns import Chosen, choose, template_of
+from minertia.identification.logs.columns import TIME_NAMES, Chosen, choose, likely, template_of, time_column
 from minertia.identification.logs.columns_file import columns_beside
 from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording
@@ -21,7 +21,8 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 ASK = '"?"'
-SUSPICIOUS = 10.0  # rad: a revolute position beyond this may be in degrees
+UNITS = "Nm (N m, and N for prismatic joints), A, V, permille or percent"
+SUSPICIOUS = 10.0  # rad or m: a position beyond this may be in degrees or mm
 ROWS = 50_000  # looked at to choose a filter
 
 
@@ -126,11 +127,7 @@ class _Writer:
     def _columns(self) -> list[str]:
         chosen = self.chosen
         if chosen is None:
-            listed = ", ".join(self.names[:60])
-            return ["[columns]", f"# the log has: {_plain(listed)}", f"t = {ASK}",
-                    f"q = {ASK}  # a template such as \"pos{{j}}\" or a list, one name for each of: "
-                    f"{_plain(', '.join(self.robot.coordinate_names))}",
-                    f"effort = {ASK}", f"effort_unit = {ASK}  # Nm, A, V, permille or percent"]  # fmt: skip
+            return self._columns_to_name()
         clock = f"rate_hz = {ASK}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
         lines = ["[columns]", clock]
         if chosen.time_unit != "s":
@@ -142,7 +139,22 @@ class _Writer:
             elif names is not None:
                 listed = _plain(", ".join(names[:6]))
                 lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
-        return [*lines, self._angle(), self._unit(chosen)]
+        return [*lines, *self._angle(), *self._length(), self._unit(chosen)]
+
+    def _columns_to_name(self) -> list[str]:
+        """The table where the header did not tell which columns are this robot's."""
+        clock = time_column(self.names)
+        lines = ["[columns]", f"# the log has: {_plain(', '.join(self.names[:60]))}"]
+        lines.append(f"t = {ASK if clock is None else _quoted(clock)}")
+        if clock is not None and TIME_NAMES[clock.strip().lower()] != "s":
+            lines.append(f"time_unit = {_quoted(TIME_NAMES[clock.strip().lower()])}")
+        joints = _plain(", ".join(self.robot.coordinate_names))
+        lines.append(f'# a template such as "pos{{j}}" or a list, one name for each of: {joints}')
+        for signal in ("q", "effort"):
+            some = likely(self.names, self.robot, signal)
+            hint = "" if some is None else f"  # [{', '.join(_quoted(name) for name in some)}]?"
+            lines.append(f"{signal} = {ASK}{hint}")
+        return [*lines, *self._angle(), *self._length(), f"effort_unit = {ASK}  # {UNITS}"]
 
     def _is_useless(self, signal: str) -> bool:
         """Whether a rate is logged that stays the same while its joint moves: a field that nobody fills in."""
@@ -155,19 +167,29 @@ class _Writer:
         template = template_of(names, self.robot)
         return _quoted(template) if template else f"[{', '.join(_quoted(name) for name in names)}]"
 
-    def _angle(self) -> str:
+    def _angle(self) -> list[str]:
+        return self._position_unit("angle", "revolute", ("rad", "deg"))
+
+    def _length(self) -> list[str]:
+        return self._position_unit("length", "prismatic", ("m", "mm"))
+
+    def _position_unit(self, key: str, kind: str, units: tuple[str, str]) -> list[str]:
+        """The unit of the positions of joints of this kind, asked for where they are too large for the usual one."""
+        usual, other = units
+        moving = [k for k, j in enumerate(self.robot.independent) if self.robot.joints[j].kind == kind]
+        if not moving:
+            return []
         if self.sample is None:
-            return f"angle = {ASK}  # rad or deg"
-        revolute = [j for j in range(self.sample.n) if self.robot.joints[self.robot.independent[j]].kind == "revolute"]
-        largest = max((float(np.abs(self.sample.q[:, j]).max()) for j in revolute), default=0.0)
+            return [f"{key} = {ASK}  # {usual} or {other}"]
+        largest = float(np.abs(self.sample.q[:, moving]).max())
         motor = self.chosen is not None and self.chosen.position_side == "motor"
         if largest > SUSPICIOUS and not motor:
-            return f"angle = {ASK}  # rad or deg: positions reach {largest:.4g}"
-        return 'angle = "rad"'
+            return [f"{key} = {ASK}  # {usual} or {other}: positions reach {largest:.4g}"]
+        return [f"{key} = {_quoted(usual)}"]
 
     def _unit(self, chosen: Chosen) -> str:
         if self.asks_unit:
-            return f"effort_unit = {ASK}  # Nm, A, V, permille or percent"
+            return f"effort_unit = {ASK}  # {UNITS}"
         return f"effort_unit = {_quoted(chosen.effort_unit)}"
 
     def _drive(self) -> list[str]:
@@ -177,9 +199,11 @@ class _Writer:
         lines = [f"position = {_quoted(chosen.position_side)}", f"effort = {_quoted(chosen.effort_side)}"]
         each = ", ".join([ASK] * n)
         if self.asks_unit or chosen.effort_unit != "Nm":
-            unit = "the log's unit" if self.asks_unit else chosen.effort_unit
-            remove = "; remove this line if efforts are in N m" if self.asks_unit else ""
-            lines.append(f"gains = [{each}]  # N m (N for prismatic joints) per {unit}, for each joint{remove}")
+            per = "N m (N for prismatic joints) per"
+            if self.asks_unit:
+                lines.append(f"# gains = [{', '.join(['1'] * n)}]  # unless efforts are in N m: {per} the log's unit")
+            else:
+                lines.append(f"gains = [{each}]  # {per} {chosen.effort_unit}, for each joint")
             lines.append(
                 "# gains not known? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` finds them from a load"
             )

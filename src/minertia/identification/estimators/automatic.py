@@ -28,6 +28,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 FOLDS = 5
+FEWEST_BLOCKS = 3  # of the recordings, below which leaving one out says too little
 WEIGHTS = (GAPS_ONLY, 1e-4, 1e-2, 1.0, 100.0)  # of the prior that are tried
 BETTER = 0.95  # residual over that of plain least squares from which a physical fit is taken
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
@@ -63,7 +64,7 @@ class Automatic(Estimator):
         """The estimator to use for a problem, with a sentence where it is not plain least squares."""
         plain = Choice("wls", WeightedLeastSquares())
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
-        if len(problem.blocks) < 2 * FOLDS or not 0 < len(space.links) <= MOST_LINKS:
+        if len(problem.blocks) < FEWEST_BLOCKS or not 0 < len(space.links) <= MOST_LINKS:
             return plain
         with one_thread():
             free, errors = _errors(problem, space, self._weights(problem))
@@ -89,9 +90,10 @@ def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ..
     _, _, sigma = weighted_solution(problem.reduced(found.independent))
     blocks = problem.blocks / sigma[:, None, None]
     k = blocks.shape[-1]
-    folds = np.array_split(np.arange(len(blocks)), FOLDS)
+    count = min(FOLDS, len(blocks))  # short logs have few blocks, and need the choice most
+    folds = np.array_split(np.arange(len(blocks)), count)
     parts = [unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
-    rows = problem.samples * len(sigma) * (FOLDS - 1) // FOLDS
+    rows = problem.samples * len(sigma) * (count - 1) // count
     columns = [problem.keep[c] for c in found.independent]
     known = problem.shift
 

@@ -87,6 +87,11 @@ def streamed_triangle(problem: Observation, weight: Callable[[Chunk], Array]) ->
     return R
 
 
+def prior_weight(weight: float) -> str:
+    """How far a fit was drawn to its prior, as a sentence."""
+    return f"the prior has weight {weight:.3g} (at 1 it counts as much as the logs)"
+
+
 def strongest(errors: Array) -> int:
     """Index of the strongest prior that predicts what was left out as well as the best one.
 

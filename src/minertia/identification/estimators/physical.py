@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
 from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, noise_floor, strongest, weighted_solution
+from minertia.identification.estimators.estimator import (
+    Estimator,
+    noise_floor,
+    prior_weight,
+    strongest,
+    weighted_solution,
+)
 from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import PhysicalFit, nearest_with_base, physical_fit
 from minertia.identification.problem.diagnosis import excitation
@@ -63,8 +69,10 @@ class Physical(Estimator):
         sigma = np.maximum(
             problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
         )
-        notes = (f"the prior counts {weight:.1e} of the data",) if weight > GAPS_ONLY else ()
-        verdict = answer.verdict(free_is_physical=slack is not None and slack > 0, slack=slack)
+        notes = (prior_weight(weight),) if weight > GAPS_ONLY else ()
+        verdict = answer.verdict(
+            free_is_physical=slack is not None and slack > 0, slack=slack, drawn=weight > GAPS_ONLY
+        )
         return self._result(problem, space, answer, sigma, verdict, weight, notes)
 
     def _free_fit(

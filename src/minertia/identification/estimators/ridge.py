@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from minertia.errors import ShapeError
 from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, noise_floor, noise_levels, solve, strongest
+from minertia.identification.estimators.estimator import (
+    Estimator,
+    inverse,
+    noise_floor,
+    noise_levels,
+    prior_weight,
+    solve,
+    strongest,
+)
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.triangles import merged, triangle
 
@@ -45,7 +53,7 @@ class Ridge(Estimator):
             if done:
                 break
         inv = inverse(R[:-1, :-1])
-        return Fit(beta, inv @ inv.T, sigma, notes=(f"the prior counts {weight:.1e} of the data",))
+        return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),))
 
     def _target(self, problem: Observation) -> Array:
         if self.prior is None:

@@ -17,6 +17,7 @@ Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
+OPTIONAL = ("qd", "qdd")  # signals that nothing needs: positions are differentiated
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -182,7 +183,7 @@ class _Choice:
         if found["effort"] is not None and self.unit is None:
             self._fail(
                 f"the unit of the efforts in '{found['effort'][0]}' is not known: say whether they are in N m, A, V or "
-                "per mille with effort_unit",
+                "per mille with effort_unit in [columns], in the campaign or in a file given with --columns",
                 found["effort"][0],
             )
         q = found["q"]
@@ -199,10 +200,10 @@ class _Choice:
             return self.map.t, self.map.time_unit
         if self.map.rate_hz is not None:
             return None, "s"
-        for name in self.names:
-            if name.strip().lower() in TIME_NAMES:
-                unit = TIME_NAMES[name.strip().lower()]
-                return name, self.map.time_unit if self.map.time_unit != "s" else unit
+        clock = time_column(self.names)
+        if clock is not None:
+            unit = TIME_NAMES[clock.strip().lower()]
+            return clock, self.map.time_unit if self.map.time_unit != "s" else unit
         self._fail("there is no time column; name it with t, or give the rate with rate_hz")
         raise AssertionError
 
@@ -215,8 +216,11 @@ class _Choice:
         for pattern in PATTERNS[signal]:
             names = self._expand(pattern.template)
             if all(name in self.known for name in names):
-                self._check_count(pattern.template, names)
-                if signal in ("qd", "qdd") and pattern.side != (self.side["q"] or "joint"):
+                if signal in OPTIONAL and len(self._numbered(pattern.template)) > len(names):
+                    self.notes.append(f"{names[0]} ... are left out: there are more of them than coordinates")
+                    return None
+                self._check_count(pattern.template)
+                if signal in OPTIONAL and pattern.side != (self.side["q"] or "joint"):
                     continue
                 self._accept(signal, pattern, names)
                 return names
@@ -250,18 +254,23 @@ class _Choice:
             self._fail(f"'{template}' is not a template: it may hold {{j}} (from 1), {{j0}} (from 0) or {{joint}}")
             raise AssertionError from None
 
-    def _check_count(self, template: str, names: tuple[str, ...]) -> None:
+    def _numbered(self, template: str) -> list[int]:
+        """The numbers for which the log has a column of this template; none where it goes by names."""
+        return [] if "{joint}" in template else [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
+
+    def _check_count(self, template: str) -> None:
         """Refuse a log of a robot with more joints than this one."""
         n = len(self.joints)
         if "{joint}" in template:
             return
-        numbers = [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
+        numbers = self._numbered(template)
         first = 1 if "{j}" in template else 0
         if numbers != list(range(first, first + n)):
             columns = ", ".join(filled(template, j=k, j0=k) for k in numbers)
             self._fail(
                 f"the log has {len(numbers)} joints ({columns}), the robot '{self.robot.name}' has {n} coordinates "
-                f"({', '.join(self.joints)}); name the columns that belong to it",
+                f"({', '.join(self.joints)}); name the columns that belong to it in [columns], in the "
+                "campaign or in a file given with --columns",
                 filled(template, j=numbers[-1], j0=numbers[-1]),
             )
 
@@ -307,14 +316,30 @@ class _Choice:
         raise RecordingError(message, file=self.source, column=column)
 
 
+def likely(names: Sequence[str], robot: Robot, signal: str) -> tuple[str, ...] | None:
+    """Columns of a header that may be a signal of this robot's coordinates, whatever else the header holds."""
+    known = set(names)
+    for pattern in PATTERNS[signal]:
+        expanded = _expanded(pattern.template, robot)
+        if known.issuperset(expanded):
+            return expanded
+    return None
+
+
+def time_column(names: Sequence[str]) -> str | None:
+    """The first column whose name is that of a clock."""
+    return next((name for name in names if name.strip().lower() in TIME_NAMES), None)
+
+
+def _expanded(template: str, robot: Robot) -> tuple[str, ...]:
+    return tuple(filled(template, j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names))
+
+
 def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
     """The template that stands for these names, None where there is none."""
     for patterns in PATTERNS.values():
         for pattern in patterns:
             template = pattern.template
-            expanded = tuple(
-                filled(template, j=k + 1, j0=k, joint=joint) for k, joint in enumerate(robot.coordinate_names)
-            )
-            if expanded == names:
+            if _expanded(template, robot) == names:
                 return template
     return None

@@ -16,6 +16,7 @@ from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
+UNIT_UNKNOWN = "the unit of the efforts is not known; they are shown as they are"
 MOTOR_SIDE = "signals of the motors are shown as they are: the ratios of the drives are not known"
 
 
@@ -34,7 +35,7 @@ def read_to_audit(
     notes = []
     if columns.effort_unit is None and not _tells_unit(names, columns, robot, str(path)):
         columns = replace(columns, effort_unit="Nm")
-        notes.append("the unit of the efforts is not known; they are shown as they are")
+        notes.append(UNIT_UNKNOWN)
     chosen = choose(names, columns, robot, str(path), effort=False)
     drive = columns.drive
     unknown = drive.ratios is None and drive.coupling is None and robot.coupling is None

@@ -138,11 +138,15 @@ class Recording:
         return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
 
     def __str__(self) -> str:
+        return self.summary(self.effort_unit)
+
+    def summary(self, unit: str) -> str:
+        """One line about the recording, its efforts said to be in this unit."""
         logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
         rate = (len(self) - 1) / self.duration if self.duration > 0 else float("nan")
         return (
             f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
-            f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {self.effort_unit}"
+            f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {unit}"
         )
 
 

@@ -27,15 +27,13 @@ class PhysicalFit:
     at_boundary: tuple[str, ...]
     margins: dict[str, float]
 
-    def verdict(self, *, free_is_physical: bool, slack: float | None) -> dict[str, object]:
-        """The verdict as plain data."""
+    def verdict(self, *, free_is_physical: bool, slack: float | None, drawn: bool = False) -> dict[str, object]:
+        """The verdict as plain data; drawn: to a prior, so not the physical robot that fits best."""
+        which = "the physical robot taken, near the prior," if drawn else "the best physical robot"
         status = "feasible" if free_is_physical else "at the boundary" if self.at_boundary else "feasible"
-        sentence = (
-            "the free fit is physical"
-            if free_is_physical
-            else "the free fit is not physical; the best physical robot raises the sum of squares by "
-            f"{100 * self.excess:.2g} %"
-        )
+        free = "the free fit is physical" if free_is_physical else "the free fit is not physical"
+        raised = f"; {which} raises the sum of squares by {100 * self.excess:.3g} %"
+        sentence = free if free_is_physical and not drawn else free + raised
         if self.at_boundary:
             sentence += "; at the boundary: " + ", ".join(self.at_boundary)
         return {
