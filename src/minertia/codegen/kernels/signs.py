@@ -12,6 +12,7 @@ from minertia.codegen.kernels.steps import Step
 
 # signs of (product, other term) -> operation
 _FUSED = {(1, 1): "fma", (-1, 1): "fnma", (1, -1): "fms", (-1, -1): "fnms"}
+_SETTLED = frozenset(("add", "sub", "mul", "fma", "fnma", "fmak", "addk", "subk", "mulk", "divk", "div", "sincos"))
 _SIGNS = {operation: signs for signs, operation in _FUSED.items()}
 
 
@@ -30,7 +31,7 @@ class _Signs:
 
     def __init__(self, given: Collection[int], fresh: Callable[[], int]) -> None:
         self.given, self.fresh = given, fresh
-        self.sign: dict[int, int] = {}  # of what is held, where it is -1
+        self.sign: dict[int, int] = {}  # of what is held: values without an entry are held as they are
         self.same: dict[int, int] = {}
         self.rules: dict[str, Callable[[Step], list[Step]]] = {
             **dict.fromkeys(_SIGNS, self._fused),
@@ -49,6 +50,8 @@ class _Signs:
         """The steps that stand in its place."""
         if step.operation in ("load", "const"):
             return [step]
+        if step.operation in _SETTLED and self.sign.keys().isdisjoint(step.operands):
+            return [step]  # most steps; what stands for another value has a sign, too
         steps = self.rules.get(step.operation, self._plain)(step)
         return [s._replace(operands=tuple(self.same.get(v, v) for v in s.operands)) for s in steps]
 
