@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from minertia.robot.read import read_robot
-from minertia.validation.rehearsal import Setting, rehearse, summary
+from minertia.validation.rehearsal import rehearse
+from minertia.validation.rehearsed import Setting, summary
 
 
 def main(seeds: int = 20) -> None:

@@ -18,7 +18,8 @@ from minertia.robot.robot import Robot
 from minertia.validation import compiled, rehearsal
 from minertia.validation.compiled import NoCompiler, compiled_model
 from minertia.validation.control_model import control_model
-from minertia.validation.rehearsal import Rehearsal, Setting, rehearse, summary
+from minertia.validation.rehearsal import rehearse
+from minertia.validation.rehearsed import Rehearsal, Setting, summary
 
 pytest.importorskip("mujoco")
 SHORT = Setting(duration=6.0, harmonics=4, rate=500.0, seed=1)

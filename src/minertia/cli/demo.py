@@ -66,7 +66,8 @@ def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> Path:
 def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> Path:
     from minertia.cli.rehearse import say_step, write_page
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsal import Setting, rehearse
+    from minertia.validation.rehearsal import rehearse
+    from minertia.validation.rehearsed import Setting
 
     place = folder / "rehearsal"
     setting = Setting(rate=RATE, duration=DURATION)

@@ -12,7 +12,7 @@ from minertia.cli.options import AsJson, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json
 
 if TYPE_CHECKING:
-    from minertia.validation.rehearsal import Rehearsal, Step
+    from minertia.validation.rehearsed import Rehearsal, Step
 
 
 def rehearse(
@@ -53,8 +53,8 @@ def rehearse(
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
-    from minertia.validation.rehearsal import Setting
     from minertia.validation.rehearsal import rehearse as run
+    from minertia.validation.rehearsed import Setting
 
     setting = Setting(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,

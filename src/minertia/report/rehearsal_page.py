@@ -11,7 +11,7 @@ import numpy as np
 from minertia.report.html import escape, facts, markup_table, number, page, paragraph, parameter_name, section, units
 from minertia.report.line_chart import line_chart
 from minertia.report.tables import unit_of
-from minertia.validation.rehearsal import DEVIATIONS, FORMAT, Rehearsal, Returned
+from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal, Returned
 from minertia.validation.tracking import TrackingTable
 
 ROUNDING = 1e-12
