@@ -6,20 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from minertia.cli import app, demo, main, root
+from minertia.cli import app, demo, root
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MissingExtra
 from minertia.files import FileError, write_text_atomic
 from minertia.robot.read import read_robot
+from tests.conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]"
 KEYS = {"robot", "method", "count", "names", "relations", "columns", "K", "classes", "certificate"}
 
@@ -36,18 +35,6 @@ ARM = """<?xml version="1.0"?>
     <axis xyz="0 0 1"/><limit lower="-2" upper="2" velocity="3" effort="20"/></joint>
 </robot>
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.delenv("MINERTIA_DEBUG", raising=False)
-
-    def command(*args: object) -> tuple[int, str, str]:
-        code = main([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minertia.cli import main
 from minertia.excitation.trajectory import Trajectory
+from tests.conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 QUICK = ("--harmonics", 2, "--starts", 1, "--samples", 60, "--duration", 4, "--no-friction", "--no-rotors")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        code = main([str(a) for a in args])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return call
 
 
 def test_motion_for_the_controller(run: Run, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.cli import main
 from minertia.cli.campaigns import repeated
 from minertia.dynamics.model import inverse_dynamics
 from minertia.robot.read import read_robot
@@ -31,18 +30,6 @@ VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 def arm(tmp_path_factory) -> Path:
     """A folder with a robot, three logs of it and one with a load."""
     return recorded_arm(tmp_path_factory.mktemp("arm"))
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    monkeypatch.delenv("MINERTIA_DEBUG", raising=False)
-
-    def command(*args: object) -> tuple[int, str, str]:
-        code = main([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from minertia.cli import demo, main
+from minertia.cli import demo
+from minertia.codegen.kernels import build
 from minertia.errors import MissingExtra
-from minertia.validation import compiled, rehearsal
+from minertia.validation import rehearsal
+from tests.conftest import Run
 from tests.report.test_base_page import Checker
 from tests.test_cli import ARM
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        code = main([str(a) for a in args])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return call
 
 
 def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
@@ -78,7 +67,7 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
         raise MissingExtra("mujoco", "sim")
 
     monkeypatch.setattr(rehearsal, "Plant", missing)
-    monkeypatch.setattr(compiled, "find_compiler", lambda: None)
+    monkeypatch.setattr(build, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "RATE", 500.0)
     monkeypatch.setattr(demo, "DURATION", 4.0)
     code, out, err = run("demo", "--out", tmp_path)

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.cli import main
 from minertia.identification.logs.columns import filled
 from tests.arm import recorded_arm
 
@@ -18,16 +17,6 @@ from tests.arm import recorded_arm
 def arm(tmp_path_factory) -> Path:
     """A folder with a robot, three logs of it and one with a load."""
     return recorded_arm(tmp_path_factory.mktemp("arm"))
-
-
-@pytest.fixture
-def run(capsys):
-    def command(*args: object) -> tuple[int, str, str]:
-        code = main([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from minertia.identification.evidence import (
     recording_residuals,
     residuals_of_arrays,
     training_residuals,
-    verdict,
 )
 from minertia.identification.identify import identify
 from minertia.identification.intervals import spread
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
+from minertia.identification.verdict import verdict
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot

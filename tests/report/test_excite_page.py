@@ -14,8 +14,9 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
+from minertia.report.charts import ticks
 from minertia.report.excite_page import excite_page, link_points
-from minertia.report.line_chart import line_chart, ticks
+from minertia.report.line_chart import line_chart
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_link_points_keep_their_lengths():
 
 
 def test_charts():
-    assert ticks(-1.03, 1.03) == pytest.approx([-1, -0.5, 0, 0.5, 1])
+    assert ticks(-1.03, 1.03, 6) == pytest.approx([-1, -0.5, 0, 0.5, 1])
     t = np.linspace(0, 1, 50)
     flat = line_chart("still", "rad", t, {"<j>": np.zeros(50)})
     assert "&lt;j&gt;" in flat and "nan" not in flat

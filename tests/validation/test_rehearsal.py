@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
+from minertia.codegen.kernels import build
 from minertia.codegen.kernels.build import find_compiler
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
@@ -16,7 +17,7 @@ from minertia.identification import read_model, read_recording
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
 from minertia.validation import compiled, rehearsal
-from minertia.validation.compiled import NoCompiler, compiled_model
+from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import control_model
 from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import Rehearsal, Setting, summary
@@ -110,8 +111,8 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
 
 
 def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "find_compiler", lambda: None)
-    with pytest.raises(NoCompiler, match="no C compiler"):
+    monkeypatch.setattr(build, "find_compiler", lambda: None)
+    with pytest.raises(build.CompilerMissing, match="no C compiler"):
         compiled_model(puma, tmp_path)
     assert (tmp_path / "puma_560_physical.c").exists()
 

@@ -16,7 +16,7 @@ from minertia.identification.estimate import Estimate, Fit
 from minertia.identification.estimators import ESTIMATORS, estimator
 from minertia.identification.estimators.automatic import Automatic, Choice
 from minertia.identification.estimators.estimator import Estimator, weighted_solution
-from minertia.identification.evidence import ParameterEvidence, Residuals, Verdict
+from minertia.identification.evidence import ParameterEvidence, Residuals
 from minertia.identification.intervals import Spread, spread
 from minertia.identification.plausibility import implausible
 from minertia.identification.problem.diagnosis import Excitation, excitation
@@ -26,6 +26,7 @@ from minertia.identification.problem.prediction import Judge, load_efforts, pinn
 from minertia.identification.problem.rows import MotionLike, RowFilter, Source, sections, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.verdict import Verdict, verdict
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
@@ -141,22 +142,7 @@ def identify(
         part = problem if chosen.fills_gaps else problem.reduced(found.independent)
         fit = chosen.fit(part)
         widths = _spread(part, fit.beta, fit.sigma, found)
-        estimate = Estimate(
-            names=model.names,
-            classes=model.classes,
-            beta=part.expand(fit.beta),
-            covariance=part.expand_covariance(fit.covariance),
-            sigma=fit.sigma,
-            estimator=choice.name,
-            rank=found.rank,
-            condition=found.condition,
-            scaled_condition=found.scaled_condition,
-            fixed=fixed,
-            not_excited=found.not_excited,
-            standard=fit.standard,
-            verdict=fit.verdict,
-            notes=(*choice.notes, *fit.notes),
-        )
+        estimate = _estimate(model, part, fit, found, choice, fixed)
         doubt = None if fit.standard else implausible(observation, problem, estimate.beta, fit.sigma, fix or {})
         alone = evidence.data_alone(problem, found.independent) if chosen.fills_gaps else None
         return _judged(
@@ -165,6 +151,28 @@ def identify(
             part, fit, motions if judged_motions is None else judged_motions, validation,
             validation_names, rows, judge, doubt, alone,
         )  # fmt: skip
+
+
+def _estimate(
+    model: LinearModel, part: Observation, fit: Fit, found: Excitation, choice: Choice, fixed: tuple[str, ...]
+) -> Estimate:
+    """The values of a fit with what is known about them."""
+    return Estimate(
+        names=model.names,
+        classes=model.classes,
+        beta=part.expand(fit.beta),
+        covariance=part.expand_covariance(fit.covariance),
+        sigma=fit.sigma,
+        estimator=choice.name,
+        rank=found.rank,
+        condition=found.condition,
+        scaled_condition=found.scaled_condition,
+        fixed=fixed,
+        not_excited=found.not_excited,
+        standard=fit.standard,
+        verdict=fit.verdict,
+        notes=(*choice.notes, *fit.notes),
+    )
 
 
 def _observed(
@@ -267,9 +275,9 @@ def _judged(
     repeated = evidence.over_recordings(part, fit.sigma)
     parameters = evidence.parameter_evidence(estimate, part, result.spread, repeated, alone)
     left_out = evidence.left_out_error(part, fit.sigma, fit.refit) if part.count else evidence.NOTHING_LEFT_OUT
-    verdict = evidence.verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited, doubt)
+    judgement = verdict(training, unseen, theirs, left_out, parameters, estimate.not_excited, doubt)
     return replace(
-        result, parameters=parameters, training=training, validation=unseen, rivals=theirs, verdict=verdict,
+        result, parameters=parameters, training=training, validation=unseen, rivals=theirs, verdict=judgement,
         recordings=each,
     )  # fmt: skip
 

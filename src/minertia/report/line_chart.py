@@ -7,12 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.report.charts import ticks
 from minertia.report.html import escape
 
 Array = NDArray[np.float64]
 WIDTH, HEIGHT = 640.0, 200.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 10.0, 10.0, 30.0
 POINTS = 300
+TICKS = 6  # on an axis, about
 COLOURS = ("#1f77b4", "#d95f02", "#2a9d58", "#c2185b", "#7b52ab", "#8c6d1f", "#0097a7", "#6d6d6d")
 
 
@@ -60,24 +62,15 @@ def _line(t: Array, y: Array, span: tuple[float, float], colour: str) -> str:
 
 def _grid(t0: float, t1: float, low: float, high: float, is_log: bool) -> str:
     parts = []
-    marks = [float(k) for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)] if is_log else ticks(low, high)
+    marks = [float(k) for k in range(int(np.ceil(low)), int(np.floor(high)) + 1)] if is_log else ticks(low, high, TICKS)
     for value in marks:
         y = TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
         parts.append(f'<path d="M{LEFT:g} {y:.1f}H{WIDTH - RIGHT:g}" class="grid"/>')
         parts.append(
             f'<text x="{LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{10**value if is_log else value:g}</text>'
         )
-    for value in ticks(t0, t1):
+    for value in ticks(t0, t1, TICKS):
         x = LEFT + (value - t0) / max(t1 - t0, 1e-12) * (WIDTH - LEFT - RIGHT)
         parts.append(f'<path d="M{x:.1f} {TOP:g}V{HEIGHT - BOTTOM:g}" class="grid"/>')
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12:g}" text-anchor="middle">{value:g}</text>')
     return "".join(parts)
-
-
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two values."""
-    span = max(high - low, 1e-12)
-    unit = 10.0 ** np.floor(np.log10(span / most))
-    step = next(unit * k for k in (1, 2, 5, 10, 20) if span / (unit * k) <= most)
-    first = int(np.ceil(low / step - 1e-9))
-    return [round(k * step, 10) for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.generate import generate
-from minertia.codegen.kernels.build import Compiler, find_compiler
+from minertia.codegen.kernels.build import Compiler, needed_compiler
 from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
@@ -23,26 +23,14 @@ FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
 
 
-class NoCompiler(MinertiaError):
-    """There is no C compiler to be found."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no C compiler was found; install one (gcc or clang), name it in the variable CC, "
-            "or pip install 'minertia[compiler]'"
-        )
-
-
 def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
 
-    `NoCompiler` when there is none: the code is written all the same.
+    `CompilerMissing` where there is no compiler: the code is written all the same.
     """
     place = Path(folder)
     generate(robot, place, programs=PROGRAMS, rotors=True, friction=True)
-    compiler, prefix = find_compiler(), identifier(robot.name)
-    if compiler is None:
-        raise NoCompiler
+    compiler, prefix = needed_compiler(), identifier(robot.name)
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
     test = place / "selftest"

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.kernels.build import CompilerMissing
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.excite import excite
@@ -24,7 +25,7 @@ from minertia.identification.significance import eliminate
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.validation.compiled import NoCompiler, compiled_model
+from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
@@ -229,7 +230,7 @@ class _Campaign:
                 model = compiled_model(robot, code)
                 self.result.is_compiled = True
                 say("C code written, compiled, and its self-test passed")
-            except NoCompiler as err:
+            except CompilerMissing as err:
                 self.result.skipped.append(f"compiling the generated code: {err}")
                 say("C code written, not compiled")
             self.result.files += sorted(path for path in code.iterdir() if path.is_file())

@@ -145,13 +145,19 @@ def find_compiler() -> Compiler | None:
     return None
 
 
-def library(source: str) -> Path:
-    """The shared library of a C text: from the cache, or compiled and put there."""
-    compiler = find_compiler()
-    if compiler is None:
+def needed_compiler() -> Compiler:
+    """The compiler; `CompilerMissing` where there is none."""
+    found = find_compiler()
+    if found is None:
         raise CompilerMissing(
             "there is no C compiler on this machine; install gcc or clang, set CC, or pip install 'minertia[compiler]'"
         )
+    return found
+
+
+def library(source: str) -> Path:
+    """The shared library of a C text: from the cache, or compiled and put there."""
+    compiler = needed_compiler()
     flags = (*FLAGS, *TARGETS.get(platform.machine().lower(), ()))
     made_from = "\0".join((source, compiler.identity, *flags, _machine()))
     key = hashlib.sha256(made_from.encode()).hexdigest()[:32]

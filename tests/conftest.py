@@ -1,0 +1,24 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from minertia.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command run in this process: exit code, what it printed, and what it said on stderr."""
+    monkeypatch.delenv("MINERTIA_DEBUG", raising=False)
+
+    def command(*args: object) -> tuple[int, str, str]:
+        code = main([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
