@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from minertia.codegen.kernels.build import CompilerMissing
 from minertia.dynamics.model import inverse_dynamics
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.estimators.estimator import weighted_solution
@@ -20,7 +21,7 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.significance import Significance, one_percent
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from minertia.validation.compiled import NoCompiler, compiled_model
+from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.measured import Moving
 from minertia.validation.plant import Controller, Imperfections, Log, Plant, Sample
@@ -175,7 +176,7 @@ def control(robot: Robot) -> tuple[ControlModel, str]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             return compiled_model(robot, folder), "the generated C (compiled)"
-    except NoCompiler:
+    except CompilerMissing:
         return control_model(robot), "the expression graphs behind the generated C (there is no compiler here)"
 
 
