@@ -189,6 +189,16 @@ def load(path: Path) -> ctypes.CDLL:
         raise CompilerMissing(f"the compiled library cannot be loaded: {err}") from None
 
 
+def load_new(path: Path) -> tuple[ctypes.CDLL, str]:
+    """A library just made, and what loading it does to the arithmetic of this process, "" if nothing."""
+    was_flushing = _flushes()
+    found = load(path)
+    if was_flushing or not _flushes():
+        return found, ""
+    _restore_arithmetic()  # changed by code that some compilers link in with -ffast-math
+    return found, "loading it makes the processor take the smallest numbers for zero"
+
+
 def function(library: ctypes.CDLL, name: str) -> int:
     """Address of a function of a library."""
     try:
@@ -220,12 +230,8 @@ def _compiled(
 
 def _fault(path: Path, fault: Callable[[ctypes.CDLL], str]) -> str:
     """What is wrong with a new library; only what works gets into the cache."""
-    was_flushing = _flushes()
-    found = load(path)
-    if _flushes() and not was_flushing:  # done by code that some compilers link in with -ffast-math
-        _restore_arithmetic()
-        return "loading it makes the processor take the smallest numbers for zero"
-    return fault(found)
+    found, why = load_new(path)
+    return why or fault(found)
 
 
 def _flushes() -> bool:
