@@ -15,8 +15,8 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "extras", "files", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
-    *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
+    *("version", "errors", "documents", "extras", "files", "threads", "algebra", "robot", "dynamics", "base"),
+    *("codegen", "excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 
@@ -84,6 +84,13 @@ def test_only_the_top_prints() -> None:
     for own, name, tree in modules():
         calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
         assert own in MAY_PRINT or not any(call.func.id == "print" for call in calls), name  # type: ignore[attr-defined]
+
+
+def test_documents_are_parsed_in_one_place() -> None:
+    """Whatever is read is looked over first, so that no small file takes minutes or gigabytes."""
+    for own, name, tree in modules():
+        used = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
 def test_no_bare_except() -> None:

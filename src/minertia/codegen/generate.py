@@ -17,8 +17,10 @@ from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
+from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
+from minertia.robot.read import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -130,9 +132,9 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
     """The choices saved with generated code."""
     path = Path(folder) / REPRESENTATIVES
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
 
 

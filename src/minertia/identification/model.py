@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import tomli_w
 from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError, SolverFailed
 from minertia.files import is_file, why_no_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
@@ -186,7 +186,7 @@ def model_text(model: IdentifiedModel) -> str:
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         "frames": _frames(linear.robot),
-        "robot": tomllib.loads(toml_text(linear.robot)),
+        "robot": toml_document(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
 
@@ -205,9 +205,9 @@ def read_model(path: str | Path) -> IdentifiedModel:
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:
-        document = tomllib.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as err:
-        raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
+        document = toml_document(read_text(Path(path)))
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
     if document.get("format") != FORMAT:
