@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
 from typing import Any
 
 MAX_BYTES = 10_000_000  # of one file; ten times the largest model of a robot of thirty joints
@@ -50,7 +49,7 @@ def toml_document(text: str) -> dict[str, Any]:
         match = _LINE.search(str(err))
         reason = str(err).split(" (at ")[0][:160]
         raise DocumentError(f"this is not valid TOML: {reason}", None if match is None else int(match[1])) from None
-    _refuse_long_numbers(document.values())
+    _refuse_long_numbers(document)
     return document
 
 
@@ -66,15 +65,17 @@ def json_document(text: str) -> Any:
         raise DocumentError(f"this is not valid JSON: {str(err)[:160]}") from None
 
 
-def _refuse_long_numbers(values: Iterable[Any]) -> None:
+def _refuse_long_numbers(document: dict[str, Any]) -> None:
     """Refuse whole numbers that the format does not have; Python would compute with them, and not print them."""
-    left = [iter(values)]
+    left: list[tuple[str, Any]] = [("", document)]
     while left:
-        for value in left.pop():
-            if isinstance(value, int) and not -LARGEST <= value < LARGEST:
-                raise DocumentError("a whole number has more than 64 bits; write a decimal point for a large number")
-            if isinstance(value, list | dict):
-                left.append(iter(value.values() if isinstance(value, dict) else value))
+        name, value = left.pop()
+        if isinstance(value, dict):
+            left.extend((f"{name}.{key}" if name else key, inner) for key, inner in value.items())
+        elif isinstance(value, list):
+            left.extend((name, inner) for inner in value if not isinstance(inner, float | str))
+        elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
+            raise DocumentError(f"'{name}' is a whole number of more than 64 bits, which no finite measure needs")
 
 
 class _Scan:
