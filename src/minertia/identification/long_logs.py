@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.carried import Carried
 from minertia.identification.judging import Judged
-from minertia.identification.logs.readers import iter_blocks
+from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
@@ -41,7 +40,7 @@ from minertia.identification.signals.filtering import (
 from minertia.identification.signals.streaming import prepared_blocks
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
+LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
 
@@ -119,7 +118,7 @@ def _start(blocks: Iterable[Recording]) -> Recording:
 
 def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
     """The log in blocks; None where it is small, or where its stamps are to stay as they are and do not allow it."""
-    if _size(entry.file) < LONG_BYTES:
+    if open_log(entry.file, campaign.columns).weight() < LONG_BYTES:
         return None
     stamps, travel = _scanned(campaign, entry)
     first = 0 if entry.start is None else int(np.searchsorted(stamps.t, entry.start))
@@ -141,11 +140,6 @@ def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
     if not campaign.repairs.standstill:
         return log
     return _moving(log, t, travel if grid is None else _travel(log))
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _file_blocks(campaign: Campaign, entry: LogEntry) -> Iterator[Recording]:
