@@ -38,9 +38,10 @@ from minertia.identification.signals.filtering import (
     thinning,
 )
 from minertia.identification.signals.streaming import prepared_blocks
+from minertia.memory import room, too_large
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
+LONG_BYTES = 50_000_000  # of the numbers of a log, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
 
@@ -152,8 +153,14 @@ def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Recording, Array]:
     start = -np.inf if entry.start is None else entry.start
     stop = np.inf if entry.stop is None else entry.stop
     head: Recording | None = None
+    left = room() // 2  # for the stamps, which are held
     for block in _file_blocks(campaign, entry):
         block.efforts()
+        left -= block.t.nbytes
+        if left < 0:
+            samples = room() // 2 // block.t.itemsize
+            what = f"the log has more than {samples} samples, whose times alone take"
+            raise RecordingError(too_large(what, room() // 2), file=entry.file)
         head = head or block.select(slice(0, 1))
         times.append(block.t)
         inside = (block.t >= start) & (block.t < stop)

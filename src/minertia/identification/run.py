@@ -30,7 +30,7 @@ from minertia.identification.long_logs import JudgedBlocks, LongLog, MotionBlock
 from minertia.identification.model import IdentifiedModel, correlated_covariance, is_model_file, read_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import pinned
-from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared
+from minertia.identification.signals.filtering import Motion, decimated, half_length, prepared_with_edges
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
@@ -302,8 +302,8 @@ def _prepared(
         plan = campaign.filter.resolved(recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
         return PreparedLog(name, recording, findings, MotionBlocks(long, plan, load), blocks)
-    whole = Judged(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows, carried=load)
-    motion = prepared(recording, campaign.filter)
+    motion, edged = prepared_with_edges(recording, campaign.filter)
+    whole = Judged(edged, recording, evaluation, rows, carried=load)
     return PreparedLog(name, recording, findings, motion if load is None else load.taken_off(motion), whole)
 
 

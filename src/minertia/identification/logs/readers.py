@@ -48,17 +48,18 @@ def read_recording(
     columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
     """
-    return joined(_held(iter_blocks(path, robot, columns, effort=effort)))
+    given = _columns(path, columns)
+    return joined(_held(iter_blocks(path, robot, given, effort=effort), open_log(path, given)))
 
 
-def _held(blocks: Iterable[Recording]) -> Iterator[Recording]:
+def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
     """The blocks, refused as soon as they are more than may be in memory together."""
     size, most = 0, room()
     for block in blocks:
         size += block.nbytes
         if size > most:
-            what = "the log is too large to be held at once: its numbers take more than"
-            raise RecordingError(too_large(what, most), file=block.source)
+            what = "the log is too large to be held at once: its numbers take about"
+            raise log.fail(too_large(what, max(log.weight(), size)))
         yield block
 
 
