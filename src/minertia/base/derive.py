@@ -21,7 +21,7 @@ from minertia.base.mlc import minimal_combinations
 from minertia.base.numeric import Certificate
 from minertia.errors import UnknownName
 from minertia.robot.parameters import regrouped_name, split_name
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
@@ -56,6 +56,7 @@ def base_parameters(
     include IA, and FV, FC, OFF.  gravity [m/s2] in the base frame instead of the robot's.  keep: columns to keep as
     representatives where there is a choice.  seed: of the random states of the certificate.
     """
+    expect_robot(robot)
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     robot = robot if gravity is None else robot.with_gravity(gravity)

@@ -21,7 +21,7 @@ from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
 from minertia.robot.read import read_text
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
@@ -92,6 +92,7 @@ def generate(
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
     "numpy", "matlab", "fmu" or "ros2".
     """
+    expect_robot(robot)
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     row = TARGETS[target]

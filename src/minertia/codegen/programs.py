@@ -18,7 +18,7 @@ from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.effects import effect_torques
-from minertia.dynamics.forward import solve_symmetric
+from minertia.dynamics.forward import solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
@@ -151,7 +151,7 @@ def _forward_dynamics(d: Draft) -> Built:
     tau_port = Port("tau", (n,), EFFORT)
     bias = _sum(d.torques(chi, qd, d.rest), d.effects(chi, qd, d.rest))
     D = d.coefficients(chi).mass(d.setting.rotors)
-    qdd = solve_symmetric(D, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)])
+    qdd = solve_symmetric(D, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)], velocity_names(d.robot))
     return [d.q_port, d.qd_port, tau_port], [Port("qdd", (n,), ACCELERATION)], qdd
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.trajectory import frozen
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
@@ -120,6 +120,7 @@ def motion_limits(
     holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: False
     for no limit, True for those of the file, or values.
     """
+    expect_robot(robot)
     notes: list[str] = _clearance_notes(clearance)
     lower, upper = _positions(robot, position, beyond_file, notes)
     v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)

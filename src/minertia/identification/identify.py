@@ -23,11 +23,11 @@ from minertia.identification.problem.diagnosis import Excitation, excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import Judge, load_efforts, pinned, predict
-from minertia.identification.problem.rows import MotionLike, RowFilter, Source, sections, states
+from minertia.identification.problem.rows import MotionLike, RowFilter, Source, expect_motions, sections, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.verdict import Verdict, verdict
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -127,6 +127,8 @@ def identify(
     robot's.  rows: filter of both sides of the equation.  judge: how measured and predicted efforts are compared (by
     default as fitted); judged_motions: the training recordings to judge on, where they differ.
     """
+    expect_robot(robot)
+    expect_motions(motions, validation)
     robot = robot if gravity is None else robot.with_gravity(gravity)
     model = linear_model(robot, effects, joints=joints)
     with one_thread():

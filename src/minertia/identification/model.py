@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, SolverFailed
+from minertia.errors import DescriptionError, SolverFailed, expected
 from minertia.files import is_file, why_no_file, write_text_atomic
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.extrapolation import fitted_reach
@@ -114,6 +114,7 @@ def identified_model(
 
     campaign: the record of how its logs were read (`campaign_record`), so that others can be read alike.
     """
+    expected(result, Identification, "the result", "identify")
     standard, is_physical, excess = _standard(result, physical)
     estimate = result.estimate
     parameters = tuple(
@@ -163,6 +164,7 @@ def correlated_covariance(result: Identification) -> Array:
 
 def write_model(model: IdentifiedModel, path: str | Path) -> None:
     """Write a model; the file appears whole or not at all."""
+    expected(model, IdentifiedModel, "the model", "read_model")
     write_text_atomic(path, model_text(model))
 
 

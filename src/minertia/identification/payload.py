@@ -23,7 +23,7 @@ from minertia.identification.problem.triangles import triangle
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -152,6 +152,7 @@ def identify_payload(
     unloaded: recordings without the load, or a model with its values and their covariance.  at: link or frame in which
     the load is given, by default the last link's own.  physical: make the result a body that can exist.
     """
+    expect_robot(robot)
     known = unloaded if isinstance(unloaded, tuple) and isinstance(unloaded[0], LinearModel) else None
     model = linear_model(robot, effects) if known is None else known[0]
     with one_thread():

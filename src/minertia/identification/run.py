@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError, FilterError, RecordingError
+from minertia.errors import CampaignError, FilterError, RecordingError, expected
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
@@ -82,6 +82,7 @@ class PreparedCampaign:
 
 def prepare_campaign(campaign: Campaign, tell: Tell = _silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
+    expected(campaign, Campaign, "the campaign", "read_campaign")
     _refuse_twins(campaign)
     read = [(e, *_read(campaign, e, tell)) for e in (*campaign.train, *campaign.validate)]
     for entry, recording, *_ in read[: len(campaign.train)]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import HERE, Pose
-from minertia.errors import InputError, MissingParameters, UnknownName
+from minertia.errors import InputError, MissingParameters, UnknownName, expected
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
 from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
@@ -346,3 +346,8 @@ def _with_values(robot: Robot, values: Mapping[str, float]) -> Robot:
         effects=tuple(effects),
         motor_effects=tuple(motors),
     )
+
+
+def expect_robot(robot: object) -> None:
+    """Refuse what is no robot, such as the name of one; every function that takes a robot from a user asks."""
+    expected(robot, Robot, "the robot", "read_robot")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import DescriptionError
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Note, Robot, expect_robot
 
 # suffix -> "module:function"; a writer takes (robot, path) and, if it can fill in a user's file, template=
 WRITERS = {
@@ -24,6 +24,7 @@ def write_robot(robot: Robot, path: str | Path, template: str | Path | None = No
 
     template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands.
     """
+    expect_robot(robot)
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         known = ", ".join(WRITERS)

@@ -24,7 +24,7 @@ from minertia.identification.model import identified_model, write_model
 from minertia.identification.significance import eliminate
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
@@ -55,6 +55,7 @@ def rehearse(
     motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model and the
     generated code; without one no code is written and the controller uses the expression graphs.
     """
+    expect_robot(robot)
     chosen = setting or Setting()
     robot = robot.numeric
     if robot.is_floating:

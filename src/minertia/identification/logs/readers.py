@@ -19,7 +19,7 @@ from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
@@ -120,6 +120,7 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
         raise RecordingError(
             f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
         )
+    expect_robot(robot)
     log = open_log(path, columns)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, ShapeError
+from minertia.errors import InputError, MinertiaError, ShapeError
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.robot import Robot
 
@@ -49,6 +50,19 @@ class RowFilter(Protocol):
 
     def __call__(self, section: Any, columns: Array) -> Array:
         """Columns [N, k] of a section, filtered along the first axis, at the samples it keeps."""
+
+
+def expect_motions(*given: object) -> None:
+    """Refuse lists of motions that hold something else, such as names of logs."""
+    for motions in given:
+        for motion in motions if isinstance(motions, list | tuple) else [motions]:
+            is_name = isinstance(motion, str | PathLike)
+            shown = f"'{motion}'" if is_name else motion.__class__.__name__
+            if is_name or (getattr(motion, "qdd", None) is None and not isinstance(motion, Iterable)):
+                raise InputError(
+                    f"motions are a list of recordings after prepared(), not {shown}; "
+                    "for a log: identify(robot, [prepared(read_recording('run.csv', robot))])"
+                )
 
 
 def sections(source: Source) -> Iterator[MotionLike]:

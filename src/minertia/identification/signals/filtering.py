@@ -17,7 +17,7 @@ from scipy import signal
 
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
-from minertia.identification.logs.recording import MATRICES, Recording, freeze, frozen_array
+from minertia.identification.logs.recording import MATRICES, Recording, expect_recording, freeze, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class Motion:
 
 def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
     """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
+    expect_recording(recording)
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)
@@ -134,6 +135,7 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
 
 def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
     """`prepared` without and with its edges, on the same filtered samples."""
+    expect_recording(recording)
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)
