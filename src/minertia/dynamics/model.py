@@ -189,9 +189,14 @@ def _gravity(gravity: Sequence[float] | None) -> Any:
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    try:
+        names = () if isinstance(columns, str) else tuple(columns)
+        is_list = not isinstance(columns, str) and all(isinstance(name, str) for name in names)
+    except TypeError:
+        is_list = False
+    if not is_list:
         raise InputError("columns are a list of full names, such as ['ZZ1', 'MX2']")
-    return tuple(columns)
+    return names
 
 
 def _checked(robot: Robot, parameters: Parameters) -> Parameters:

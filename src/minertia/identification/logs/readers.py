@@ -72,6 +72,7 @@ def iter_blocks(
     effort: bool = True,
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
+    expect_robot(robot)
     given = _columns(path, columns)
     blocks = _blocks(path, robot, given, rows, effort)
     return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
@@ -120,7 +121,6 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
         raise RecordingError(
             f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
         )
-    expect_robot(robot)
     log = open_log(path, columns)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
