@@ -106,6 +106,15 @@ def test_hostile_names_stay_in_comments(tmp_path):
                 compile(path.read_text(), path.name, "exec")
 
 
+@pytest.mark.parametrize("name", ["selftest", "Self-Test", "SELFTEST", "con", "Main", "README", "*/"])
+def test_a_robot_may_have_the_name_of_one_of_our_files(tmp_path, name):
+    result = generate(replace(robots.planar2r(), name=name), tmp_path)
+    sources = sorted(path.name for path in result.files if path.suffix == ".c")
+    assert len(sources) == 2 and "selftest.c" in sources, sources
+    (own,) = (path for path in result.files if path.suffix == ".c" and path.name != "selftest.c")
+    assert f"{own.stem}_inverse_dynamics(" in own.read_text() and own.stem not in ("con", "main")
+
+
 @pytest.mark.parametrize("text", ["", "123", "int", "class", "ÄÖ", "a" * 300, "x*/y", "_", "π", "9-lives"])
 def test_identifiers_and_comments(text):
     name = identifier(text)

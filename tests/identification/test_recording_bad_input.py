@@ -15,6 +15,7 @@ from minertia.errors import MinertiaError, RecordingError
 from minertia.identification import Filter, audit, prepared, read_recording, repaired
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
+from tests.fuzz.guard import assert_reads_or_says
 from tests.identification.logs import chain, motion, table, write_csv
 
 ROBOT = chain("RR")
@@ -140,3 +141,70 @@ def test_only_our_errors_escape_from_tables(tmp_path: Path, rows: list[list[str]
         recording = reading(tmp_path, text)
         audit(recording, ROBOT)
         repaired(recording)
+
+
+def absurd(name: str, change) -> dict[str, np.ndarray]:
+    columns = table(motion())
+    columns[name] = change(columns[name].copy())
+    return columns
+
+
+def with_outlier(x: np.ndarray) -> np.ndarray:
+    x[4] = -1e200
+    return x
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "columns", "message"),
+    [
+        ("q1", lambda x: x * 1e300, None, r"column 'q1', row 2: the value is .*which no robot measures"),
+        ("tau2", with_outlier, None, r"column 'tau2', row 5: the value is -1e\+200, .*units, ratios and gains"),
+        (
+            "tau1",
+            lambda x: x,
+            ColumnMap(effort_unit="A", drive=Drive(gains=(1e275, 1.0))),
+            r"column 'tau1', row .*gains",
+        ),
+        ("t", lambda x: x * 1e-300, None, r"column 't', row 1: the times run from 0 s to .* which no clock tells"),
+        ("t", lambda x: x * 1e300, None, r"column 't', row 1: the times run .*time_unit"),
+        ("q1", lambda x: x, ColumnMap(rate_hz=1e22), r"row 1: the times run .*rate_hz"),
+    ],
+)
+def test_what_no_robot_measures(tmp_path: Path, name: str, change, columns: ColumnMap | None, message: str):
+    values = absurd(name, change)
+    if columns is not None and columns.rate_hz is not None:
+        del values["t"]
+    path = write_csv(tmp_path / "run.csv", values)
+    with pytest.raises(RecordingError, match=message):
+        read_recording(path, ROBOT, columns)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_logs_of_any_numbers_are_audited_repaired_and_filtered_or_refused(tmp_path: Path, seed: int):
+    """Scales, outliers, standstill and noise in any column: a result or one sentence, and no warning."""
+    rng = np.random.default_rng(seed)
+    columns = table(motion(seconds=3))
+    for name in rng.choice(list(columns), size=rng.choice([1, 2, len(columns)]), replace=False):
+        x = columns[name].copy()
+        kind, at = rng.integers(6), rng.integers(len(x))
+        if kind == 0:
+            x *= 10.0 ** rng.choice([300, 150, 25, 15, -15, -150, -300])
+        elif kind == 1:
+            x[:] = rng.choice([0.0, 1.0, 1e308, 1e25, np.inf, np.nan])
+        elif kind == 2:
+            x[at] = rng.choice([1e308, -np.inf, np.nan, 1e22, 1e-300])
+        elif kind == 3:
+            x[at:] = x[at]
+        elif kind == 4:
+            x += rng.choice([1e6, 1e16, 1e300])
+        else:
+            x = rng.normal(size=len(x)) * rng.choice([1, 1e10, 1e-10])
+        columns[name] = x
+    path = write_csv(tmp_path / "run.csv", columns)
+
+    def use() -> None:
+        recording = read_recording(path, ROBOT)
+        audit(recording, ROBOT)
+        prepared(repaired(recording))
+
+    assert_reads_or_says(use)

@@ -54,6 +54,9 @@ def explain(err: Exception) -> int:
     if isinstance(err, OSError) and err.filename is not None and err.strerror:  # a name too long, a folder closed to us
         diagnose(f"minertia: {os.fspath(err.filename)}: the file cannot be used ({err.strerror})")
         return WRONG_INPUT
+    if isinstance(err, MemoryError):
+        diagnose("minertia: there is not enough memory for this; take less of it at once, or a machine with more")
+        return WRONG_INPUT
     what = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
     ask = "" if debugging() else "; please report it with what the same command prints when --debug is added"
     diagnose(f"minertia: this should not have happened ({what}){ask}")

@@ -11,7 +11,9 @@ _WORDS = """
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm bool class
     new delete this template typename namespace using public private protected virtual operator true false main
 """
-_RESERVED = frozenset(_WORDS.split())
+# names of files: of our own self-test, and those that Windows keeps for devices
+_FILES = "selftest con prn aux nul " + " ".join(f"{device}{k}" for device in ("com", "lpt") for k in range(10))
+_RESERVED = frozenset((_WORDS + _FILES).split())
 LONGEST = 40
 
 

@@ -24,6 +24,8 @@ from minertia.robot.robot import Robot, expect_robot
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
 MOST_NUMBERS = 8_000_000  # in one block
+LARGEST = 1e30  # of what is measured, in any unit; its fourth powers are still numbers
+SHORTEST, LATEST = 1e-9, 1e20  # s between samples, and of a time; clocks that count something else are for the audit
 # ending of the name -> "module:class"
 FORMATS = {
     ".csv": "minertia.identification.logs.csv:CsvLog",
@@ -182,21 +184,45 @@ class _Reading:
         if names is None:
             return None
         logged = np.column_stack([block.columns[name] for name in names])
-        if np.array_equal(matrix, np.eye(len(matrix))):
-            return logged
-        if np.array_equal(matrix, np.diag(np.diag(matrix))):
-            return logged * np.diag(matrix)
-        return logged @ matrix.T
+        with np.errstate(all="ignore"):  # what overflows is refused below, what is no number by whoever needs it
+            if np.array_equal(matrix, np.eye(len(matrix))):
+                found = logged
+            elif np.array_equal(matrix, np.diag(np.diag(matrix))):
+                found = logged * np.diag(matrix)
+            else:
+                found = logged @ matrix.T
+            absurd = np.isfinite(logged) & ~(np.abs(found) <= LARGEST)
+        if absurd.any():
+            row, j = (int(k) for k in np.argwhere(absurd)[0])
+            raise self.log.fail(
+                f"the value is {logged[row, j]:.3g}, and {found[row, j]:.3g} at the joint in SI units, which no robot "
+                "measures; correct the log, or the units, ratios and gains it is read with",
+                names[j],
+                block.first_row + row,
+            )
+        return found
 
     def _times(self, block: Block, count: int) -> Array:
         if self.chosen.t is None:
             assert self.map.rate_hz is not None
-            return (block.first_row - 1 + np.arange(count)) / self.map.rate_hz
+            return self._plausible((block.first_row - 1 + np.arange(count)) / self.map.rate_hz, block)
         t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
         bad = np.flatnonzero(~np.isfinite(t))
         if len(bad):
             raise self.log.fail("the time is not a number", self.chosen.t, block.first_row + int(bad[0]))
-        return np.asarray(t)
+        return self._plausible(np.asarray(t), block)
+
+    def _plausible(self, t: Array, block: Block) -> Array:
+        """Times that a clock can tell [s]; whether they are the right ones is for an audit."""
+        step = abs(float(t[-1]) - float(t[0])) / max(len(t) - 1, 1) if len(t) else 0.0
+        if 0 < step < SHORTEST or not np.all(np.abs(t) <= LATEST):
+            raise self.log.fail(
+                f"the times run from {t[0]:.3g} s to {t[-1]:.3g} s in {len(t)} samples, which no clock tells; is the "
+                "unit of time (time_unit, or rate_hz) right?",
+                self.chosen.t,
+                block.first_row,
+            )
+        return t
 
 
 def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
