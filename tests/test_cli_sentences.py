@@ -215,3 +215,10 @@ def test_doctor_names_the_compiler_of_the_kernels(run, monkeypatch):
 def test_a_name_that_no_file_can_have(refused, command):
     long = 300 * "x"
     assert "xxx." in refused(*(word.replace("NAME", long) for word in command))
+
+
+def test_too_little_memory_is_no_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    from minertia.cli.guard import WRONG_INPUT, explain
+
+    assert explain(MemoryError("Unable to allocate 9 GiB")) == WRONG_INPUT
+    assert "not enough memory" in capsys.readouterr().err
