@@ -17,7 +17,7 @@ from minertia.excitation.criteria import condition_number
 from minertia.identification.evidence import residuals_of_arrays
 from minertia.identification.identify import identify
 from minertia.identification.problem.prediction import predict
-from minertia.identification.significance import one_percent
+from minertia.identification.evidence.significance import one_percent
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import minertia.identification.long_logs as long_logs
+import minertia.identification.campaigns.long_logs as long_logs
 from minertia.errors import CampaignError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign, Load, LogEntry
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.prepare import identify_campaign, prepare_campaign
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot

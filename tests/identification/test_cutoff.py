@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.prepare import identify_campaign, prepare_campaign
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff, quiet_frequency

@@ -159,7 +159,7 @@ def test_one_joint_at_a_time():
     runs = [fourier_motion(robot, 120, 10 * j + k, joints=[j]) for j in range(3) for k in range(4)]
     runs += [fourier_motion(robot, 200, 99)]
     problem = problem_of(robot, runs)
-    assert [r.still for r in problem.records[:4]] == [(1, 2)] * 4
+    assert [r.still for r in problem.logs[:4]] == [(1, 2)] * 4
     truth = problem.model.nominal()
     assert np.abs(made("offline").fit(problem).beta - truth).max() < 1e-8 * scale_of(truth)
 

@@ -62,7 +62,7 @@ def test_what_is_kept_does_not_grow_with_the_log():
     sizes = []
     for samples in (2_000, 20_000):
         sections = [part(fourier_motion(robot, samples, 1), slice(k, k + 500)) for k in range(0, samples, 500)]
-        record = observe(model, [sections]).records[0]
+        record = observe(model, [sections]).logs[0]
         assert record.samples == samples
         sizes.append(record.triangles.nbytes)
     assert sizes[1] <= 2 * sizes[0]

@@ -13,15 +13,15 @@ from minertia.identification.evidence import (
     LeftOut,
     Residuals,
     pooled,
-    recording_residuals,
+    log_residuals,
     residuals_of_arrays,
     training_residuals,
 )
 from minertia.identification.identify import identify
-from minertia.identification.intervals import spread
+from minertia.identification.evidence.intervals import spread
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.verdict import verdict
+from minertia.identification.evidence.verdict import verdict
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
@@ -99,7 +99,7 @@ def test_residuals_from_triangles_are_those_of_the_samples():
     runs = [noisy(fourier_motion(robot, 200 + 50 * k, k), np.random.default_rng(k), 0.05) for k in range(2)]
     problem = observe(model, runs)
     beta = model.nominal()
-    found = recording_residuals(problem, beta)
+    found = log_residuals(problem, beta)
     for run, residuals in zip(runs, found, strict=True):
         direct = residuals_of_arrays("", model.row_names, run.tau, model.columns(run.q, run.qd, run.qdd) @ beta)
         assert residuals.relative == pytest.approx(direct.relative, rel=1e-9)

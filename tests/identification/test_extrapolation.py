@@ -10,10 +10,10 @@ import pytest
 
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.extrapolation import Reach, fitted_reach, remarks, unknown_part
+from minertia.identification.evidence.extrapolation import Reach, fitted_reach, remarks, unknown_part
 from minertia.identification.identify import identify
 from minertia.identification.model import correlated_covariance, identified_model, read_model, write_model
-from minertia.identification.run import identify_campaign, prepare_campaign, validate_model
+from minertia.identification.campaigns.prepare import identify_campaign, prepare_campaign, validate_model
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot

@@ -14,7 +14,7 @@ from minertia.identification import long_logs as module
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.campaigns.given import given_campaign
 from minertia.identification.identify import Identification
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.prepare import identify_campaign, prepare_campaign
 from minertia.report.identification_page import identification_page
 from minertia.robot.read import read_robot
 from tests.identification.logs import table

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minertia.identification.campaigns.campaign import read_campaign
-from minertia.identification.run import identify_campaign
+from minertia.identification.campaigns.prepare import identify_campaign
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.gains import drive_gains
+from minertia.identification.loads.gains import drive_gains
 from minertia.identification.identify import identify
-from minertia.identification.payload import identify_payload, nearest_body
+from minertia.identification.loads.payload import identify_payload, nearest_body
 from minertia.robot.inertia import from_com, impossible, symmetric
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy

@@ -9,7 +9,7 @@ import pytest
 
 from minertia.identification.campaigns.campaign import Campaign, LogEntry
 from minertia.identification.identify import identify
-from minertia.identification.run import identify_campaign
+from minertia.identification.campaigns.prepare import identify_campaign
 from minertia.robot.read import read_robot
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion

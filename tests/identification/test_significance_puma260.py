@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 import minertia.dynamics.model as dynamics
 from minertia.identification.identify import identify
 from minertia.identification.problem.linear import linear_model
-from minertia.identification.significance import one_percent
+from minertia.identification.evidence.significance import one_percent
 from minertia.robot.read import read_robot
 from tests.identification.motions import Motion
 

@@ -202,11 +202,11 @@ def _recorded(
 
     found = [Trajectory.load(path) for path in motions]
     if logs:
-        from minertia.identification.campaigns.given import given_campaign
-        from minertia.identification.run import prepare_campaign
+        from minertia.identification.campaigns.campaign import Campaign
+        from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        for log in prepare_campaign(Campaign(robot, list(logs), columns=columns)).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
@@ -252,7 +252,7 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _table(path: Path) -> dict[str, Any]:
     from minertia.files import is_file
-    from minertia.identification.campaigns.options import load_toml
+    from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

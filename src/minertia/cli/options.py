@@ -91,7 +91,7 @@ def read_given(name_or_path: str, floating: bool = False, snap: float | None = N
     from minertia.robot.snap import ANGLE_TOLERANCE
 
     if name_or_path.lower().endswith(".toml"):
-        from minertia.identification.model import is_model_file, read_model
+        from minertia.identification.model_file import is_model_file, read_model
 
         if is_model_file(name_or_path):
             robot = read_model(name_or_path).to_robot()

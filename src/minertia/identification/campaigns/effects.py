@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import UnknownName
-from minertia.identification.campaigns.options import Options
 from minertia.robot.robot import Robot
+from minertia.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class EffectSpec:
     known: bool = False
 
 
-def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
+def parse_effects(table: Table, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
     """The effects of a list of words and tables; the usual four where the key is missing."""
     value = table.get(key)
     if value is None:
@@ -68,8 +68,8 @@ def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, .
     return tuple(_effect(table, key, item, robot) for item in value)
 
 
-def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
-    options = Options({"kind": item} if isinstance(item, str) else item, table.source, key)
+def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
+    options = Table({"kind": item} if isinstance(item, str) else item, table.source, key)
     if not isinstance(item, (str, dict)):
         raise table.fail("an effect is a word or a table", key)
     word = options.text("kind")
@@ -94,7 +94,7 @@ def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
     return EffectSpec(word, joints, MappingProxyType(numbers), options.flag("known", False))
 
 
-def joint_list(table: Options, key: str, robot: Robot) -> tuple[int, ...]:
+def joint_list(table: Table, key: str, robot: Robot) -> tuple[int, ...]:
     """Coordinates (from 0) of a list of names, or of numbers from 1; all of them where the key is missing."""
     value = table.get(key)
     if value is None:
