@@ -96,7 +96,8 @@ def write_log(path: Path, count: int) -> None:
 def measured(folder: Path) -> dict[str, float]:
     """`minertia identify` in this process: peak memory [MiB], processor time of its parts [s], elapsed time [s]."""
     from minertia.cli import main
-    from minertia.identification import identify, long_logs, run
+    from minertia.identification import long_logs, run
+    from minertia.identification.identify import identify
 
     spent = {"reading": 0.0, "judging": 0.0, "all": 0.0}  # of one thread; reading is taken off the others
     blocks = long_logs._file_blocks

@@ -14,10 +14,10 @@ from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.codegen.generate import count_programs, generate
 from minertia.excitation.criteria import condition_number
-from minertia.identification.evidence import residuals_of_arrays
+from minertia.identification.evidence.residuals import residuals_of_arrays
+from minertia.identification.evidence.significance import one_percent
 from minertia.identification.identify import identify
 from minertia.identification.problem.prediction import predict
-from minertia.identification.evidence.significance import one_percent
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop

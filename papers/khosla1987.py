@@ -8,8 +8,8 @@ import numpy as np
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import file_to_joint
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
 from minertia.identification.evidence.significance import contributions
+from minertia.identification.signals.filtering import DERIVATIVES, Filter
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot

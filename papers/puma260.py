@@ -14,11 +14,11 @@ from scipy.interpolate import CubicSpline
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.dynamics.model import inverse_dynamics
 from minertia.excitation.trajectory import Trajectory
-from minertia.identification.problem.solve import weighted_solution
-from minertia.identification.evidence import over_recordings
+from minertia.identification.evidence.parameters import over_recordings
+from minertia.identification.evidence.significance import Significance, one_percent
 from minertia.identification.identify import Identification, identify
 from minertia.identification.problem.observation import Observation
-from minertia.identification.evidence.significance import Significance, one_percent
+from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.validation.compiled import compiled_model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
-from minertia.identification import LogEntry, new_campaign, read_campaign
+from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.effects import EFFECT_KINDS
+from minertia.identification.campaigns.new import new_campaign
+from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.problem.terms import EXTRA_EFFECTS, WORDS
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
@@ -61,7 +64,11 @@ def written(folder: Path, text: str = PLANAR) -> Path:
 def test_everything_is_read(tmp_path: Path):
     campaign = read_campaign(written(tmp_path))
     assert campaign.robot.gravity == (0.0, -9.81, 0.0)
-    assert campaign.joints == (1,) and campaign.fix == {"M2": 1.5} and campaign.prior == "robot"
+    assert (
+        campaign.joints == campaign.robot.coordinate_names[1:]
+        and campaign.fix == {"M2": 1.5}
+        and campaign.prior == "robot"
+    )
     assert campaign.filter.derivative == "parabola" and campaign.filter.cutoff_hz == 5
     assert campaign.estimator == "ridge" and campaign.options == {"weight": 0.1}
     assert [e.kind for e in campaign.effects] == ["viscous", "spring"]
@@ -70,7 +77,7 @@ def test_everything_is_read(tmp_path: Path):
     part = campaign.recording(campaign.train[1])
     assert part.t[0] == 1.0 and part.t[-1] < 3.0
     np.testing.assert_allclose(campaign.recording(campaign.train[0]).tau, motion()["tau"] * [2, 3])
-    assert campaign.with_validation(["other.csv"]).validate == (LogEntry(Path("other.csv")),)
+    assert replace(campaign, validate="other.csv").validate == (Log(Path("other.csv")),)
 
 
 def test_files_are_found_in_the_data_folder(tmp_path: Path):
@@ -263,7 +270,7 @@ TRAPS = {
 @pytest.mark.parametrize("folder", [*TRAPS, "xmate7_nku"])
 @needs_shared
 def test_audit_names_the_traps(folder: str):
-    from minertia.identification import audit
+    from minertia.identification.audits.audit import audit
     from minertia.identification.logs.columns import ColumnMap
     from minertia.identification.logs.readers import read_recording
 

@@ -10,7 +10,7 @@ from typing import Any
 from minertia.errors import InputError
 from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign, Effects, LogLike
-from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.judge import judge
 from minertia.identification.result import Identification
@@ -21,7 +21,7 @@ __all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "s
 
 
 def identify(
-    robot: Robot | str | Path | Campaign,
+    robot: Robot | str | Path | Campaign | PreparedCampaign,
     logs: LogLike | Sequence[LogLike] = (),
     *,
     validate: LogLike | Sequence[LogLike] = (),
@@ -46,7 +46,9 @@ def identify(
     return judge(problem, estimate)
 
 
-def _campaign(robot: Any, logs: Any, validate: Any, stated: dict[str, Any]) -> Campaign:
+def _campaign(robot: Any, logs: Any, validate: Any, stated: dict[str, Any]) -> Campaign | PreparedCampaign:
+    if isinstance(robot, PreparedCampaign) and not stated and not _is_given(logs) and not _is_given(validate):
+        return robot
     if not isinstance(robot, Campaign):
         return Campaign(robot, logs, validate, **stated)
     if _is_given(logs):

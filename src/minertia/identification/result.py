@@ -70,6 +70,11 @@ class Identification:
         return self.estimate.beta
 
     @property
+    def covariance(self) -> Array:
+        """Covariance of the values, which holds under correlated residuals."""
+        return correlated_covariance(self.estimate, self.evidence.parameters)
+
+    @property
     def parameters(self) -> tuple[ParameterEvidence, ...]:
         """Each value with its deviation and interval."""
         return self.evidence.parameters
@@ -152,7 +157,7 @@ def identified_model(result: Identification, *, physical: bool = True) -> Identi
     return IdentifiedModel(
         result.linear,
         estimate.beta,
-        correlated_covariance(estimate, evidence.parameters),
+        result.covariance,
         tuple(_entry(result.linear, p) for p in evidence.parameters),
         dict(estimate.not_excited),
         standard,

@@ -70,10 +70,10 @@ def _on_unseen(
 
 def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
     """Judged by stretches of the training."""
-    reasons = ["no unseen recording was given; judged on stretches of the training that were left out"]
+    reasons = ["no unseen log was given; judged on stretches of the training that were left out"]
     own = left_out.relative
     if not np.isfinite(own):
-        return False, [*reasons, "the recordings are too short to leave stretches out"]
+        return False, [*reasons, "the logs are too short to leave stretches out"]
     reasons.append(f"stretches left out are predicted to {_percent(own)} of the effort")
     judged = residuals_of("stretches left out", training.joints, left_out.rest, left_out.effort, left_out.samples)
     is_small, told = _size(own, training, [judged])
