@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import InputError
+from minertia.identification.build import linear_of
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
 from minertia.identification.loads.gains import DriveGains, drive_gains
@@ -16,8 +17,6 @@ from minertia.identification.loads.payload import KnownRobot, Payload, payload_b
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
-from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.identification.problem.terms import DEFAULT_EFFECTS
 from minertia.identification.validate import campaign_like
 
 
@@ -47,7 +46,7 @@ def identify_payload(
     campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
     motions = [log.motion for log in logs]
-    found = payload_beside(_linear(campaign), motions[:count], motions[count:], at=at, physical=physical)
+    found = payload_beside(linear_of(campaign), motions[:count], motions[count:], at=at, physical=physical)
     return replace(found, logs=logs)
 
 
@@ -63,7 +62,7 @@ def identify_gains(
     count = len(campaign.train)
     campaign, logs = _prepared(campaign, campaign.train, loaded, tell)
     motions = [log.motion for log in logs]
-    return replace(drive_gains(_linear(campaign), motions[:count], motions[count:], load), logs=logs)
+    return replace(drive_gains(linear_of(campaign), motions[:count], motions[count:], load), logs=logs)
 
 
 def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[PreparedLog, ...]]:
@@ -71,10 +70,6 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
     with_load = replace(campaign, train=loaded, validate=()).train
     ready = prepare_campaign(replace(campaign, train=(*unloaded, *with_load), validate=()), tell)
     return ready.campaign, ready.train
-
-
-def _linear(campaign: Campaign) -> LinearModel:
-    return linear_model(campaign.robot, DEFAULT_EFFECTS if campaign.effects is None else campaign.effects)
 
 
 def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:

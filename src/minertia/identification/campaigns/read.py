@@ -69,7 +69,7 @@ class _Reader:
             columns=columns,
             repairs=Repairs(*(logs.flag(key, True) for key in ("stamps", "resample", "standstill"))),
             filter=self._filter(),
-            effects=parse_effects(model, "effects", robot),
+            effects=parse_effects(model, "effects", robot) if "effects" in model else None,
             joints=self._joints(robot),
             estimator=estimator.text("name") or "auto",
             options=options,
