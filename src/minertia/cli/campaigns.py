@@ -97,7 +97,7 @@ Effects = Annotated[
         "--effects",
         metavar="A,B,...",
         help="rotor, viscous, coulomb, offset (usual), two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
-        "cubic, spring; on one joint: FC3; none.",
+        "load_quadrants, cubic, thermal_viscous, thermal_coulomb, spring; on one joint: FC3; none.",
         show_default=False,
     ),
 ]

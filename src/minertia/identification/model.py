@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,16 @@ from minertia.identification.problem.linear import LinearModel, linear_model, li
 from minertia.identification.problem.prediction import Judge, predict
 from minertia.identification.problem.rows import MotionLike, Source, sections
 from minertia.identification.problem.terms import Term
-from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
+from minertia.robot.identified import FORMAT, check_format, identified_robot, nominal_robot
 from minertia.robot.inertia import impossible
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.read import ReadOptions, read_text
-from minertia.robot.robot import Frame, Note, Robot
+from minertia.robot.read import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-FORMAT = 1
-KIND = "identified model"
+KIND = MODEL
 
 
 @dataclass(frozen=True)
@@ -82,29 +81,14 @@ class IdentifiedModel:
         return tuple(found)
 
     def to_robot(self) -> Robot:
-        """The robot with the identified parameters, for simulation, description files and code.
-
-        Effects that a robot cannot hold (springs, Stribeck ...) are left out and named in its notes.
-        """
-        own = set(self.robot.columns(True, True))
-        values = {name: v for name, v in self.standard.items() if name in own}
-        zero = {name: 0.0 for name in own if name not in values}
-        lost = [t.name for t in self.model.choice.terms]
-        text = f"neither robot files nor generated code hold {', '.join(lost)}; add their effort yourself"
-        notes = [Note("warning", "effects", text)] if lost else []
-        if not self.is_physical:
-            notes.append(
-                Note("warning", "parameters", "these values give the right efforts but no real robot can have them")
-            )
-        excess = float(self.evidence.get("standard_excess", 0.0))
-        if excess > 0:
-            text = (
-                "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
-                f"by {100 * excess:.2g} %"
-            )
-            notes.append(Note("info", "parameters", text))
-        robot = self.robot.with_parameters(zero | values)
-        return robot.with_notes(notes)
+        """The robot with all that was identified, for simulation, description files and code."""
+        return identified_robot(
+            self.robot,
+            self.standard,
+            [_term_table(t) for t in self.model.choice.terms],
+            is_physical=self.is_physical,
+            excess=float(self.evidence.get("standard_excess", 0.0)),
+        )
 
 
 def identified_model(
@@ -197,7 +181,7 @@ def is_model_file(path: str | Path) -> bool:
     if file.suffix.lower() != ".toml" or not is_file(file):
         return False
     with open(file, encoding="utf-8", errors="replace") as text:
-        return f'kind = "{KIND}"' in text.read(400)
+        return is_model_text(text.read(400))
 
 
 def read_model(path: str | Path) -> IdentifiedModel:
@@ -210,8 +194,7 @@ def read_model(path: str | Path) -> IdentifiedModel:
         raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
-    if document.get("format") != FORMAT:
-        raise DescriptionError(f"the model has format {document.get('format')}; this program reads {FORMAT}", file=path)
+    check_format(document, str(path))
     try:
         return _read(document, path)
     except KeyError as err:
@@ -221,8 +204,7 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
-    robot = parse_toml(tomli_w.dumps(document["robot"]), str(path), ReadOptions())
-    robot = _with_frames(robot, document.get("frames", {}))
+    robot = nominal_robot(document, str(path), ReadOptions())
     effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
     linear = linear_model(robot, effects, joints=document["joints"])
     unknowns = document["unknowns"]
@@ -259,19 +241,6 @@ def _frames(robot: Robot) -> dict[str, Any]:
             for name, f in robot.frames.items()
         ],
     }
-
-
-def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
-    def pose(v: Sequence[float]) -> Pose:
-        x = [float(value) for value in v]
-        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
-
-    own = frames.get("links", ())
-    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
-    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
-    if len(joints) != robot.n_joints:
-        return robot
-    return replace(robot, joints=joints, frames=named or robot.frames)
 
 
 def _without_twins(own: Sequence[str]) -> list[str]:

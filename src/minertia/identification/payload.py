@@ -17,7 +17,8 @@ from minertia.identification.physical.cones import Program, link_svec
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
-from minertia.identification.problem.rows import RowFilter, Source
+from minertia.identification.problem.prediction import load_efforts
+from minertia.identification.problem.rows import Load, RowFilter, Source
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.problem.triangles import triangle
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com, transport_ten
@@ -28,6 +29,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
+ROUNDS = 4  # in which friction by load and the load it depends on are found
 UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
 
 
@@ -92,10 +94,17 @@ class LoadedModel(LinearModel):
     is_loaded: bool = True
 
     def columns(
-        self, q: Array, qd: Array, qdd: Array, load: Array | None = None, *, samples: int | None = None
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        samples: int | None = None,
     ) -> Array:
         """Y of the robot, then the ten columns of the body."""
-        own = LinearModel.columns(self, q, qd, qdd, load, samples=samples)
+        own = LinearModel.columns(self, q, qd, qdd, load, temperature=temperature, samples=samples)
         body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
         return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
 
@@ -155,14 +164,28 @@ def identify_payload(
     known = unloaded if isinstance(unloaded, tuple) and isinstance(unloaded[0], LinearModel) else None
     model = linear_model(robot, effects) if known is None else known[0]
     with one_thread():
-        problem = observe(loaded_model(model, at, True), loaded, rows=rows)
         if known is None:
+            problem = observe(loaded_model(model, at, True), loaded, rows=rows)
             sources: Any = unloaded
             problem = problem.appended(observe(loaded_model(model, at, False), sources, rows=rows))
             beta, covariance, silent = _from_recordings(problem)
         else:
-            beta, covariance, silent = _from_model(problem, known[1], known[2])
+            beta = np.zeros(10)
+            for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
+                load = _efforts(model, known[1], at, beta) if model.choice.needs_load else None
+                problem = observe(loaded_model(model, at, True), loaded, rows=rows, load=load)
+                beta, covariance, silent = _from_model(problem, known[1], known[2])
     return _payload(robot, at, beta, covariance, silent, physical)
+
+
+def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
+    """What links and rotors with a body ask of every joint."""
+    own, rows = load_efforts(model, values), range(model.robot.n_velocity)
+
+    def load(q: Array, qd: Array, qdd: Array) -> Array:
+        return np.asarray(own(q, qd, qdd) + body_columns(model.robot, rows, q, qd, qdd, at) @ ten)
+
+    return load
 
 
 def _from_recordings(problem: Observation) -> tuple[Array, Array, dict[str, str]]:

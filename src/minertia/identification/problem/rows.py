@@ -117,22 +117,47 @@ def _chunks(
 ) -> Iterator[tuple[Any, Array, Array]]:
     """Parts of a section with their columns and efforts."""
     q, qd, qdd, tau = _checked(model, section, title)
+    warmth = temperatures(model, section, title)
     for j in still_joints(model, q):  # what a still joint seems to move is noise
         first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
         qd[:, first] = qdd[:, first] = 0.0
         q[:, offset] = q[:, offset].mean()
     samples = len(q) if samples is None else samples
-    for part, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
+    for part, cut, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
         asked = None if load is None else load(x, v, a)
-        yield part, model.columns(x, v, a, asked, samples=samples), effort[:, list(model.rows)]
+        warm = None if warmth is None else warmth[cut]
+        Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
+        yield part, Y, effort[:, list(model.rows)]
 
 
-def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:
+def temperatures(model: LinearModel, section: Any, title: str = "the motion") -> Array | None:
+    """Temperature [degC] of every coordinate (N, n), None where no effect of the model depends on it."""
+    if not model.choice.needs("temperature"):
+        return None
+    found = getattr(section, "channels", {}).get("temperature")
+    if found is None:
+        raise MinertiaError(
+            f"{title}: friction that depends on temperature needs a temperature of every joint; name its columns "
+            '(temperature = "..." in [log]), or leave the effect out'
+        )
+    array = np.asarray(found, float)
+    if array.shape != (len(section.t), model.robot.n) or not np.isfinite(array).all():
+        raise ShapeError(
+            f"{title}: temperature has shape {array.shape}; '{model.robot.name}' needs finite numbers in the shape "
+            f"({len(section.t)}, {model.robot.n}), samples first"
+        )
+    return array
+
+
+def _parts(
+    section: Any, state: tuple[Array, ...], rows: RowFilter | None
+) -> Iterator[tuple[Any, slice, tuple[Array, ...]]]:
     """Pieces of a section whose columns fit in memory, each with the samples its filter needs around it."""
     n = len(state[0])
     if rows is None:
         for start in range(0, n, CHUNK):
-            yield section, tuple(a[start : start + CHUNK] for a in state)
+            cut = slice(start, start + CHUNK)
+            yield section, cut, tuple(a[cut] for a in state)
         return
     first, stop, step = section.keep
     halo = rows.halo(section)
@@ -141,8 +166,11 @@ def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> It
         end = min(start + size, stop)
         a, b = max(start - halo, 0), min(end + halo, n)
         arrays = tuple(x[a:b] for x in state)
-        named = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
-        yield replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step)), arrays
+        named: dict[str, Any] = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
+        if getattr(section, "channels", {}):
+            named["channels"] = {name: values[a:b] for name, values in section.channels.items()}
+        part = replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step))
+        yield part, slice(a, b), arrays
 
 
 def still_joints(model: LinearModel, q: Array) -> list[int]:
