@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Log
-from minertia.identification.campaigns.effects import EFFECT_KINDS
 from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.read import read_campaign
-from minertia.identification.problem.terms import EXTRA_EFFECTS, WORDS
+from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -110,7 +109,7 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
         ('"run.csv", {', '"gone.csv", {', r"'logs.train': 'gone.csv' is not in"),
         ("joints = [2]", "joints = [3]", "there is no coordinate of the robot called '3'"),
         ('kind = "spring"', 'kind = "sprung"', "there is no effect called 'sprung'; did you mean 'spring'"),
-        ('{ kind = "spring", joints = [1], rest = 0.2 }', '{ kind = "smooth_coulomb" }', "needs this number"),
+        ('{ kind = "spring", joints = [1], rest = 0.2 }', '{ kind = "gas_spring", joints = [1] }', "needs this number"),
         ("rate_hz = 50\n", "", "needs both cutoff_hz and rate_hz"),
         ('robot = "planar2r"', "", "name the robot"),
         ("train = [", "train = [3, ", "a log is the name of a file or a table, not 3"),
@@ -282,14 +281,15 @@ def test_audit_names_the_traps(folder: str):
     assert "degrees" not in found
 
 
-def test_files_know_every_effect_of_the_command_line(tmp_path):
-    """The words, and the symbols that the explanations use, are those of the one table of effects."""
-    assert list(EFFECT_KINDS) == list(WORDS)
-    symbols = {s for words in WORDS.values() for s in words}
-    for kind in EFFECT_KINDS.values():
-        for symbol in re.findall(r"\b[A-Z]{2,4}\b(?= |:)", kind.meaning):
-            assert symbol in symbols, kind.meaning
-    assert set(EXTRA_EFFECTS) <= symbols
+@pytest.mark.parametrize("word", WORDS)
+def test_files_know_every_effect_of_the_table(tmp_path, word):
+    path = tmp_path / "planar.toml"
+    write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
+    effect = BY_SYMBOL[WORDS[word][0]]
+    numbers = "".join(f", {name} = 0.5" for name in effect.constants)
+    path.write_text(PLANAR.replace('["viscous", {', f'[{{ kind = "{word}", joints = [1]{numbers} }}, {{'))
+    spec = read_campaign(path).effects[0]
+    assert (spec.kind, spec.joints, set(spec.options)) == (word, (0,), set(effect.constants))
 
 
 def test_cubic_friction_in_a_file(tmp_path):

@@ -11,7 +11,8 @@ from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.terms import EXTRA_EFFECTS, Term, chosen_effects
+from minertia.identification.problem.terms import Term, chosen_effects
+from minertia.robot.effects import EFFECTS
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
@@ -24,14 +25,18 @@ TABLES = {
     "FCT": ["FV", "OFF", {"kind": "FCT", "width": 0.1}],
     "FS": ["FV", "FC", "OFF", {"kind": "FS", "velocity": 0.2}],
     "FCL": ["FV", "FC", "OFF", "FCL2"],
+    "FLD": ["FV", "FC", "OFF", "load_quadrants"],
+    "FLB": ["FV", "FC", "OFF", "load_quadrants"],
     "FVC": ["FV", "FC", "OFF", "FVC1"],
+    "FVT": ["FV", "FC", "OFF", "thermal_viscous"],
+    "FCK": ["FV", "FC", "OFF", {"kind": "FCK", "reference": 20.0}],
     "KS": ["FV", "FC", "OFF", "KS2"],
     "GAS": ["FV", "FC", "OFF", GAS],
 }
 
 
 def test_every_row_is_tried():
-    assert TABLES.keys() == EXTRA_EFFECTS.keys()
+    assert list(TABLES) == [e.name for e in EFFECTS if not e.is_standard]
 
 
 @pytest.mark.parametrize("symbol", TABLES)
@@ -43,8 +48,10 @@ def test_recovery(symbol):
     load = lambda q, qd, qdd: 3 + np.cos(q)  # noqa: E731
     beta = rng.uniform(0.5, 2.0, model.count)
     asked = load(motion.q, motion.qd, motion.qdd) if model.choice.needs_load else None
-    tau = model.columns(motion.q, motion.qd, motion.qdd, asked) @ beta
-    problem = observe(model, [replace(motion, tau=tau)], load=load if model.choice.needs_load else None)
+    warmth = 30 + 10 * rng.random(motion.q.shape) if model.choice.needs("temperature") else None
+    tau = model.columns(motion.q, motion.qd, motion.qdd, asked, temperature=warmth) @ beta
+    motion = replace(motion, tau=tau, channels={} if warmth is None else {"temperature": warmth})
+    problem = observe(model, [motion], load=load if model.choice.needs_load else None)
     assert np.allclose(named_estimator("wls").fit(problem).beta, beta, rtol=1e-7)
     assert any(name.startswith(symbol) for name in model.names)
 

@@ -103,7 +103,7 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
     fast, slow = compiled_model(puma, tmp_path), control_model(puma)
     q, qd, qdd = np.random.default_rng(0).normal(size=(3, 6))
     np.testing.assert_allclose(fast.rigid(q, qd, qdd), slow.rigid(q, qd, qdd), atol=1e-9)
-    np.testing.assert_allclose(fast.friction(qd), slow.friction(qd), atol=1e-9)
+    np.testing.assert_allclose(fast.friction(q, qd, qdd), slow.friction(q, qd, qdd), atol=1e-9)
     np.testing.assert_allclose(fast.gravity(q), slow.gravity(q), atol=1e-9)
     np.testing.assert_allclose(fast.mass_matrix(q), slow.mass_matrix(q), atol=1e-9)
     np.testing.assert_allclose(fast.velocity(q, qd), slow.velocity(q, qd), atol=1e-9)

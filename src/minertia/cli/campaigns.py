@@ -157,8 +157,9 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
             _option(
                 "effects",
                 "A,B,...",
-                "rotor, viscous, coulomb, offset (usual), two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
-                "cubic, spring; on one joint: FC3; none.",
+                "rotor, viscous, coulomb, offset, two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
+                "load_quadrants, cubic, thermal_viscous, thermal_coulomb, spring; on one joint: FC3; none; chosen by "
+                "cross-validation unless told.",
             ),
         ],
         _effects,

@@ -110,9 +110,9 @@ class Checker:
         for k in range(0, len(q), BLOCK):
             part = slice(k, k + BLOCK)
             W = self.base.regressor(q[part], qd[part], qdd[part]).reshape(-1, self.base.count)
-            tau = self.effort.efforts(W, qd[part], qdd[part])
-            used = np.maximum(used, np.abs(tau).max(axis=0))
-        return _largest((used + self.effort.coulomb) / (self.limits.effort * (1 - self.limits.effort_margin)))
+            tau = self.effort.efforts(W, q[part], qd[part], qdd[part])
+            used = np.maximum(used, self.effort.largest(tau))
+        return _largest(used / (self.limits.effort * (1 - self.limits.effort_margin)))
 
     def _boxes(self, q: Array) -> tuple[tuple[str, float], ...]:
         if self.points is None:

@@ -118,7 +118,7 @@ class _Setting:
         q = rng.uniform(limits.lower, limits.upper, (500, n))
         qd, qdd = (rng.uniform(-1, 1, (500, n)) * size for size in (limits.velocity, limits.acceleration))
         W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
-        largest = np.abs(self.effort.efforts(W, qd, qdd)).max(axis=0) + self.effort.coulomb
+        largest = self.effort.largest(self.effort.efforts(W, q, qd, qdd))
         return np.asarray(np.where(largest > 0, ASSUMED_NOISE * largest, 1.0))
 
     def criterion(self, name: str) -> Criterion:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
-from minertia.robot.robot import Note, Robot
+from minertia.identification.problem.terms import Term
+from minertia.robot.identified import identified_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -46,26 +48,19 @@ class IdentifiedModel:
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self) -> Robot:
-        """The robot with the identified parameters, for simulation, description files and code.
+        """The robot with all that was identified, for simulation, description files and code."""
+        return identified_robot(
+            self.robot,
+            self.standard,
+            [term_table(t) for t in self.linear.choice.terms],
+            is_physical=self.is_physical,
+            excess=float(self.evidence.get("standard_excess", 0.0)),
+        )
 
-        Effects that a robot cannot hold (springs, Stribeck ...) are left out and named in its notes.
-        """
-        own = set(self.robot.columns(True, True))
-        values = {name: v for name, v in self.standard.items() if name in own}
-        zero = {name: 0.0 for name in own if name not in values}
-        lost = [t.name for t in self.linear.choice.terms]
-        text = f"neither robot files nor generated code hold {', '.join(lost)}; add their effort yourself"
-        notes = [Note("warning", "effects", text)] if lost else []
-        if not self.is_physical:
-            notes.append(
-                Note("warning", "parameters", "these values give the right efforts but no real robot can have them")
-            )
-        excess = float(self.evidence.get("standard_excess", 0.0))
-        if excess > 0:
-            text = (
-                "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
-                f"by {100 * excess:.2g} %"
-            )
-            notes.append(Note("info", "parameters", text))
-        robot = self.robot.with_parameters(zero | values)
-        return robot.with_notes(notes)
+
+def term_table(term: Term) -> dict[str, Any]:
+    """An effect with its constants, as files state it."""
+    table: dict[str, Any] = {"kind": term.symbol, "joints": [term.joint + 1], **term.settings}
+    if term.tag:
+        table["tag"] = term.tag
+    return table | ({"known": True} if term.is_known else {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,15 @@ import tomli_w
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError
 from minertia.files import is_file, why_no_file, write_text_atomic
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
-from minertia.identification.problem.terms import Term
-from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
+from minertia.robot.identified import FORMAT, check_format, nominal_robot
 from minertia.robot.joint import numeric_pose
-from minertia.robot.read import ReadOptions, read_text
-from minertia.robot.robot import Frame, Robot
+from minertia.robot.read import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.robot import Robot
 
-FORMAT = 1
-KIND = "identified model"
+KIND = MODEL
 
 
 def write_model(model: IdentifiedModel, path: str | Path) -> None:
@@ -40,7 +37,7 @@ def model_text(model: IdentifiedModel) -> str:
         "kind": KIND,
         "physical": model.is_physical,
         "joints": list(linear.row_names),
-        "effects": {"own": list(linear.choice.own), "terms": [_term_table(t) for t in linear.choice.terms]},
+        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
         "unknowns": {
             "names": list(linear.names),
             "values": model.beta.tolist(),
@@ -63,7 +60,7 @@ def is_model_file(path: str | Path) -> bool:
     if file.suffix.lower() != ".toml" or not is_file(file):
         return False
     with open(file, encoding="utf-8", errors="replace") as text:
-        return f'kind = "{KIND}"' in text.read(400)
+        return is_model_text(text.read(400))
 
 
 def read_model(path: str | Path) -> IdentifiedModel:
@@ -76,8 +73,7 @@ def read_model(path: str | Path) -> IdentifiedModel:
         raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
-    if document.get("format") != FORMAT:
-        raise DescriptionError(f"the model has format {document.get('format')}; this program reads {FORMAT}", file=path)
+    check_format(document, str(path))
     try:
         return _read(document, path)
     except KeyError as err:
@@ -87,8 +83,7 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
-    robot = parse_toml(tomli_w.dumps(document["robot"]), str(path), ReadOptions())
-    robot = _with_frames(robot, document.get("frames", {}))
+    robot = nominal_robot(document, str(path), ReadOptions())
     effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
     linear = linear_model(robot, effects, joints=document["joints"])
     unknowns = document["unknowns"]
@@ -127,30 +122,10 @@ def _frames(robot: Robot) -> dict[str, Any]:
     }
 
 
-def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
-    def pose(v: Sequence[float]) -> Pose:
-        x = [float(value) for value in v]
-        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
-
-    own = frames.get("links", ())
-    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
-    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
-    if len(joints) != robot.n_joints:
-        return robot
-    return replace(robot, joints=joints, frames=named or robot.frames)
-
-
 def _without_twins(own: Sequence[str]) -> list[str]:
     """Names of effects without the motor-side ones that come with a joint's own."""
     twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
     return [name for name in own if name not in twins]
-
-
-def _term_table(term: Term) -> dict[str, Any]:
-    table: dict[str, Any] = {"kind": term.symbol, "joints": [term.joint + 1], **term.settings}
-    if term.tag:
-        table["tag"] = term.tag
-    return table | ({"known": True} if term.is_known else {})
 
 
 def _plain(value: Any) -> Any:

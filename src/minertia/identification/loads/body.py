@@ -31,10 +31,17 @@ class LoadedModel(LinearModel):
     is_loaded: bool = True
 
     def columns(
-        self, q: Array, qd: Array, qdd: Array, load: Array | None = None, *, samples: int | None = None
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        samples: int | None = None,
     ) -> Array:
         """Y of the robot, then the ten columns of the body."""
-        own = LinearModel.columns(self, q, qd, qdd, load, samples=samples)
+        own = LinearModel.columns(self, q, qd, qdd, load, temperature=temperature, samples=samples)
         body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
         return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.evidence.intervals import spread
-from minertia.identification.loads.body import loaded_model
+from minertia.identification.loads.body import body_columns, loaded_model
 from minertia.identification.physical.cones import Program, link_svec
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel
@@ -27,6 +27,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
+ROUNDS = 4  # in which friction by load and the load it depends on are found
 UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
 
 
@@ -116,12 +117,23 @@ def payload_on(
     known: KnownRobot, loaded: Sequence[LogMotion], *, at: str | None = None, physical: bool = True
 ) -> Payload:
     """The load of logs of a robot that is known without it."""
-    model = known.model
-    load = load_efforts(model, known.beta) if model.choice.needs_load else None
+    model, ten = known.model, np.zeros(10)
     with one_thread():
-        problem = observe(loaded_model(model, at, True), loaded, load=load)
-        ten, covariance, silent = _from_model(problem, known.beta, known.covariance)
+        for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
+            load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
+            problem = observe(loaded_model(model, at, True), loaded, load=load)
+            ten, covariance, silent = _from_model(problem, known.beta, known.covariance)
     return _payload(model.robot, at, ten, covariance, silent, physical)
+
+
+def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
+    """Rigid-body torques of the robot with a body."""
+    own, rows = load_efforts(model, values), range(model.robot.n_velocity)
+
+    def load(q: Array, qd: Array, qdd: Array) -> Array:
+        return np.asarray(own(q, qd, qdd) + body_columns(model.robot, rows, q, qd, qdd, at) @ ten)
+
+    return load
 
 
 def _no_load(model: LinearModel) -> Load | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from minertia.errors import UnknownName
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import PIECE, Load, MotionLike
+from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
 
 Array = NDArray[np.float64]
 
@@ -21,11 +21,12 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
-    parts = []
+    warmth, parts = temperatures(model, motion), []
     for start in range(0, len(q), PIECE):
         x, v, a = (part[start : start + PIECE] for part in (q, qd, qdd))
         asked = None if load is None else load(x, v, a)
-        parts.append(model.columns(x, v, a, asked, samples=samples) @ beta)
+        warm = None if warmth is None else warmth[start : start + PIECE]
+        parts.append(model.columns(x, v, a, asked, temperature=warm, samples=samples) @ beta)
     return np.concatenate(parts)
 
 

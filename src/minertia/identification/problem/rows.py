@@ -98,14 +98,36 @@ class RowMaker:
         """Pieces of a block with their columns and efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
+        warmth = temperatures(model, block, self.title)
         for j in still_joints(model, q):  # what a still joint seems to move is noise
             first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
             qd[:, first] = qdd[:, first] = 0.0
             q[:, offset] = q[:, offset].mean()
         samples = len(q) if self.samples is None else self.samples
-        for piece, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
+        for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
-            yield piece, model.columns(x, v, a, asked, samples=samples), effort[:, list(model.rows)]
+            warm = None if warmth is None else warmth[own]
+            Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
+            yield piece, Y, effort[:, list(model.rows)]
+
+
+def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion") -> Array | None:
+    """Temperature [degC] of every coordinate (N, n), None where no effect of the model depends on it."""
+    if not model.choice.needs("temperature"):
+        return None
+    found = getattr(block, "channels", {}).get("temperature")
+    if found is None:
+        raise MinertiaError(
+            f"{title}: friction that depends on temperature needs a temperature of every joint; name its columns "
+            '(temperature = "..." in [columns]), or leave the effect out'
+        )
+    array = np.asarray(found, float)
+    if array.shape != (len(block.t), model.robot.n) or not np.isfinite(array).all():
+        raise ShapeError(
+            f"{title}: temperature has shape {array.shape}; '{model.robot.name}' needs finite numbers in the shape "
+            f"({len(block.t)}, {model.robot.n}), samples first"
+        )
+    return array
 
 
 def _is_plain(motion: Motion) -> bool:
@@ -113,12 +135,13 @@ def _is_plain(motion: Motion) -> bool:
     return half_length(motion.filter, motion.rate_hz) == 0 and motion.keep == (0, len(motion), 1)
 
 
-def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLike, tuple[Array, ...]]]:
-    """Pieces of a block whose columns fit in memory, each with the samples its filter needs around it."""
+def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLike, slice, tuple[Array, ...]]]:
+    """Pieces of a block whose columns fit in memory, each with the samples its filter needs around it, and which."""
     n = len(state[0])
     if not isinstance(block, Motion):
         for start in range(0, n, PIECE):
-            yield block, tuple(a[start : start + PIECE] for a in state)
+            rows = slice(start, start + PIECE)
+            yield block, rows, tuple(a[rows] for a in state)
         return
     first, stop, step = block.keep
     halo = half_length(block.filter, block.rate_hz)
@@ -129,7 +152,7 @@ def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLi
         arrays = tuple(x[a:b] for x in state)
         q, qd, qdd, tau = arrays
         own = replace(block, t=block.t[a:b], q=q, qd=qd, qdd=qdd, tau=tau, keep=(start - a, end - a, step))
-        yield own, arrays
+        yield own, slice(a, b), arrays
 
 
 def still_joints(model: LinearModel, q: Array) -> list[int]:

@@ -27,9 +27,10 @@ from minertia.robot.dh.body import (
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
+from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 
