@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from minertia.identification.loads.payload import nearest_body
+from minertia.identification.payload import nearest_body
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.inertia import from_six, impossible
 from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Robot
 
 INITIAL, ESTIMATED = "initial", "estimated"
@@ -107,7 +108,7 @@ def arm(column: str, joints: int = 2, a1: float = A1) -> Robot:
     lengths, offsets = (a1, A2, 0, 0, 0, 0), (0, 0, 0, D4, 0, 0)
     rows = [_row(*row) for row in zip(bodies(column, joints), twists, lengths, offsets, strict=False)]
     text = "\n".join(['name = "CMU DD Arm II"', 'convention = "standard"', *rows])
-    return parse_toml(text, "khosla1987.toml", ReadTable())
+    return parse_toml(text, "khosla1987.toml", ReadOptions())
 
 
 def _row(body: Body, twist: float, a: float, d: float) -> str:

@@ -1,1 +1,1 @@
-"""Measured logs to dynamic models: logs, audits, filters, the linear problem, estimators, evidence, loads, campaigns."""
+"""Measured logs to dynamic models: logs, audits, signals, the linear problem, estimators, evidence, loads, campaigns"""

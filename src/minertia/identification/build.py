@@ -72,10 +72,10 @@ class Problem:
         return pinned(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
 
     def __repr__(self) -> str:
-        e = self.excitation
+        e, seen = self.excitation, self.observation
         return (
-            f"<Problem of '{self.campaign.robot.name}': {self.observation.samples} samples of "
-            f"{len(self.observation.row_names)} joints from {len(self.logs)} logs, {e.rank} of {e.count} unknowns excited>"
+            f"<Problem of '{self.campaign.robot.name}': {seen.samples} samples of {len(seen.row_names)} joints from "
+            f"{len(self.logs)} logs, {e.rank} of {e.count} unknowns excited>"
         )
 
 

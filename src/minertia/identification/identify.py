@@ -34,8 +34,8 @@ def identify(
     """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign`, which has every choice.
 
     validate: logs that are only predicted.  effects: besides the links' inertia (None: the campaign's, else chosen).
-    estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose efforts
-    are used, by name or number from 1.  tell: told what is being done.  The command `minertia identify` runs this.
+    estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose
+    efforts are used, by name or number from 1.  tell: told what is being done.  `minertia identify` runs this.
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What the hand carries, and the gains of the drives from a load that is known: from a campaign or a model, and logs."""
+"""What the hand carries, and the gains of the drives from a known load: from a campaign or a model, and logs."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the dat
 def fitted_cutoff(campaign: Campaign, logs: Sequence[tuple[Recording, Load | None]], shortest: float) -> float:
     """The cut-off [Hz] from which a step up or down does not lower the residual, as it is judged.
 
-    campaign: settled, so its cut-off is the start.  logs: with what the robot carries in each.  The residual is that of a weighted fit of the same recordings; the
-    number of unknowns is the same for all cut-offs, so a lower one is not bought by a larger model.  shortest: duration
-    [s] of the shortest log that is to be filtered so, which must hold twenty cycles.
+    campaign: settled, so its cut-off is the start.  logs: with what the robot carries in each.  The residual is that of
+    a weighted fit of the same logs; the number of unknowns is the same for all cut-offs, so a lower one is not bought
+    by a larger model.  shortest: duration [s] of the shortest log to be filtered so, which must hold twenty cycles.
     """
     assert campaign.filter.cutoff_hz is not None
     recordings = [recording for recording, _ in logs]

@@ -14,6 +14,7 @@ from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried
+from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.readers import iter_blocks
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
@@ -29,15 +30,7 @@ from minertia.identification.logs.repair import (
 )
 from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
-from minertia.identification.signals.filtering import (
-    EVEN,
-    SETTLED,
-    Filter,
-    Motion,
-    check_finite,
-    half_length,
-    thinning,
-)
+from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
 from minertia.identification.signals.streaming import prepared_blocks
 
 Array = NDArray[np.float64]

@@ -36,8 +36,8 @@ class Estimate:
     """Values of all unknowns of a linear model.
 
     beta, covariance: of every unknown; fixed ones have no deviation.  not_excited: unknowns whose number in `beta` only
-    serves predictions of the same motion, each with a sentence.  fit, part: what the estimator returned, and the problem
-    it was given; fills_gaps: whether priors or constraints stand in for what the data leave open.
+    serves predictions of the same motion, each with a sentence.  fit, part: what the estimator returned, and the
+    problem it was given; fills_gaps: whether priors or constraints stand in for what the data leave open.
     """
 
     names: tuple[str, ...]

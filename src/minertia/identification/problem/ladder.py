@@ -1,9 +1,10 @@
 """Friction chosen by evidence: a stated ladder of effects, joint by joint, on folds that were left out.
 
 Every model starts with rotor inertia, viscous and Coulomb friction and an offset.  The steps of the ladder are tried in
-order on every joint; one is taken where the rest of the data, fitted with it, predicts the left-out folds better by more
-than one standard error of that gain (Hastie, Tibshirani, Friedman 2009, 7.10).  Folds are blocks of time, and whole logs
-where there are several.  All candidates are columns of one pass over the data; every trial is algebra on triangles.
+order on every joint; one is taken where the rest of the data, fitted with it, predicts the left-out folds better: by
+more than one standard error of that gain (Hastie, Tibshirani, Friedman 2009, 7.10), by a fiftieth of what the joint
+leaves there, and not only in noise levels but in efforts, too.  Folds are blocks of time, and whole logs where there
+are several.  All candidates are columns of one pass over the data; every trial is algebra on triangles.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SAMPLES = 30_000  # of a log, on which the choice is made
-GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower it
+GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower that of all joints
+ERRORS = 1.0  # standard errors of its gain over the folds that a step must exceed
+COUNT = 8  # folds of blocks
 DEPENDENT = 1e-6  # of a column's length: what less is left of it by the others cannot be told apart from them
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint: values of a constant that are tried
@@ -61,7 +64,7 @@ START = ("rotor", "viscous", "coulomb", "offset")
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken at a joint (from 0); gain: part of the joint's left-out residual that it takes away."""
+    """A step that was taken at a joint (from 0); gain: part of the left-out residual that it takes away."""
 
     step: Step
     joint: int
@@ -105,8 +108,8 @@ class Ladder:
             )
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"effects chosen by cross-validation: {', '.join(START)}, and of the ladder {told} of the joint's left-out "
-            "residual (state effects to choose yourself)",
+            f"effects chosen by cross-validation: {', '.join(START)}, and of the ladder {told} of the residual on "
+            "left-out folds (state effects to choose yourself)",
         )
 
 
@@ -147,6 +150,22 @@ def climbed(problem: Observation, speeds: Array) -> Ladder:
     return _Climb(problem, speeds).run()
 
 
+@dataclass(frozen=True)
+class _Errors:
+    """Sums of squares of each fold: efforts in noise levels, and as they are."""
+
+    weighted: Array
+    plain: Array
+
+    def is_below(self, other: _Errors) -> bool:
+        """Whether less is left, by either measure: small joints must not gain at the cost of large ones."""
+        return bool(self.weighted.sum() < other.weighted.sum() and self.plain.sum() < other.plain.sum())
+
+    def gain_over(self, other: _Errors) -> float:
+        """Part of the other's residual that is gone."""
+        return float(1 - np.sqrt(self.weighted.sum() / other.weighted.sum()))
+
+
 class _Climb:
     """One climb: the columns in use, and the errors they leave on each fold."""
 
@@ -157,7 +176,7 @@ class _Climb:
         self.used = [start[k] for k in excitation(problem.reduced(start)).independent]
         _, _, self.sigma = weighted_solution(problem.reduced(self.used))
         self.is_exact = bool(np.all(self.sigma <= 1e3 * noise_floor(problem)))
-        self.folds = block_folds(problem, self.sigma)
+        self.folds = block_folds(problem, self.sigma, COUNT)
         self.logs = log_folds(problem, self.sigma)
 
     def run(self) -> Ladder:
@@ -177,40 +196,41 @@ class _Climb:
         old = self.index.get(f"{step.replaces}{j + 1}") if step.replaces else None
         if not tried or (step.replaces and old not in self.used):
             return None
-        before = self._errors(self.used, self.folds)
         base = [k for k in self.used if k != old]
+        before = self._errors(self.used, self.folds)
         after = {name: self._errors([*base, k], self.folds) for name, k in tried.items()}
-        best = min(after, key=lambda name: float(after[name].sum()))
+        best = min(after, key=lambda name: float(after[name].weighted.sum()))
         columns = [*base, tried[best]]
-        if not self._pays(before - after[best], j) or not self._is_sane(step, j, columns, tried[best]):
+        if not self._pays(before, after[best], j) or not self._is_sane(step, j, columns, tried[best]):
             return None
-        if self.logs and self._errors(columns, self.logs).sum() >= self._errors(self.used, self.logs).sum():
+        if self.logs and not self._errors(columns, self.logs).is_below(self._errors(self.used, self.logs)):
             return None
-        gain = 1 - np.sqrt(max(1 - float((before - after[best]).sum()) / self._own(j), 0.0))
         self.used = columns
         value = best.partition("@")[2]
-        return Taken(step, j, float(value) if value else None, float(gain))
+        return Taken(step, j, float(value) if value else None, after[best].gain_over(before))
 
-    def _errors(self, columns: Sequence[int], folds: Sequence[Fold]) -> Array:
-        """Weighted sum of squares of each fold under a fit of the others; infinite where that is singular."""
-        found = []
+    def _errors(self, columns: Sequence[int], folds: Sequence[Fold]) -> _Errors:
+        """What fits of the others leave of each fold; infinite where such a fit is singular."""
+        weighted, plain = [], []
         for fold in folds:
             R = triangle(fold.fitted[:, [*columns, self.problem.count]])
             lengths = np.linalg.norm(R[:, :-1], axis=0)
             if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):
-                found.append(np.inf)
-                continue
+                return _Errors(np.full(len(folds), np.inf), np.full(len(folds), np.inf))
             beta = solve_triangular(R[:-1, :-1], R[:-1, -1])
-            rest = fold.weighted[:, -1] - fold.weighted[:, list(columns)] @ beta
-            found.append(float(rest @ rest))
-        return np.array(found)
+            rest = fold.left_out[:, :, -1] - fold.left_out[:, :, list(columns)] @ beta
+            own = np.sum(rest**2, axis=1)
+            weighted.append(float(np.sum(own / self.sigma**2)))
+            plain.append(float(own.sum()))
+        return _Errors(np.array(weighted), np.array(plain))
 
-    def _pays(self, gains: Array, j: int) -> bool:
-        """Whether left-out folds gain enough, and by more than one standard error."""
-        if not np.all(np.isfinite(gains)):
+    def _pays(self, before: _Errors, after: _Errors, j: int) -> bool:
+        """Whether left-out folds gain enough, and by more than chance would."""
+        gains = before.weighted - after.weighted
+        if not np.all(np.isfinite(gains)) or not after.is_below(before):
             return False
         total, error = float(gains.sum()), float(gains.std(ddof=1) * np.sqrt(len(gains)))
-        return total > error and total > GAIN * self._own(j)
+        return total > ERRORS * error and total > GAIN * self._own(j)
 
     def _own(self, j: int) -> float:
         """Left-out sum of squares of the joint's own effort, in noise levels."""
@@ -230,7 +250,7 @@ class _Climb:
         return self.problem.model.rows.index(row) if row in self.problem.model.rows else None
 
     def _is_sane(self, step: Step, j: int, columns: Sequence[int], new: int) -> bool:
-        """Whether the fit of all data gives the effect a possible sign, and friction that takes power from the motion."""
+        """Whether a fit of all data gives the effect a possible sign, and friction that takes power from the motion."""
         R = triangle(self.problem.triangle(self.sigma)[:, [*columns, self.problem.count]])
         beta = dict(zip(columns, solve_triangular(R[:-1, :-1], R[:-1, -1]).tolist(), strict=True))
         if step.is_nonnegative:

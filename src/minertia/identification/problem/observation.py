@@ -217,6 +217,17 @@ def observe(
         raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
     titles = tuple(names) if names is not None else tuple(f"log {k + 1}" for k in range(len(motions)))
     makers = [RowMaker(model, load, title, states(m)) for m, title in zip(motions, titles, strict=True)]
+    stream, rest = _passes(motions, makers)
+    with one_thread():
+        logs = [_log_triangles(m, maker, method, blocks) for m, maker in zip(motions, makers, strict=True)]
+    keep, shift = tuple(range(model.count)), np.zeros(model.count)
+    return Observation(model, model.names, tuple(logs), stream, rest, keep, shift)
+
+
+def _passes(
+    motions: Sequence[LogMotion], makers: Sequence[RowMaker]
+) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
+    """Functions that read all logs again: for their rows, and for the residuals of given values."""
 
     def stream(change: Change | None = None) -> Iterator[Rows]:
         for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
@@ -230,10 +241,7 @@ def observe(
                 for e in maker.residuals(block, beta):
                     yield k, e
 
-    with one_thread():
-        logs = [_log_triangles(m, maker, method, blocks) for m, maker in zip(motions, makers, strict=True)]
-    keep, shift = tuple(range(model.count)), np.zeros(model.count)
-    return Observation(model, model.names, tuple(logs), stream, rest, keep, shift)
+    return stream, rest
 
 
 def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int) -> LogTriangles:
