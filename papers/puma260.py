@@ -159,15 +159,14 @@ class Campaign:
 
     def robot(self, significant: bool) -> Robot:
         """The arm with the identified values."""
-        return puma().with_parameters(self.result.model.standard_values(self.beta(significant)))
+        return puma().with_parameters(self.result.linear.standard_values(self.beta(significant)))
 
 
 @cache
 def campaign(count: int = PREDETERMINED + RANDOM) -> Campaign:
     """Identify from the first trajectories; one more, which is not fitted, judges."""
     runs = [run(k) for k in range(count)]
-    result = identify(puma(), runs, effects=EFFECTS, validation=[run(PREDETERMINED + RANDOM)])
-    assert result.observation is not None
+    result = identify(puma(), runs, validate=run(PREDETERMINED + RANDOM), effects=EFFECTS, estimator="wls")
     return Campaign(result, one_percent(result.observation))
 
 
