@@ -33,6 +33,8 @@ CAMPAIGN = f"""format = 1
 robot = "{ARM}"
 [logs]
 train = ["log.parquet"]
+[model]
+effects = ["rotor", "viscous", "coulomb", "offset"]
 [filter]
 cutoff_hz = {CUTOFF}
 rate_hz = {KEPT_HZ}

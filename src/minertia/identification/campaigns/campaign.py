@@ -68,7 +68,7 @@ class Repairs:
     standstill: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Campaign:
     """A campaign: the robot, its logs, and every choice.
 
@@ -200,6 +200,17 @@ class Campaign:
         """A recording repaired as the campaign says; `whole` keeps standstill all the same."""
         r = self.repairs
         return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
+
+    def save(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the campaign as a file that can be run again; returns what was written."""
+        from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
+
+        return write_campaign(self, path)
+
+    def __repr__(self) -> str:
+        logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"
+        effects = "chosen" if self.effects is None else f"{len(self.effects)} stated"
+        return f"<Campaign '{self.name}': {logs}; effects {effects}; estimator {self.estimator}>"
 
     def find(self, log: str | Path) -> Path:
         """The file of a log, looked up as it is named, then in the campaign's places.

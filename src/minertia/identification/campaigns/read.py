@@ -111,6 +111,8 @@ class _Reader:
     # ------------------------------------------------------------------ tables
 
     def _joints(self, robot: Robot) -> tuple[str, ...]:
+        if "joints" not in self.top:
+            return ()
         return tuple(robot.coordinate_names[c] for c in joint_list(self.top, "joints", robot))
 
     def _logs(self, logs: Table, key: str) -> tuple[Log, ...]:
