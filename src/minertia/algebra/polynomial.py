@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 Number: TypeAlias = int | float
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (letter, power), sorted by letter
 NEGLIGIBLE = 1e-12  # a sum smaller than this part of its terms is taken for a cancellation
+MOST_TURNS = 4  # times a letter may be taken in one angle
 
 
 class Poly:
@@ -112,6 +113,16 @@ def substitute(value: Poly | Number, atom_value: Callable[[str], Any]) -> Any:
     return total
 
 
+def sorted_terms(value: Poly) -> list[tuple[Monomial, Number]]:
+    """Terms in the order they are printed in: highest powers first, then by letters."""
+    return sorted(value.terms.items(), key=lambda item: (-sum(power for _, power in item[0]), item[0]))
+
+
+def leading(value: Poly | Number) -> Number:
+    """The number of the term that is printed first."""
+    return sorted_terms(value)[0][1] if isinstance(value, Poly) else value
+
+
 def split_atom(atom: str) -> tuple[str, str]:
     """('', 'D3') of a letter, ('cos', 'a2') of the cosine of one."""
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)
@@ -130,11 +141,16 @@ def _argument(atom: str) -> str:
 def _turn_of_term(monomial: Monomial, number: Number) -> tuple[Poly | Number, Poly | Number]:
     if monomial == ():
         return turn(number)
-    if len(monomial) != 1 or monomial[0][1] != 1 or number not in (1, -1):
-        raise ValueError("an angle must be a number plus or minus single letters")
+    single = len(monomial) == 1 and monomial[0][1] == 1 and split_atom(monomial[0][0])[0] == ""
+    if not single or number != int(number) or abs(number) > MOST_TURNS:
+        raise ValueError("an angle must be a number plus whole multiples of single letters")
     name = monomial[0][0]
-    s = letter(f"sin({name})")
-    return letter(f"cos({name})"), (s if number == 1 else -s)
+    c1, s1 = letter(f"cos({name})"), letter(f"sin({name})")
+    c: Poly | Number = 1
+    s: Poly | Number = 0
+    for _ in range(abs(int(number))):
+        c, s = _mul(c, c1) - _mul(s, s1), _mul(s, c1) + _mul(c, s1)
+    return c, (s if number > 0 else -s)
 
 
 def _terms(value: Poly | Number) -> Mapping[Monomial, Number]:
