@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.base import numeric
 from minertia.base.numeric import Certificate
@@ -170,7 +170,7 @@ def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[s
     K = np.zeros((len(forms), len(columns)))
     for row, form in enumerate(forms):
         for name, coefficient in form.terms.items():
-            K[row, where[str(name)]] = evaluate(coefficient, values)
+            K[row, where[str(name)]] = number_of(coefficient, values)
     return K
 
 
