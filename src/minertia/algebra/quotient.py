@@ -1,7 +1,7 @@
 """Quotients of polynomials in letters, for the one place in regrouping that divides: sin(a)/cos(a), x/z.
 
-Common factors are cancelled where that is cheap (numbers, single letters, cosines and sines); nothing is lost where they
-are not, for a quotient is zero exactly when its upper polynomial is.
+Common factors are cancelled where that is cheap (numbers, single letters, cosines and sines); nothing is lost where
+they are not, for a quotient is zero exactly when its upper polynomial is.
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ import numpy as np
 
 from minertia.algebra.linear import Linear
 from minertia.base import numeric
+from minertia.base.certificate import CONFIRMED, Certificate, Redrawn
 from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import Array, BaseParameters, matrix_of
-from minertia.base.numeric import CONFIRMED, Certificate, Redrawn, Sample
+from minertia.base.sample import Sample
 from minertia.base.sets import Found, Sets
 from minertia.errors import RankError, UnknownName
 from minertia.robot.robot import Robot
@@ -23,7 +24,7 @@ from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
 SECOND_DRAW = 1  # of the letters; the first tells which axes are aligned
-FRESH = 5  # times fewer states to check a set on than to find it
+FRESH, FEWEST = 5, 10  # times fewer states to check a set on than to find it, and at least so many
 
 
 def base_parameters(
@@ -78,8 +79,8 @@ class _Derivation:
 
     def _certificate(self, found: Found, method: str, rank: int, gap: float) -> Certificate:
         """What the states that found the set say about it, and others, and a second draw of the letters."""
-        fresh = numeric.sample_regressor(self.robot, self.columns, max(1, self.states // FRESH), self.seed + 2)
-        error = max(numeric.reconstruction_error(W, found.kept, found.K) for W in (self.sample.R, fresh))
+        fresh = Sample.of(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
+        error = max(sample.error(found.kept, found.K) for sample in (self.sample, fresh))
         return Certificate(rank, gap, error, self.states, self.seed, self._redrawn(found, method))
 
     def _redrawn(self, found: Found, method: str) -> Redrawn | None:
@@ -90,7 +91,7 @@ class _Derivation:
         is_lettered = method != "numeric" and len(found.kept) == len(rules.kept) and not any(found.is_numeric)
         lettered = found if is_lettered else rules
         K = matrix_of(lettered.forms, self.columns, self.values)
-        error = numeric.reconstruction_error(self.other.R, lettered.kept, K)
+        error = self.other.error(lettered.kept, K)
         rank, gap = self.other.rank_and_gap(lettered.kept)
         return Redrawn(self.values, len(lettered.kept), rank, gap, error)
 

@@ -1,4 +1,4 @@
-"""Sets of base parameters on their way: from the rules, completed by the rank, as combinations, or from numbers alone."""
+"""Sets of base parameters on their way: by the rules, completed by the rank, as combinations, or by numbers alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar
-from minertia.base import numeric
+from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
-from minertia.base.numeric import CONFIRMED, Sample
+from minertia.base.sample import Sample
 from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
@@ -37,9 +37,10 @@ class Found:
 
 
 class Sets:
-    """The sets of one robot, from its regressor at random states (`sample`, and `other` at other values of its letters).
+    """The sets of one robot, from its regressor at random states.
 
-    rules: the set of the closed form, None where it does not reconstruct the regressor.
+    sample: at its own values, other: at other values of its letters, None if it has none.  rules: the set of the closed
+    form, None where it does not reconstruct the regressor.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Sets:
             left = closed_form(self.robot, self.columns, axes)
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
-            if numeric.reconstruction_error(self.sample.R, kept, K) < 0.1 * CONFIRMED:
+            if self.sample.error(kept, K) < 0.1 * CONFIRMED:
                 return axes, Found((), forms, K, kept, (False,) * len(forms))
         return axes, None
 
@@ -105,9 +106,9 @@ class Sets:
         order = _expected_order(self.robot, self.columns, self.keep)
         kept = tuple(sorted(self.sample.chosen(order, rank)))
         K = self.sample.express(kept)
-        constant = (K == np.rint(K)).all(axis=1)
+        constant = (np.rint(K) == K).all(axis=1)
         if self.other is not None and self.other.rank_and_gap(kept)[0] == rank:
-            constant &= (K == self.other.express(kept)).all(axis=1)
+            constant &= (self.other.express(kept) == K).all(axis=1)
         elif self.other is not None:
             constant &= np.count_nonzero(K, axis=1) == 1
         forms = tuple(_form_of(row, self.columns) for row in K)
@@ -121,7 +122,7 @@ class Sets:
         if len(names) == len(found.kept):
             return Found(names, forms, L, found.kept, (False,) * len(names))
         B: Array = np.asarray(np.linalg.lstsq(L.T, found.K.T, rcond=None)[0].T, float)  # K = B L
-        space = Sample(B, np.linalg.norm(B, axis=0), np.zeros(len(names)))
+        space = Sample.of_matrix(B)
         chosen = sorted(space.chosen(range(len(names) - 1, -1, -1), len(found.kept)))
         merged = space.express(chosen)
         merged_forms, flags = _merged(forms, chosen, merged)
