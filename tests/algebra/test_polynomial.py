@@ -70,13 +70,3 @@ def test_linear_forms_are_printed_with_common_factors():
 
 def test_numpy_leaves_products_to_polynomials():
     assert isinstance(np.float64(2.0) * letter("D3"), Poly)
-
-
-def test_angles_take_whole_multiples_of_letters():
-    c, s = turn(2 * letter("a") - letter("b"))
-    values = {"a": 0.7, "b": -0.4}
-    assert evaluate(c, values) == pytest.approx(math.cos(1.8))
-    assert evaluate(s, values) == pytest.approx(math.sin(1.8))
-    for angle in (0.5 * letter("a"), letter("a") * letter("b"), letter("cos(a)"), 9 * letter("a")):
-        with pytest.raises(ValueError, match="whole multiples"):
-            turn(angle)

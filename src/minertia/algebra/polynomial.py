@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 Number: TypeAlias = int | float
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (letter, power), sorted by letter
 NEGLIGIBLE = 1e-12  # a sum smaller than this part of its terms is taken for a cancellation
-MOST_TURNS = 4  # times a letter may be taken in one angle
 
 
 class Poly:
@@ -142,15 +141,11 @@ def _turn_of_term(monomial: Monomial, number: Number) -> tuple[Poly | Number, Po
     if monomial == ():
         return turn(number)
     single = len(monomial) == 1 and monomial[0][1] == 1 and split_atom(monomial[0][0])[0] == ""
-    if not single or number != int(number) or abs(number) > MOST_TURNS:
-        raise ValueError("an angle must be a number plus whole multiples of single letters")
+    if not single or number not in (1, -1):
+        raise ValueError("an angle must be a number plus or minus single letters")
     name = monomial[0][0]
-    c1, s1 = letter(f"cos({name})"), letter(f"sin({name})")
-    c: Poly | Number = 1
-    s: Poly | Number = 0
-    for _ in range(abs(int(number))):
-        c, s = _mul(c, c1) - _mul(s, s1), _mul(s, c1) + _mul(c, s1)
-    return c, (s if number > 0 else -s)
+    s = letter(f"sin({name})")
+    return letter(f"cos({name})"), (s if number == 1 else -s)
 
 
 def _terms(value: Poly | Number) -> Mapping[Monomial, Number]:
