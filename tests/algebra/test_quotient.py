@@ -72,12 +72,16 @@ def test_common_factors_go_where_it_is_cheap():
     assert isinstance(quotient(SIN, COS) * COS, Poly)
     assert quotient(D * D * SIN, D * COS) == quotient(D * SIN, COS)
     assert quotient(SIN, COS) + quotient(D, COS) == quotient(SIN + D, COS)
+    assert quotient(D - D * COS * COS, SIN) == D * SIN
 
 
 @pytest.mark.parametrize(
     ("value", "written", "typeset"),
     [
         (quotient(SIN * SIN_B, COS), "sin(b)*tan(a)", r"\sin(\mathit{b})\,\tan(\mathit{a})"),
+        (quotient(SIN * SIN, COS), "sin(a)*tan(a)", r"\sin(\mathit{a})\,\tan(\mathit{a})"),
+        (2 * D * COS * COS - 2 * D, "-2*D3*sin(a)**2", r"-2\,D_{3}\,\sin(\mathit{a})^{2}"),
+        ((1 - COS * COS) * (1 - COS_B * COS_B), "sin(a)**2*sin(b)**2", r"\sin(\mathit{a})^{2}\,\sin(\mathit{b})^{2}"),
         (quotient(COS, SIN), "cos(a)/sin(a)", r"\frac{\cos(\mathit{a})}{\sin(\mathit{a})}"),
         (quotient(1, D), "1/D3", r"\frac{1}{D_{3}}"),
         (quotient(D, 2 * COS), "D3/(2*cos(a))", r"\frac{D_{3}}{2\,\cos(\mathit{a})}"),

@@ -93,9 +93,35 @@ def divisors(value: Coefficient) -> Iterator[Poly]:
 
 
 def split(value: Poly | Number) -> tuple[Monomial, Poly | Number]:
-    """The product of letters that every term of a polynomial has, and what is left of it."""
-    common = _common(value)
-    return common, without(value, common)
+    """The product of letters that every term of a polynomial has, 1 - cos^2 as a sine squared, and what is left."""
+    common = dict(_common(value))
+    rest = without(value, tuple(common.items()))
+    for name in sorted(rest.letters) if isinstance(rest, Poly) else ():
+        while (lower := _without_sine(rest, f"cos({name})")) is not None:
+            common[f"sin({name})"] = common.get(f"sin({name})", 0) + 2
+            rest = lower
+    return tuple(sorted(common.items())), rest
+
+
+def _without_sine(value: Poly | Number, cosine: str) -> Poly | Number | None:
+    """The polynomial divided by 1 - cosine^2, None where something would be left."""
+    if not isinstance(value, Poly):
+        return None
+    parts: dict[int, Poly | Number] = {}
+    for monomial, number in value.terms.items():
+        power = dict(monomial).get(cosine, 0)
+        rest = lowered(monomial, [(cosine, power)])
+        parts[power] = parts.get(power, 0) + (Poly({rest: number}) if rest else number)
+    highest = max(parts)
+    quotients: list[Poly | Number] = []
+    for power in range(highest + 1):
+        quotients.append(parts.get(power, 0) + (quotients[power - 2] if power >= 2 else 0))
+    if highest < 2 or any(isinstance(q, Poly) or q != 0 for q in quotients[-2:]):
+        return None
+    total: Poly | Number = 0
+    for power, part in enumerate(quotients[:-2]):
+        total = total + _times(((cosine, power),), part)
+    return total
 
 
 def without(value: Poly | Number, common: Monomial) -> Poly | Number:
@@ -120,14 +146,23 @@ def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
     """upper / lower with common letters and numbers cancelled; a polynomial or number where nothing is left below."""
     if not isinstance(upper, Poly) and upper == 0:
         return 0
-    shared = _shared(_common(upper), _common(lower))
-    upper, lower = without(upper, shared), without(lower, shared)
+    (above, rest), (below, left) = split(upper), split(lower)
+    shared = _shared(above, below)
+    if shared:
+        upper, lower = _times(lowered(above, shared), rest), _times(lowered(below, shared), left)
     factor = _content(upper, lower)
     upper, lower = _divided(upper, factor), _divided(lower, factor)
     if not isinstance(lower, Poly):
         return _divided(upper, lower)
     ratio = _divided(leading(upper), leading(lower)) if isinstance(upper, Poly) else 0
     return ratio if ratio != 0 and upper == lower * ratio else Quotient(upper, lower)
+
+
+def _times(monomial: Monomial, value: Poly | Number) -> Poly | Number:
+    for atom, power in monomial:
+        for _ in range(power):
+            value = value * letter(atom)
+    return value
 
 
 def _common(value: Poly | Number) -> Monomial:

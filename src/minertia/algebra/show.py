@@ -46,9 +46,9 @@ def latex_name(name: str) -> str:
 def _form(value: Coefficient | Linear, style: Style) -> str:
     if isinstance(value, Linear):
         return _linear(value, style)
-    if isinstance(value, Quotient):
+    if isinstance(value, Quotient) or _has_squared_sine(value):
         sign, size = _split_sign(value)
-        return ("-" if sign == "-" else "") + _quotient(size, style)
+        return ("-" if sign == "-" else "") + _factor(size, style)
     return _polynomial(value, style)
 
 
@@ -120,6 +120,8 @@ def _tangents(above: Monomial, below: Monomial) -> Monomial:
 def _factor(coefficient: Coefficient, style: Style) -> str:
     if isinstance(coefficient, Quotient):
         return _quotient(coefficient, style)
+    if _has_squared_sine(coefficient):
+        return _product(*split(coefficient), style, alone=False)
     written = _polynomial(coefficient, style)
     return f"({written})" if isinstance(coefficient, Poly) and len(coefficient.terms) > 1 else written
 
@@ -130,8 +132,14 @@ def _power(atom: str, power: int, style: Style) -> str:
 
 
 def _split_sign(coefficient: Coefficient) -> tuple[str, Coefficient]:
-    first = leading(coefficient.upper if isinstance(coefficient, Quotient) else coefficient)
-    return ("-", -coefficient) if first < 0 else ("+", coefficient)
+    upper = coefficient.upper if isinstance(coefficient, Quotient) else coefficient
+    shown = split(upper)[1] if isinstance(coefficient, Quotient) or _has_squared_sine(upper) else upper
+    return ("-", -coefficient) if leading(shown) < 0 else ("+", coefficient)
+
+
+def _has_squared_sine(value: Poly | Number) -> bool:
+    """Whether a polynomial is a sine squared times something, which its own form writes as 1 - cos^2."""
+    return any(power > 1 and split_atom(atom)[0] == "sin" for atom, power in split(value)[0])
 
 
 def _joined(parts: Sequence[tuple[str, str]]) -> str:
