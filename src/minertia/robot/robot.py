@@ -174,7 +174,8 @@ class Robot:
         if not self.has_letters:
             return self
         values = self.symbol_values
-        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={})
+        frames = {name: Frame(f.joint, numeric_pose(f.pose, values)) for name, f in self.frames.items()}
+        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={}, frames=frames)
 
     # ------------------------------------------------------------------ parameters
 
