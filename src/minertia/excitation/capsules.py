@@ -16,7 +16,7 @@ from minertia.excitation.shapes import SHORTEST, Shape
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-SLENDER = 0.04  # radius of a link the file shows nothing of, as a part of the robot's length
+SLENDER = 0.035  # radius of a link the file shows nothing of, as a part of the robot's length
 USUAL = 0.05  # m: that radius where the robot has no length
 STRIPS = 4  # capsules side by side in a flat box, at most
 

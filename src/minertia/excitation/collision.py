@@ -57,7 +57,7 @@ class CollisionModel:
     floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
     keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
     Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
-    cannot rise above the floor (`grounded` names their links).
+    cannot rise above the floor (`grounded` names their links).  standing: part of random postures above the floor.
     """
 
     def __init__(
@@ -85,6 +85,21 @@ class CollisionModel:
         self.radius = np.array([c.radius for c in self.capsules])
         self.pairs, self.box_pairs, self.feet = self._pairs(), self._box_pairs(), self._feet()
         self._leave_out()
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is anything to keep away from."""
+        return self.floor is not None or len(self.pairs) + len(self.box_pairs) > 0
+
+    @property
+    def keeps_links_apart(self) -> bool:
+        """Whether any two links of the robot are kept apart."""
+        own = len(self.body.capsules)
+        return self.among_links and bool(
+            (self.pairs < own).all(axis=1).any()
+            or len(self.box_pairs)
+            and (self.box_pairs[:, 1] < len(self.body.boxes)).any()
+        )
 
     @property
     def near(self) -> float:
@@ -145,6 +160,7 @@ class CollisionModel:
         names = self.names()
         self.grounded = tuple(dict.fromkeys(name for name, s in zip(names[:feet], stuck, strict=True) if s))
         self.ignored = tuple(dict.fromkeys(name for name, s in zip(names[feet:], touching, strict=True) if s))
+        self.standing = 1.0 - float(too_near[:, :feet][:, ~stuck].any(axis=1).mean())
         nearest = d.min(axis=0)[feet:]
         self.feet = self.feet[~stuck]
         self.pairs, self.box_pairs = self.pairs[~touching[:pairs]], self.box_pairs[~touching[pairs:]]
@@ -152,12 +168,13 @@ class CollisionModel:
 
     def names(self) -> list[str]:
         """What each distance is of: links above the floor, then pairs."""
+
         def name(c: int) -> str:
             return self.capsules[c].name
 
         feet = [f"'{name(c)}'" for _, c in self.feet]
-        pairs = [f"'{name(a)}' and '{name(b)}'" for a, b in self.pairs]
-        return [*feet, *pairs, *(f"'{name(a)}' and '{self.boxes[k].name}'" for a, k in self.box_pairs)]
+        pairs = [_both(name(a), name(b)) for a, b in self.pairs]
+        return [*feet, *pairs, *(_both(name(a), self.boxes[k].name) for a, k in self.box_pairs)]
 
     # ------------------------------------------------------------------ distances
 
@@ -176,7 +193,7 @@ class CollisionModel:
         found[:, :feet] = self._heights(points)
         for first, close in (
             (feet, self._close(points, np.arange(pairs), REACH)),
-            (feet + pairs, self._close_boxes(points)),
+            (feet + pairs, self._close_boxes(points, REACH)),
         ):
             found[close.posture, first + close.pair] = np.minimum(close.found.distance, REACH)
         return found
@@ -216,12 +233,16 @@ class CollisionModel:
         apart = found.distance - self.radius[a] - self.radius[b]
         return Close(posture, chosen[k], a, b, found._replace(distance=apart))
 
-    def _close_boxes(self, points: Array) -> Close:
-        """All pairs of a capsule and a box."""
-        posture = np.repeat(np.arange(len(points)), len(self.box_pairs))
-        pair = np.tile(np.arange(len(self.box_pairs)), len(points))
-        a, k = self.box_pairs[pair].T
+    def _close_boxes(self, points: Array, reach: float) -> Close:
+        """The same for capsules and boxes."""
         R, p, half = self._box_arrays
+        a, k = self.box_pairs.T
+        first, last = points[:, self.ends[a, 0]], points[:, self.ends[a, 1]]
+        between = 0.5 * (first + last) - p[k]
+        bound = 0.5 * np.sqrt(((last - first) ** 2).sum(axis=2)) + self.radius[a]
+        within = bound + np.sqrt((half[k] ** 2).sum(axis=1)) + reach
+        posture, pair = np.nonzero(np.einsum("npc,npc->np", between, between) < within * within)
+        a, k = self.box_pairs[pair].T
         ends = [np.einsum("mi,mij->mj", points[posture, self.ends[a, e]] - p[k], R[k]) for e in (0, 1)]
         found = to_boxes(ends[0], ends[1], half[k])
         away = np.einsum("mj,mij->mi", found.away, R[k])  # back into the base frame
@@ -247,7 +268,8 @@ class CollisionModel:
         value, slope = reach_wall(self._heights(points) - margin, self.near)
         if value < np.inf:
             np.add.at(weights, (slice(None), self.feet[:, 0], 2), slope)
-        for close in (self._close(points, self.watched, margin + self.near), self._close_boxes(points)):
+        reach = margin + self.near
+        for close in (self._close(points, self.watched, reach), self._close_boxes(points, reach)):
             more, slope = reach_wall(close.found.distance - margin, self.near)
             value += more
             if value == np.inf:
@@ -270,6 +292,10 @@ def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
     numbers: dict[Point, int] = {}
     ends = [[numbers.setdefault(end, len(numbers)) for end in (c.a, c.b)] for c in capsules]
     return tuple(numbers), np.array(ends, dtype=np.intp).reshape(-1, 2)
+
+
+def _both(a: str, b: str) -> str:
+    return " and ".join(f"'{name}'" for name in sorted((a, b)))
 
 
 def _smallest(distances: Array, names: Sequence[str]) -> Approach | None:

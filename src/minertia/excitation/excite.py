@@ -19,8 +19,8 @@ from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
-from minertia.excitation.objective import Objective, Problem
-from minertia.excitation.optimise import FINER, Found, Progress, Search
+from minertia.excitation.objective import FINER, Objective, Problem
+from minertia.excitation.optimise import Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.trajectory import Family, Trajectory
@@ -28,6 +28,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
+ANY = "any"  # start of a motion, if the search may choose it
 ASSUMED_NOISE = 0.01  # of the largest nominal effort of a joint
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 
@@ -40,7 +41,7 @@ def excite(
     criterion: str = "condition",
     limits: MotionLimits | None = None,
     gravity: Sequence[float] | None = None,
-    start: ArrayLike | None = None,
+    start: ArrayLike | str | None = None,
     rest: bool = True,
     seed: int = 0,
     starts: int = 3,
@@ -57,13 +58,17 @@ def excite(
     """The best motion found that respects every limit on a grid ten times finer than the samples.
 
     duration [s] and harmonics of the Fourier series, or any other family.  criterion: "condition", "scaled-condition",
-    "logdet" or "deviation" (largest predicted relative deviation).  start: posture at both ends.  noise [N m or N]: of
+    "logdet" or "deviation" (largest predicted relative deviation).  limits: by default those of `motion_limits`, floor
+    and self collision among them.  start: posture at both ends, by default near the middle of the joints; "any" leaves
+    it to the search, as does a motion that is not from rest to rest.  noise [N m or N]: of
     the measured efforts, per joint.  previous: information matrix (or triangle) of what was recorded before, with rows
     over their noise.  after: motions recorded before, each second of which counts as one of the new motion; the new
     one is that which adds most to them.  patience: factor on the iterations.
     """
     if criterion not in CRITERIA:
         raise UnknownName("criterion", criterion, CRITERIA)
+    if isinstance(start, str) and start != ANY:
+        raise UnknownName("start posture", start, (ANY,))
     _check_times(duration, harmonics if family is None else 1, n_samples, starts)
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
@@ -72,8 +77,9 @@ def excite(
     base = base_parameters(robot, rotors=rotors, friction=friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)
-    offset = feasible_posture(checker, start, seed)
-    at = None if start is None else tuple(float(v) for v in offset)
+    is_free = isinstance(start, str) or (start is None and not rest)
+    offset = feasible_posture(checker, None if isinstance(start, str) else start, seed)
+    at = None if is_free else tuple(float(v) for v in offset)
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
     setting = _Setting(base, limits, effort, offset, family, n_samples)
     levels = setting.noise(noise)

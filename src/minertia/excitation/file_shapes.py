@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import DescriptionError, MinertiaError, MissingExtra
+from minertia.errors import DescriptionError, MissingExtra
 from minertia.excitation.mesh import mesh_points
 from minertia.excitation.shapes import KINDS
 from minertia.extras import load

@@ -23,7 +23,7 @@ from minertia.excitation.criteria import predicted_deviations
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
-from minertia.excitation.optimise import FINER
+from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
