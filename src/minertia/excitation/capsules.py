@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,7 @@ def _beyond_mass(robot: Robot, j: int, longest: float) -> Array:
     ten, reach = robot.links[j], _to_mass(robot, j)
     if ten is None or not 0 < reach < np.inf:
         return np.zeros(3)
-    return np.array(ten[6:9], float) / ten[9] * min(2.0, longest / reach)
+    return np.asarray(np.array(ten[6:9], float) / ten[9] * min(2.0, longest / reach))
 
 
 def _to_mass(robot: Robot, j: int) -> float:
@@ -237,6 +238,6 @@ def _along(points: Array, axis: Array) -> tuple[Array, Array, float]:
     return low * axis, high * axis, radius
 
 
-def _three(p: Sequence[object]) -> tuple[float, float, float]:
-    x, y, z = (float(v) for v in p)  # type: ignore[arg-type]
+def _three(p: Any) -> tuple[float, float, float]:
+    x, y, z = (float(v) for v in p)
     return x, y, z

@@ -140,7 +140,7 @@ class CollisionModel:
 
     def _feet(self) -> Indices:
         """(point, capsule) for every end of a moving capsule: above the floor are both or the capsule is not."""
-        found = {}
+        found: dict[tuple[int, float], tuple[int, int]] = {}
         for c, capsule in enumerate(self.capsules):
             if self.floor is not None and capsule.joint is not None:
                 for end in self.ends[c]:
@@ -155,8 +155,8 @@ class CollisionModel:
         d = self.distances(q)
         too_near = d < self.margin
         feet, pairs = len(self.feet), len(self.pairs)
-        stuck = too_near[:, :feet].all(axis=0)
-        touching = too_near[:, feet:].mean(axis=0) > ALWAYS
+        stuck = np.asarray(too_near[:, :feet].all(axis=0))
+        touching = np.asarray(too_near[:, feet:].mean(axis=0) > ALWAYS)
         names = self.names()
         self.grounded = tuple(dict.fromkeys(name for name, s in zip(names[:feet], stuck, strict=True) if s))
         self.ignored = tuple(dict.fromkeys(name for name, s in zip(names[feet:], touching, strict=True) if s))
@@ -199,7 +199,7 @@ class CollisionModel:
         return found
 
     def approaches(self, q: Array) -> tuple[Approach | None, Approach | None]:
-        """Smallest height above the floor and smallest distance of a pair in a motion (N, n); None where none counts."""
+        """Smallest height above the floor, smallest distance of a pair in a motion (N, n); None where none counts."""
         smallest = np.array([np.inf] * len(self.names()))
         for k in range(0, len(q), BLOCK):
             smallest = np.minimum(smallest, self._distances(q[k : k + BLOCK]).min(axis=0))
@@ -267,7 +267,7 @@ class CollisionModel:
         weights = np.zeros_like(points)
         value, slope = reach_wall(self._heights(points) - margin, self.near)
         if value < np.inf:
-            np.add.at(weights, (slice(None), self.feet[:, 0], 2), slope)
+            np.add.at(weights[:, :, 2].T, self.feet[:, 0], slope.T)
         reach = margin + self.near
         for close in (self._close(points, self.watched, reach), self._close_boxes(points, reach)):
             more, slope = reach_wall(close.found.distance - margin, self.near)

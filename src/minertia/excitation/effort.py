@@ -66,7 +66,7 @@ def _coulomb(base: BaseParameters, chi: list[dict[str, float]]) -> Array:
 
 
 def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
-    """Size of each base parameter to compare its deviation with.
+    """Size of each base parameter to compare its deviation with; nan where the file has no value of its kind at all.
 
     The nominal value, but at least a part `floor` of the root mean square of its kind over the robot, so that a
     parameter that happens to be zero does not ask for infinite precision.
@@ -78,7 +78,7 @@ def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
         for kind in set(kinds)
     }
     sizes = [max(abs(v), floor * scale[k]) for v, k in zip(values, kinds, strict=True)]
-    return np.array([s if s > 0 else 1.0 for s in sizes])
+    return np.array([s if s > 0 else np.nan for s in sizes])
 
 
 def _kind(name: str) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible, MinertiaError, ShapeError, UnknownName
+from minertia.errors import Infeasible, ShapeError, UnknownName
 from minertia.excitation import criteria
 from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
@@ -19,6 +19,7 @@ from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
+from minertia.excitation.noise import Noise, effort_noise
 from minertia.excitation.objective import FINER, Objective, Problem
 from minertia.excitation.optimise import Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
@@ -29,7 +30,6 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
 ANY = "any"  # start of a motion, if the search may choose it
-ASSUMED_NOISE = 0.01  # of the largest nominal effort of a joint
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 
 
@@ -82,14 +82,14 @@ def excite(
     at = None if is_free else tuple(float(v) for v in offset)
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
     setting = _Setting(base, limits, effort, offset, family, n_samples)
-    levels = setting.noise(noise)
+    level = effort_noise(base, limits, effort, noise)
     known = information(previous, base.count)
     for motion in after:
-        more = recorded_information(base, motion, levels, n_samples / family.duration)
+        more = recorded_information(base, motion, level.levels, n_samples / family.duration)
         known = more if known is None else known + more
-    problem = setting.problem(criterion, levels, known)
+    problem = setting.problem(criterion, level.levels, known)
     found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
-    return _report(setting, criterion, levels, known, found)
+    return _report(setting, criterion, level, known, found)
 
 
 def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
@@ -110,27 +110,11 @@ class _Setting:
     family: Family
     n_samples: int
 
-    def noise(self, given: ArrayLike | None) -> Array:
-        """Noise per joint; by default a part of the effort limit, or of the largest effort near the middle, or 1."""
-        n = self.base.robot.n
-        if given is not None:
-            levels = np.broadcast_to(np.asarray(given, float), (n,)).copy()
-            if not np.all(levels > 0):
-                raise MinertiaError("noise levels must be positive")
-            return levels
-        if self.effort is None:
-            return np.ones(n)
-        limits, rng = self.limits, np.random.default_rng(0)
-        q = rng.uniform(limits.lower, limits.upper, (500, n))
-        qd, qdd = (rng.uniform(-1, 1, (500, n)) * size for size in (limits.velocity, limits.acceleration))
-        W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
-        largest = np.abs(self.effort.efforts(W, qd, qdd)).max(axis=0) + self.effort.coulomb
-        return np.asarray(np.where(largest > 0, ASSUMED_NOISE * largest, 1.0))
-
     def criterion(self, name: str) -> Criterion:
         """The function of the information matrix."""
         if name == "deviation":
-            return criteria.LargestDeviation(parameter_sizes(self.base))
+            sizes = parameter_sizes(self.base)
+            return criteria.LargestDeviation(np.where(np.isnan(sizes), 1.0, sizes))
         return {
             "condition": criteria.log_condition,
             "scaled-condition": criteria.log_scaled_condition,
@@ -154,10 +138,10 @@ class _Setting:
         )
 
 
-def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | None, found: Found) -> Excitation:
+def _report(setting: _Setting, criterion: str, noise: Noise, previous: Array | None, found: Found) -> Excitation:
     base, limits = setting.base, setting.limits
     W = stacked_regressor(base, found.motion, setting.n_samples)
-    weighted = W / np.tile(noise, setting.n_samples)[:, None]
+    weighted = W / np.tile(noise.levels, setting.n_samples)[:, None]
     judged = W if previous is None else np.vstack([weighted, _root(previous)])
     notes = [*limits.notes]
     if found.scaled_back < 1:
@@ -172,7 +156,8 @@ def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | N
         n_samples=setting.n_samples,
         condition=criteria.condition_number(judged),
         scaled_condition=criteria.scaled_condition_number(judged),
-        noise=noise,
+        noise=noise.levels,
+        noise_basis=noise.basis,
         deviations=criteria.predicted_deviations(weighted, previous),
         sizes=parameter_sizes(base) if base.robot.has_parameters else None,
         margins=found.margins,

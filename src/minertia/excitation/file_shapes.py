@@ -98,7 +98,7 @@ def _urdf_mesh(form: Element, source: Path) -> Array | None:
     for path in _mesh_places(form.attributes.get("filename", ""), source):
         points = mesh_points(path)
         if points is not None:
-            return points * scale
+            return np.asarray(points * scale)
     return None
 
 
@@ -148,9 +148,9 @@ def _mjcf_pieces(robot: Robot, text: str) -> Iterator[Piece]:
         drawn = not model.geom_contype[g] and not model.geom_conaffinity[g]
         body = str(model.body(int(model.geom_bodyid[g])).name)
         link = "" if body == "world" else body
-        R = np.empty(9)
-        mujoco.mju_quat2Mat(R, model.geom_quat[g])
-        R, p = R.reshape(3, 3), np.array(model.geom_pos[g])
+        turn = np.empty(9)
+        mujoco.mju_quat2Mat(turn, model.geom_quat[g])
+        R, p = turn.reshape(3, 3), np.array(model.geom_pos[g])
         name = meshes.get(str(model.geom(g).name))
         if name is None:
             kind = types[int(model.geom_type[g])]

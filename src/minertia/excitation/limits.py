@@ -181,7 +181,7 @@ def _ranges(robot: Robot, given: ArrayLike) -> Array:
 
 def _assumed_positions(robot: Robot, ends: Array, told: _Told) -> tuple[Array, Array]:
     """Those of the file; a turn where it says nothing of a revolute joint."""
-    unknown = np.isnan(ends).any(axis=1)
+    unknown = np.asarray(np.isnan(ends).any(axis=1))
     if unknown.any():
         told.assumed["position"] = tuple(n for n, u in zip(robot.coordinate_names, unknown, strict=True) if u)
     for j, own in zip(robot.independent, ends, strict=True):

@@ -164,8 +164,8 @@ class Search:
             return found
 
         limit = max(3, int(stage.iterations * self.patience))
-        options = {"weight": stage.weight, "tolerance": stage.tolerance, "iterations": limit}
-        return minimise(self.objective, function, candidate.y, model=model, **options).model
+        options = {"weight": stage.weight, "tolerance": stage.tolerance}
+        return minimise(self.objective, function, candidate.y, iterations=limit, model=model, **options).model
 
     def _inside(self, y: Array) -> Array:
         """A motion drawn in until the walls, which may have come to be looked at more closely, leave it a value."""

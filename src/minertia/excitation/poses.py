@@ -27,7 +27,8 @@ class LinkPose:
 
 def link_poses(robot: Robot, q: Array) -> list[LinkPose]:
     """The pose of every joint's frame at postures (N, n)."""
-    robot, found = robot.numeric, []
+    robot = robot.numeric
+    found: list[LinkPose] = []
     base = LinkPose(np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))
     for joint, position in zip(robot.joints, joint_positions(robot, list(q.T)), strict=True):
         parent = base if joint.parent is None else found[joint.parent]
