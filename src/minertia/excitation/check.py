@@ -58,6 +58,16 @@ class Margins:
         """Whether every limit is respected."""
         return self.worst <= 1 + ROUNDING
 
+    @property
+    def sentences(self) -> list[str]:
+        """Smallest distances."""
+        lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in self.boxes]
+        if self.floor is not None:
+            lines.append(f"Lowest: {self.floor:.3g} m above the floor ({self.lowest}).")
+        if self.clearance is not None:
+            lines.append(f"Nearest approach: {self.clearance:.3g} m ({self.nearest}).")
+        return lines
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
@@ -154,6 +164,24 @@ class Checker:
         inside = self._inside(q).min(axis=0)
         return tuple((box.frame, float(d)) for box, d in zip(self.limits.boxes, inside, strict=True))
 
+    def tightest(self, margins: Margins) -> str:
+        """The limit that a posture at rest comes nearest to, in a few words."""
+        if not margins.is_feasible:
+            return self.explain(margins)
+        found: list[tuple[float, str]] = []
+        if margins.effort is not None:
+            j = int(np.argmax(margins.effort))
+            used = margins.effort[j]
+            found.append((1 - used, f"joint '{self.limits.names[j]}' needs {used:.2f} of its limit of effort there"))
+        for distance, said in (
+            (margins.floor, f"{margins.lowest} is {margins.floor or 0:.3g} m above the floor"),
+            (margins.clearance, f"{margins.nearest} are {margins.clearance or 0:.3g} m apart"),
+        ):
+            if distance is not None:
+                found.append((distance - margins.clearance_margin, said))
+        found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
+        return min(found, default=(0.0, "a joint is at its limit"))[1]
+
     def explain(self, margins: Margins) -> str:
         """Which limit is not respected, in a few words."""
         for what in ("position", "velocity", "acceleration", "effort"):
@@ -168,7 +196,9 @@ class Checker:
         if margins.floor is not None and margins.floor < margins.clearance_margin:
             return f"{margins.lowest} is {margins.floor:.3g} m above the floor, {asked} (--floor Z or none)"
         if margins.clearance is not None and margins.clearance < margins.clearance_margin:
-            return f"{margins.nearest} are {margins.clearance:.3g} m apart, {asked}"
+            said = f"{margins.nearest} are {margins.clearance:.3g} m apart, {asked}"
+            space = self.limits.clearance
+            return said if space is None or space.obstacles else f"{said} (--self-collision on or none)"
         return "every limit is respected"
 
 

@@ -187,7 +187,7 @@ class CollisionModel:
         return np.vstack([self._distances(postures[k : k + BLOCK]) for k in range(0, len(postures), BLOCK)])
 
     def _distances(self, q: Array) -> Array:
-        points = self._placed(q)
+        points = self.placed(q)
         feet, pairs = len(self.feet), len(self.pairs)
         found = np.full((len(q), feet + pairs + len(self.box_pairs)), REACH)
         found[:, :feet] = self._heights(points)
@@ -206,7 +206,7 @@ class CollisionModel:
         names, feet = self.names(), len(self.feet)
         return _smallest(smallest[:feet], names[:feet]), _smallest(smallest[feet:], names[feet:])
 
-    def _placed(self, q: Array) -> Array:
+    def placed(self, q: Array) -> Array:
         """Ends of the capsules (N, points, 3) in the base frame."""
         poses = link_poses(self.robot, q)
         found = np.empty((len(q), len(self.points), 3))

@@ -73,6 +73,11 @@ class Found:
     interrupted: bool
 
 
+def _nothing(G: Array, sharpness: float) -> tuple[float, Array]:
+    """A criterion that every motion meets."""
+    return 0.0, np.zeros_like(G)
+
+
 @dataclass
 class _Candidate:
     y: Array
@@ -104,13 +109,25 @@ class Search:
                     raise
                 interrupted = True
             if self.best is None:
-                raise Infeasible(
-                    "no motion within the limits moves the robot enough to tell its parameters apart; "
-                    "widen the limits or lengthen the motion"
-                )
+                raise Infeasible(self._why())
             motion, margins, factor = self._scaled_back(self.best.y)
         values = tuple(self.history.get(s, INFINITE) for s in seeds)
         return Found(motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted)
+
+    def _why(self) -> str:
+        """What keeps every motion about the posture from being one."""
+        problem = self.objective.problem
+        margins = self.checker.posture(problem.offset)
+        if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:
+            return f"the posture to start from leaves no room to move: {self.checker.tightest(margins)}"
+        limits, w = problem.limits, 2 * np.pi / problem.family.duration
+        swings = np.array([limits.half, limits.velocity / w, limits.acceleration / w**2])
+        what, j = np.unravel_index(int(np.argmin(swings)), swings.shape)
+        return (
+            "no motion within the limits moves the robot enough to tell its parameters apart: joint "
+            f"'{limits.names[j]}' can swing by {swings[what, j]:.2g} rad or m at most under its limit of "
+            f"{('position', 'velocity', 'acceleration')[what]}; widen the limits or lengthen the motion"
+        )
 
     def _search(self, seeds: tuple[int, ...]) -> None:
         warm = []

@@ -11,6 +11,8 @@ from minertia.excitation.check import Checker
 Array = NDArray[np.float64]
 TRIES = 4000
 ROOM = 0.5  # of a posture to start from: this far from every limit there is somewhere to go
+LEAST = 0.05  # without that much a search has no way out of the posture
+STEPS = (0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1, 0.05)  # of the climb to more room, in parts of the ranges
 RANGE = 0.8  # part of the ranges that is tried
 
 
@@ -21,17 +23,21 @@ def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Ar
     middle = checker.limits.middle
     if checker.room(middle[None])[0] >= ROOM:
         return middle
-    q = _candidates(checker, seed)
+    rng = np.random.default_rng(seed)
+    q = _candidates(checker, rng)
     room = checker.room(q)
-    if not room.max() > 0:
+    if room.max() < ROOM:
+        q = _climbed(checker, rng, q[int(np.argmax(room))])
+        room = checker.room(q)
+    most = float(room.max())
+    if most < LEAST:
         worst = checker.explain(checker.posture(q[int(np.argmax(room))]))
         raise Infeasible(
-            f"no posture within the limits was found at which the robot can stand still: {worst}; "
-            "give more room with --limits, such as wider positions, a smaller margin or radius"
+            f"no posture within the limits was found at which the robot can stand still: {worst}; give more room "
+            "with --limits (wider positions, more effort or effort=none, a smaller margin or radius)"
         )
-    enough = room >= min(ROOM, 0.9 * room.max())
-    near = q[enough][np.argsort(_off(checker, q[enough]), kind="stable")[:1]][0]
-    return _drawn_in(checker, near, min(ROOM, 0.9 * float(room.max())))
+    enough = q[room >= min(ROOM, 0.9 * most)]
+    return _drawn_in(checker, enough[int(np.argmin(_off(checker, enough)))], min(ROOM, 0.9 * most))
 
 
 def _given(checker: Checker, start: ArrayLike) -> Array:
@@ -45,13 +51,24 @@ def _given(checker: Checker, start: ArrayLike) -> Array:
     return q
 
 
-def _candidates(checker: Checker, seed: int) -> Array:
+def _candidates(checker: Checker, rng: np.random.Generator) -> Array:
     """Postures with some of the joints away from the middle, a little or far."""
-    limits, rng = checker.limits, np.random.default_rng(seed)
+    limits = checker.limits
     n = len(limits.names)
     part = rng.uniform(-1, 1, (TRIES, n)) * rng.uniform(0.1, 1, (TRIES, 1)) * RANGE
     moved = rng.uniform(size=(TRIES, n)) < rng.uniform(0.2, 1, (TRIES, 1))
     return np.asarray(limits.middle + part * moved * limits.half)
+
+
+def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
+    """Postures around the best one, then around the best of those, ever nearer."""
+    limits, size = checker.limits, RANGE * checker.limits.half
+    for step in STEPS:
+        moved = rng.normal(size=(TRIES // 10, len(q))) * (rng.uniform(size=(TRIES // 10, len(q))) < 0.5)
+        tried = np.clip(q + step * size * moved, limits.middle - size, limits.middle + size)
+        tried[0] = q
+        q = tried[int(np.argmax(checker.room(tried)))]
+    return tried
 
 
 def _off(checker: Checker, q: Array) -> Array:

@@ -135,18 +135,7 @@ class Excitation:
         for j, name in enumerate(self.limits.names):
             effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
             rows.append(f"{name:<16}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}")
-        return "\n".join([head, *said, *rows, *self.space_sentences, *self._deviation_lines(), *self.notes])
-
-    @property
-    def space_sentences(self) -> list[str]:
-        """Smallest distances."""
-        m = self.margins
-        lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in m.boxes]
-        if m.floor is not None:
-            lines.append(f"Lowest: {m.floor:.3g} m above the floor ({m.lowest}).")
-        if m.clearance is not None:
-            lines.append(f"Nearest approach: {m.clearance:.3g} m ({m.nearest}).")
-        return lines
+        return "\n".join([head, *said, *rows, *self.margins.sentences, *self._deviation_lines(), *self.notes])
 
     def _deviation_lines(self) -> list[str]:
         relative, before = self.relative_deviations, self.deviations_before
