@@ -131,10 +131,14 @@ class Excitation:
             f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
         )
         said = [line for sentence in self.claims.sentences for line in wrap(sentence, WIDTH)]
-        rows = [f"{'joint':<16}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}   (part of the limit used)"]
+        w = max(len("joint"), *(len(name) for name in self.limits.names))
+        rows = ["Part of each limit that is used:"]
+        rows.append(f"{'joint':<{w}}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}")
         for j, name in enumerate(self.limits.names):
             effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
-            rows.append(f"{name:<16}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}")
+            rows.append(
+                f"{name:<{w}}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}"
+            )
         return "\n".join([head, *said, *rows, *self.margins.sentences, *self._deviation_lines(), *self.notes])
 
     def _deviation_lines(self) -> list[str]:
