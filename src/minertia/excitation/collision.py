@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,6 +24,7 @@ MARGIN, MARGIN_PART = 0.02, 0.02  # distance to keep [m], and at most this part 
 REACH = 0.3  # m: distances between capsules beyond this are given as this
 CARE = 5.0  # margins from the limit at which a search begins to care
 SPARE = 0.25  # margins that a search keeps more, for what happens between its samples
+APART = 0.5  # margins beyond the margin that a pair, or a link and the floor, must be able to reach
 PROBES = 500
 ALWAYS = 0.95  # a pair that is too near in more than this part of random postures is one that cannot come apart
 BLOCK = 250  # postures at a time
@@ -134,9 +135,17 @@ class CollisionModel:
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def _neighbours(self, a: int | None, b: int | None) -> bool:
-        return (a is not None and self.robot.joints[a].parent == b) or (
-            b is not None and self.robot.joints[b].parent == a
-        )
+        """Links with a joint between them, or with a slide and a joint: what a slide carries rides on its parent."""
+        return self._carries(a, b) or self._carries(b, a)
+
+    def _carries(self, a: int | None, b: int | None) -> bool:
+        if b is None:
+            return False
+        parent = self.robot.joints[b].parent
+        if parent is None or parent == a:
+            return parent == a
+        between = self.robot.joints[parent]
+        return between.kind == "prismatic" and between.parent == a
 
     def _feet(self) -> Indices:
         """(point, capsule) for every end of a moving capsule: above the floor are both or the capsule is not."""
@@ -153,7 +162,7 @@ class CollisionModel:
         """Drop what cannot be respected, or never matters to a search."""
         q = probes(self.robot, PROBES)
         d = self.distances(q)
-        too_near = d < self.margin
+        too_near = d < (1 + APART) * self.margin  # a search needs some way to go
         feet, pairs = len(self.feet), len(self.pairs)
         stuck = np.asarray(too_near[:, :feet].all(axis=0))
         touching = np.asarray(too_near[:, feet:].mean(axis=0) > ALWAYS)
@@ -191,10 +200,8 @@ class CollisionModel:
         feet, pairs = len(self.feet), len(self.pairs)
         found = np.full((len(q), feet + pairs + len(self.box_pairs)), REACH)
         found[:, :feet] = self._heights(points)
-        for first, close in (
-            (feet, self._close(points, np.arange(pairs), REACH)),
-            (feet + pairs, self._close_boxes(points, REACH)),
-        ):
+        for close in self._all_close(points, np.arange(pairs), REACH):
+            first = feet if close.second is not None else feet + pairs
             found[close.posture, first + close.pair] = np.minimum(close.found.distance, REACH)
         return found
 
@@ -218,6 +225,12 @@ class CollisionModel:
         if self.floor is None:
             return np.empty((len(points), 0))
         return np.asarray(points[:, self.feet[:, 0], 2] - self.radius[self.feet[:, 1]] - self.floor)
+
+    def _all_close(self, points: Array, chosen: Indices, reach: float) -> Iterator[Close]:
+        """What is near: of the chosen pairs of capsules, and of capsules and boxes."""
+        yield self._close(points, chosen, reach)
+        if len(self.box_pairs):
+            yield self._close_boxes(points, reach)
 
     def _close(self, points: Array, chosen: Indices, reach: float) -> Close:
         """Those of the chosen pairs of capsules whose bounding spheres are within reach."""
@@ -269,7 +282,7 @@ class CollisionModel:
         if value < np.inf:
             np.add.at(weights[:, :, 2].T, self.feet[:, 0], slope.T)
         reach = margin + self.near
-        for close in (self._close(points, self.watched, reach), self._close_boxes(points, reach)):
+        for close in self._all_close(points, self.watched, reach):
             more, slope = reach_wall(close.found.distance - margin, self.near)
             value += more
             if value == np.inf:

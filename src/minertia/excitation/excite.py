@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
@@ -88,8 +89,9 @@ def excite(
         more = recorded_information(base, motion, level.levels, n_samples / family.duration)
         known = more if known is None else known + more
     problem = setting.problem(criterion, level.levels, known)
-    found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
-    return _report(setting, criterion, level, known, found)
+    with threadpool_limits(1):  # small matrices: threads only wait for one another
+        found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
+        return _report(setting, criterion, level, known, found)
 
 
 def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
