@@ -58,7 +58,8 @@ class CollisionModel:
     floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
     keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
     Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
-    cannot rise above the floor (`grounded` names their links).  standing: part of random postures above the floor.
+    cannot rise above the floor (`grounded` names their links).  standing: part of random postures in which all that
+    rises and falls is above the floor.
     """
 
     def __init__(
@@ -169,7 +170,8 @@ class CollisionModel:
         names = self.names()
         self.grounded = tuple(dict.fromkeys(name for name, s in zip(names[:feet], stuck, strict=True) if s))
         self.ignored = tuple(dict.fromkeys(name for name, s in zip(names[feet:], touching, strict=True) if s))
-        self.standing = 1.0 - float(too_near[:, :feet][:, ~stuck].any(axis=1).mean())
+        rises = np.asarray(np.ptp(d[:, :feet], axis=0) > self.margin)
+        self.standing = 1.0 - float(too_near[:, :feet][:, rises].any(axis=1).mean())
         nearest = d.min(axis=0)[feet:]
         self.feet = self.feet[~stuck]
         self.pairs, self.box_pairs = self.pairs[~touching[:pairs]], self.box_pairs[~touching[pairs:]]
