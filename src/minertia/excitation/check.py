@@ -173,12 +173,12 @@ class Checker:
             j = int(np.argmax(margins.effort))
             used = margins.effort[j]
             found.append((1 - used, f"joint '{self.limits.names[j]}' needs {used:.2f} of its limit of effort there"))
-        for distance, said in (
-            (margins.floor, f"{margins.lowest} is {margins.floor or 0:.3g} m above the floor"),
-            (margins.clearance, f"{margins.nearest} are {margins.clearance or 0:.3g} m apart"),
+        for distance, name, said in (
+            (margins.floor, margins.lowest, _high),
+            (margins.clearance, margins.nearest, _apart),
         ):
             if distance is not None:
-                found.append((distance - margins.clearance_margin, said))
+                found.append((distance - margins.clearance_margin, said(name, distance)))
         found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
         return min(found, default=(0.0, "a joint is at its limit"))[1]
 
@@ -194,12 +194,21 @@ class Checker:
                 return f"frame '{frame}' is {-distance:.3g} m outside its box"
         asked = f"{margins.clearance_margin:.3g} m are asked"
         if margins.floor is not None and margins.floor < margins.clearance_margin:
-            return f"{margins.lowest} is {margins.floor:.3g} m above the floor, {asked} (--floor Z or none)"
+            return f"{_high(margins.lowest, margins.floor)}, {asked} (--floor Z or none)"
         if margins.clearance is not None and margins.clearance < margins.clearance_margin:
-            said = f"{margins.nearest} are {margins.clearance:.3g} m apart, {asked}"
+            said = f"{_apart(margins.nearest, margins.clearance)}, {asked}"
             space = self.limits.clearance
             return said if space is None or space.obstacles else f"{said} (--self-collision on or none)"
         return "every limit is respected"
+
+
+def _high(name: str, distance: float) -> str:
+    where = "above" if distance >= 0 else "below"
+    return f"{name} is {abs(distance):.3g} m {where} the floor"
+
+
+def _apart(names: str, distance: float) -> str:
+    return f"{names} are {distance:.3g} m apart" if distance >= 0 else f"{names} overlap by {-distance:.3g} m"
 
 
 def _largest(used: Array) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Ar
         room = checker.room(q)
     most = float(room.max())
     if most < LEAST:
-        worst = checker.explain(checker.posture(q[int(np.argmax(room))]))
+        worst = checker.tightest(checker.posture(q[int(np.argmax(room))]))
         raise Infeasible(
             f"no posture within the limits was found at which the robot can stand still: {worst}; give more room "
             "with --limits (wider positions, more effort or effort=none, a smaller margin or radius)"
