@@ -15,7 +15,8 @@ from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
 from minertia.base.sample import Sample
-from minertia.robot.parameters import LINK_SYMBOLS, STANDARD_SYMBOLS, STANDARD_TWINS, regrouped_name, split_name
+from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
+from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
 PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice

@@ -63,7 +63,7 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
-    return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress, notes).run(motions, with_control)
+    return _Campaign(robot, chosen, limits or motion_limits(robot), out, progress, notes).run(motions, with_control)
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -82,11 +82,6 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
         return robot, ()
     text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is rehearsed"
     return robot.with_parameters(changed), (text,)
-
-
-def _own_limits(robot: Robot) -> MotionLimits:
-    has_efforts = all(robot.joints[j].limits.effort is not None for j in robot.independent)
-    return motion_limits(robot, effort=has_efforts)
 
 
 class _Campaign:
