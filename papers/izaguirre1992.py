@@ -15,10 +15,10 @@ from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.codegen.generate import count_programs, generate
 from minertia.excitation.criteria import condition_number
-from minertia.identification.evidence import residuals_of_arrays
+from minertia.identification.evidence.residuals import residuals_of_arrays
+from minertia.identification.evidence.significance import one_percent
 from minertia.identification.identify import identify
 from minertia.identification.problem.prediction import predict
-from minertia.identification.significance import one_percent
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop
@@ -158,7 +158,7 @@ def _identification(page: Page) -> None:
         "16 bits, drawn evenly over a step."
     )
     essential = set(c.significance.essential)
-    exact = dict(zip(c.result.model.names, c.result.model.nominal(), strict=True))
+    exact = dict(zip(c.result.linear.names, c.result.linear.nominal(), strict=True))
     page.text(
         f"**Table 1 (lost; ours): statistics of all {len(exact)} parameters**, those that reach 1 % of a joint's "
         "largest torque marked with a star."
@@ -194,7 +194,7 @@ def slower(c: Campaign, factor: float) -> tuple[int, float, float]:
     step = round(SAMPLING / SERVO)
     motions = [trajectory(k) for k in range(PREDETERMINED + RANDOM)]
     states = [(t.q[::step], t.qd[::step] / factor, t.qdd[::step] / factor**2) for t in motions]
-    Y = np.concatenate([c.result.model.columns(*state) for state in states])
+    Y = np.concatenate([c.result.linear.columns(*state) for state in states])
     beta = c.beta(False)
     largest = np.abs(Y @ beta).max(axis=0)
     keep = (np.abs(Y * beta).max(axis=0) / largest[:, None]).max(axis=0) >= SHARE
@@ -260,8 +260,8 @@ def fit_rows(c: Campaign, number: int, away: bool = False) -> list[tuple[str, tu
     keep = np.abs(motion.qd) > REVERSAL if away else np.ones_like(motion.qd, bool)
     rows = []
     for significant in (False, True):
-        predicted = predict(c.result.model, c.beta(significant), motion)
-        found = residuals_of_arrays("", c.result.model.row_names, motion.tau * keep, predicted * keep)
+        predicted = predict(c.result.linear, c.beta(significant), motion)
+        found = residuals_of_arrays("", c.result.linear.row_names, motion.tau * keep, predicted * keep)
         count = len(c.significance.essential) if significant else c.observation.count
         rows.append((f"{count} parameters", found.joint_relative))
     return rows
@@ -270,8 +270,8 @@ def fit_rows(c: Campaign, number: int, away: bool = False) -> list[tuple[str, tu
 def coupled_rows(count: int = 5) -> list[tuple[str, tuple[float, ...]]]:
     """Residuals of each joint where the wrist is coupled, with a model that leaves it out and with one that has it."""
     runs = [run(k, True) for k in range(count)]
-    out = identify(puma(), runs, effects=EFFECTS).training.joint_relative
-    inside = identify(coupled(), runs, effects=EFFECTS).training.joint_relative
+    out = identify(puma(), runs, effects=EFFECTS, estimator="wls").training.joint_relative
+    inside = identify(coupled(), runs, effects=EFFECTS, estimator="wls").training.joint_relative
     return [("model without the coupling", out), ("model with it", inside)]
 
 
@@ -322,7 +322,7 @@ def _draw_motion(figure: Any) -> None:
 def _draw_torques(figure: Any, c: Campaign) -> None:
     motion = run(0)
     grid = figure.subplots(3, 2, sharex=True)
-    every, few = (predict(c.result.model, c.beta(s), motion) for s in (False, True))
+    every, few = (predict(c.result.linear, c.beta(s), motion) for s in (False, True))
     for j, axes in enumerate(grid.T.ravel()):
         axes.plot(motion.t, motion.tau[:, j], color="0.6", lw=1.6, label="measured")
         axes.plot(motion.t, every[:, j], lw=0.9, label="all parameters")
@@ -338,7 +338,7 @@ def _draw_torques(figure: Any, c: Campaign) -> None:
 
 def gravity_coefficients(c: Campaign, significant: bool) -> dict[str, float]:
     """The three coefficients [N m] from the identified first moments."""
-    value = dict(zip(c.result.model.names, c.beta(significant), strict=True))
+    value = dict(zip(c.result.linear.names, c.beta(significant), strict=True))
     return {"c12": GRAVITY * value["MXR2"], "c13": -GRAVITY * value["MYR3"], "c15": -GRAVITY * value["MYR5"]}
 
 
@@ -358,7 +358,7 @@ def _measured_before(page: Page) -> None:
         f"{_percent(-0.13743, -0.192)}. **Table 3 (lost; ours): frictions**, estimated with the significant "
         "parameters and true:"
     )
-    value = dict(zip(c.result.model.names, c.beta(True), strict=True))
+    value = dict(zip(c.result.linear.names, c.beta(True), strict=True))
     rows = [
         (f"joint {j + 1}", *(f"{x:.4g}" for s in ("FC", "FV") for x in (value[f"{s}{j + 1}"], DRIVES[s][j])))
         for j in range(6)

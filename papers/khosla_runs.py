@@ -113,7 +113,7 @@ class Experiment:
 
     def relative_errors(self, true: Robot) -> Array:
         """(estimate - true) / true of the base parameters."""
-        exact = np.asarray(self.result.model.values(named(true)))
+        exact = np.asarray(self.result.linear.values(named(true)))
         return np.asarray((self.result.beta - exact) / exact)
 
 
@@ -160,7 +160,7 @@ def from_initial(true: Robot, experiment: Experiment, start: Array, every: int =
 
     What the data cannot tell apart stays as near to the initial values as the data allow.
     """
-    classes = experiment.result.model.base.classes("file")
+    classes = experiment.result.linear.base.classes("file")
     names = tuple(name for name, kind in classes.items() if kind != "none")
     columns = true.columns()
     chosen = [columns.index(name) for name in names]

@@ -16,7 +16,7 @@ from minertia.excitation.excite import excite
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.files import write_text_atomic
-from minertia.identification.estimators import estimator
+from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.robot.read import read_robot
@@ -140,7 +140,7 @@ def noisy(samples: Samples, seed: int) -> Samples:
 
 def fitted(samples: Samples) -> Array:
     """Values found by the small problems of joints n to 1."""
-    return estimator("sequential").fit(observe(model(), [samples])).beta
+    return named_estimator("sequential").fit(observe(model(), [samples])).beta
 
 
 def conditions(samples: Samples) -> Array:

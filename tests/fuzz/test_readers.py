@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from minertia.cli.excite import read_limits
 from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import Trajectory
-from minertia.identification.campaigns.campaign import read_campaign
+from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import read_columns
 from minertia.identification.logs.header import read_to_audit
 from minertia.identification.logs.readers import read_recording
-from minertia.identification.model import read_model
+from minertia.identification.model_file import read_model
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.read import read_robot
 from tests.fuzz import seeds

@@ -37,6 +37,8 @@ READERS = {
     ".urdf": "minertia.robot.urdf.read:parse_urdf",
     ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
 }
+MODEL = "identified model"  # kind of a TOML file that holds a robot with identified values
+MODEL_READER = "minertia.robot.identified:parse_identified"
 
 
 def bundled_robots() -> tuple[str, ...]:
@@ -53,7 +55,7 @@ def read_robot(
     snap: float = ANGLE_TOLERANCE,
     letters: bool = True,
 ) -> Robot:
-    """A robot from a TOML, URDF, MJCF or SYMORO file, or a bundled one by name.
+    """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
 
     base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
     snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
@@ -100,5 +102,11 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
         raise DescriptionError(
             f"files ending in '{suffix}' are not robot descriptions; known: {', '.join(READERS)}, .xml", file=source
         )
-    module, function = READERS[suffix].split(":")
+    reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
+    module, function = reader.split(":")
     return getattr(importlib.import_module(module), function)
+
+
+def is_model_text(text: str) -> bool:
+    """Whether a TOML text is an identified model; its first lines say so."""
+    return f'kind = "{MODEL}"' in text[:400]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from minertia.codegen.generate import generate
 from minertia.codegen.kernels.build import Compiler, needed_compiler
+from minertia.codegen.setting import Setting
 from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel
 
 Array = NDArray[np.float64]
-PROGRAMS = ("inverse_dynamics", "background", "synchronous", "gravity", "mass_matrix", "velocity_torque")
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "friction", "gravity", "mass_matrix", "velocity_torque")
 FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
 
@@ -29,18 +30,18 @@ def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
     `CompilerMissing` where there is no compiler: the code is written all the same.
     """
     place = Path(folder)
-    generate(robot, place, programs=PROGRAMS, rotors=True, friction=True)
+    generate(robot, place, programs=PROGRAMS, rotors=True, friction=True, temperature=False)
     compiler, prefix = needed_compiler(), identifier(robot.name)
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
     test = place / "selftest"
     _compile(compiler, "-o", test, place / "selftest.c", place / f"{prefix}.c", "-lm")
     _run([str(test.resolve())], "the self-test of the generated code failed")
-    return load_model(robot.n, library, prefix)
+    return load_model(robot.n, library, prefix, Setting(robot, friction=True).friction_inputs)
 
 
-def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
-    """The functions of a compiled library as a controller calls them."""
+def load_model(n: int, library: str | Path, prefix: str, friction_inputs: Sequence[str] = ("qd",)) -> ControlModel:
+    """The functions of a compiled library as a controller calls them; friction_inputs: what `friction` reads."""
     try:
         loaded = ctypes.CDLL(str(Path(library).resolve()))
     except OSError as err:
@@ -61,16 +62,16 @@ def load_model(n: int, library: str | Path, prefix: str) -> ControlModel:
 
         return run
 
-    whole, task = function("inverse_dynamics", (n, n, n), n), function("synchronous", (n * n, n, n, n), n)
-    matrix = function("mass_matrix", (n,), n * n)
-    no_matrix, nothing = np.zeros(n * n), np.zeros(n)
+    whole, matrix = function("inverse_dynamics", (n, n, n), n), function("mass_matrix", (n,), n * n)
+    effects = function("friction", (n,) * len(friction_inputs), n)
 
-    def friction(qd: Array) -> Array:
-        return task(no_matrix, nothing, nothing, qd)
+    def friction(q: Array, qd: Array, qdd: Array) -> Array:
+        given = {"q": q, "qd": qd, "qdd": qdd}
+        return effects(*(given[name] for name in friction_inputs))
 
     return ControlModel(
         n=n,
-        rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(qd),
+        rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(q, qd, qdd),
         friction=friction,
         gravity=function("gravity", (n,), n),
         mass_matrix=lambda q: matrix(q).reshape(n, n),

@@ -27,9 +27,10 @@ from minertia.robot.dh.body import (
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
+from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 
@@ -139,9 +140,6 @@ class _Reader:
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
                 table.fail(f"the symbol '{name}' {reason}; choose another name", name)
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
-            if symbols[name] == 0:
-                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
-                self.notes.append(Note("warning", f"symbol '{name}'", text))
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:
