@@ -7,7 +7,7 @@ DEMO_OUT ?= demo-out
 .PHONY: demo test lint types unit docs bench papers wheel clean
 
 demo: $(VENV)/.ready
-	$(BIN)/minertia demo --out $(DEMO_OUT)
+	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
 test: lint types docs unit
 

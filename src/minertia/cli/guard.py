@@ -13,6 +13,7 @@ import typer
 
 from minertia.cli.terminal import diagnose, drop_stdout
 from minertia.errors import MinertiaError
+from minertia.files import inputs_protected
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
 WRONG_INPUT, OUR_FAULT, INTERRUPTED, NOBODY_READS = 2, 3, 130, 141
@@ -24,7 +25,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            command(*args, **options)
+            with inputs_protected():
+                command(*args, **options)
             sys.stdout.flush()
         except typer.Exit:
             raise

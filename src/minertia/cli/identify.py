@@ -28,18 +28,20 @@ from minertia.cli.campaigns import (
     say_findings,
 )
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Gravity, model_notes
+from minertia.cli.options import AsJson, Force, Gravity, model_notes
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
     from minertia.identification.run import PreparedCampaign
-    from minertia.robot.robot import Note
+    from minertia.robot.robot import Note, Robot
 
 FORMAT = 1
+RECORD = "result.json"  # vouches for the robot's own file, which holds no byte of ours
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
@@ -67,6 +69,7 @@ def identify(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Identify a robot's dynamic parameters from measured logs, and say how far the result can be trusted.
@@ -77,10 +80,12 @@ def identify(
 
     choices = Choices(validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns)
     asked = asked_campaign(robot_and_logs, campaign, data, choices)
+    if out is not None:
+        _check(out, asked, force)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
         ready = prepare_campaign(asked, tell)
         result = identify_campaign(ready, tell=tell)
-        notes = () if out is None else _write(out, ready, result, tell)
+        notes = () if out is None else _write(out, ready, result, tell, force)
     say_changed_geometry(asked.robot)
     say_findings((*ready.train, *ready.validate))
     if as_json:
@@ -152,9 +157,19 @@ def _say_result(result: Identification) -> None:
         say(f"- {reason}")
 
 
-def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any) -> tuple[Note, ...]:
+def _check(out: Path, asked: Campaign, force: bool) -> None:
+    """Say before the work, not after it, that the result cannot be written."""
+    from minertia.files import check_folder, reading
+
+    reading(*(entry.file for entry in (*asked.train, *asked.validate)))
+    own = _own_file(asked.robot)
+    names = ("model.toml", RECORD, "report.html", *((f"robot{own.suffix.lower()}",) if own else ()))
+    check_folder(out, names, force=force, record=RECORD)
+
+
+def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
     """All files of a result, at once; the notes say what the robot's own file cannot hold."""
-    from minertia.files import folder_at_once
+    from minertia.files import folder_at_once, write_file
     from minertia.identification.campaigns.record import campaign_record
     from minertia.identification.model import identified_model, write_model
     from minertia.report.identification_page import identification_page
@@ -162,27 +177,38 @@ def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any
     tell("finding physical parameters")
     model = identified_model(result, campaign=campaign_record(ready.campaign))
     tell("writing")
-    with folder_at_once(out) as draft:
+    with folder_at_once(out, force=force, record=RECORD) as draft:
         write_model(model, draft / "model.toml")
-        (draft / "result.json").write_text(result.to_json() + "\n", encoding="utf-8")
-        (draft / "report.html").write_text(identification_page(result, model, ready), encoding="utf-8")
-        return _write_robot(model, ready, draft)
+        write_file(draft / RECORD, result.to_json() + "\n")
+        write_file(draft / "report.html", identification_page(result, model, ready))
+        return _write_robot(model, ready, draft, out)
 
 
-def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path) -> tuple[Note, ...]:
+def _own_file(robot: Robot) -> Path | None:
+    """The URDF or MJCF a robot was read from."""
+    source = Path(robot.source or "")
+    return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
+
+
+def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path, out: Path) -> tuple[Note, ...]:
     """The robot's own URDF or MJCF with the identified parameters, where a robot can have them."""
     from minertia.errors import MinertiaError
+    from minertia.files import FileError
     from minertia.robot.robot import Note
     from minertia.robot.write import write_robot
 
-    source = Path(ready.campaign.robot.source or "")
-    suffix = source.suffix.lower()
-    if suffix not in TEMPLATES or not source.is_file():
+    source = _own_file(ready.campaign.robot)
+    if source is None:
         return ()
+    name = f"robot{source.suffix.lower()}"
+    older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
     if not model.is_physical:
-        return (Note("warning", source.name, "not written: no real robot can have these values; try --physical"),)
+        text = f"not written: no real robot can have these values; try --physical{older}"
+        return (Note("warning", source.name, text),)
     robot = model.to_robot()
     try:
-        return (*model_notes(robot), *write_robot(robot, draft / f"robot{suffix}", template=source))
+        return (*model_notes(robot), *write_robot(robot, draft / name, template=source))
+    except FileError:
+        raise
     except MinertiaError as err:
-        return (Note("warning", source.name, f"not written with the new parameters: {err}"),)
+        return (Note("warning", source.name, f"not written with the new parameters: {err}{older}"),)

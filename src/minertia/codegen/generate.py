@@ -18,7 +18,7 @@ from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2,
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
+from minertia.files import folder_at_once, make_folder, reading, write_file
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -80,15 +80,16 @@ def generate(
     seed: int = 0,
     representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
+    force: bool = False,
 ) -> GenerationResult:
-    """Write code for a robot into a folder (None: only count).
+    """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.
     parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
-    "numpy", "matlab", "fmu" or "ros2".
+    "numpy", "matlab", "fmu" or "ros2".  force: replace files that minertia did not write, or that were edited since.
     """
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
@@ -115,7 +116,8 @@ def generate(
     if out is None:
         return GenerationResult(None, (), unit.statistics(), setting.names, unit.hash, unit.choices)
     files, notes = row.render(unit), tuple(unit.notes)
-    paths = write_files(Path(out), files | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {}))
+    chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
+    paths = write_files(Path(out), files | chosen, force=force)
     return GenerationResult(Path(out), paths, unit.statistics(), setting.names, unit.hash, unit.choices, notes)
 
 
@@ -129,6 +131,7 @@ def count_programs(
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
     """The choices saved with generated code."""
     path = Path(folder) / REPRESENTATIVES
+    reading(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
@@ -286,14 +289,10 @@ TARGETS: dict[str, Target] = {
 }
 
 
-def write_files(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Path, ...]:
-    """Write each file aside and rename it into place, so that no reader ever sees half a file."""
-    make_folder(folder)
-    for name, content in files.items():
-        path = folder / name
-        make_folder(path.parent)
-        if isinstance(content, bytes):
-            write_bytes_atomic(path, content)
-        else:
-            write_text_atomic(path, content)
+def write_files(folder: Path, files: Mapping[str, str | bytes], *, force: bool = False) -> tuple[Path, ...]:
+    """Write files into a folder, all of them or none; force: as in `generate`."""
+    with folder_at_once(folder, force=force) as draft:
+        for name, content in files.items():
+            make_folder((draft / name).parent)
+            write_file(draft / name, content)
     return tuple(folder / name for name in files)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError, SolverFailed
-from minertia.files import is_file, why_no_file, write_text_atomic
+from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.evidence import Residuals, residuals_of_arrays
 from minertia.identification.extrapolation import fitted_reach
 from minertia.identification.identify import Identification
@@ -161,9 +161,12 @@ def correlated_covariance(result: Identification) -> Array:
     return np.asarray(estimate.covariance * np.outer(scale, scale))
 
 
-def write_model(model: IdentifiedModel, path: str | Path) -> None:
-    """Write a model; the file appears whole or not at all."""
-    write_text_atomic(path, model_text(model))
+def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
+    """Write a model; the file appears whole or not at all.
+
+    force: replace a file that minertia did not write, or that was edited since.
+    """
+    write_file(path, model_text(model), force=force)
 
 
 def model_text(model: IdentifiedModel) -> str:

@@ -17,7 +17,7 @@ from minertia.excitation.excite import excite
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
-from minertia.files import make_folder, write_text_atomic
+from minertia.files import folder_at_once, write_file
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import identified_model, write_model
@@ -31,7 +31,7 @@ from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections, Plant
-from minertia.validation.rehearsed import DEVIATIONS, LOAD, Rehearsal, Returned, Setting, Step
+from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, Returned, Setting, Step
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -47,13 +47,16 @@ def rehearse(
     limits: MotionLimits | None = None,
     motions: tuple[Excitation, Excitation] | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     with_control: bool = True,
     progress: Callable[[Step], None] | None = None,
 ) -> Rehearsal:
     """Plant a robot's own parameters in MuJoCo and run the campaign on it, up to control with what came back.
 
-    motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model and the
-    generated code; without one no code is written and the controller uses the expression graphs.
+    motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model, the
+    generated code and what was found (`RECORD`), which appear together at the end; without one no code is written and
+    the controller uses the expression graphs.  force: replace files there that minertia did not write, or that were
+    edited since.
     """
     chosen = setting or Setting()
     robot = robot.numeric
@@ -61,7 +64,15 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
-    return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress, notes).run(motions, with_control)
+    bounds = limits or _own_limits(robot)
+    if out is None:
+        return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
+    with folder_at_once(out, force=force, record=RECORD) as draft:
+        campaign = _Campaign(robot, chosen, bounds, draft, progress, notes)
+        result = campaign.run(motions, with_control)
+        campaign.write(RECORD, result.to_json() + "\n")
+    result.files = [Path(out) / file.relative_to(draft) for file in result.files]
+    return result
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -95,12 +106,12 @@ class _Campaign:
         robot: Robot,
         setting: Setting,
         limits: MotionLimits,
-        out: str | Path | None,
+        folder: Path | None,
         progress: Callable[[Step], None] | None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.robot, self.setting, self.limits, self.progress = robot, setting, limits, progress
-        self.folder = None if out is None else make_folder(out)
+        self.folder = folder
         self.result = Rehearsal(robot, setting, notes=notes)
 
     def run(self, motions: tuple[Excitation, Excitation] | None, with_control: bool) -> Rehearsal:
@@ -108,8 +119,8 @@ class _Campaign:
         with self._step("excite") as say:
             result.training, result.unseen = motions or self._motions()
             say(f"condition number {result.training.condition:.3g} for {result.training.base.count} base parameters")
-            self._write("training-motion.csv", result.training.trajectory.to_csv())
-            self._write("unseen-motion.csv", result.unseen.trajectory.to_csv())
+            self.write("training-motion.csv", result.training.trajectory.to_csv())
+            self.write("unseen-motion.csv", result.unseen.trajectory.to_csv())
         try:
             recordings = self._record(result.training, result.unseen)
         except MissingExtra as err:
@@ -134,9 +145,10 @@ class _Campaign:
         if self.progress is not None:
             self.progress(step)
 
-    def _write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str) -> None:
+        """A file of the result, where there is a folder for it."""
         if self.folder is not None:
-            write_text_atomic(self.folder / name, text)
+            write_file(self.folder / name, text)
             self.result.files.append(self.folder / name)
 
     # ------------------------------------------------------------------ steps
@@ -166,7 +178,7 @@ class _Campaign:
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
                 self.result.stirred = stirred_up(log, s.rate, s.cutoff)
-                self._write(f"{name}-log.csv", recording_csv(recordings[-1]))
+                self.write(f"{name}-log.csv", recording_csv(recordings[-1]))
             say(f"{len(recordings)} motions of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise")
         return recordings
 
