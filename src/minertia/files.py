@@ -14,7 +14,17 @@ from pathlib import Path
 
 from minertia.drafts import draft_folder, put_in_place, sweep, write_whole
 from minertia.errors import MinertiaError
-from minertia.seals import companions, digest, is_sealed, resealed, sealed, with_companions
+from minertia.seals import (
+    companions,
+    digest,
+    has_good_seal,
+    is_ours,
+    is_sealed,
+    mark,
+    resealed,
+    sealed,
+    with_companions,
+)
 
 AnyPath = str | Path
 
@@ -102,7 +112,10 @@ def write_file(
             with open(path, "wb") as file:
                 file.write(data)
         else:
-            write_whole(Path(os.path.realpath(path)), data)
+            target = Path(os.path.realpath(path))
+            write_whole(target, data)
+            if not has_good_seal(data):
+                mark(target)
 
 
 def check_file(
@@ -240,7 +253,7 @@ def _refuse_foreign(path: AnyPath, target: Path, force: bool, inputs: Iterable[A
             "this file is read here, and what is read is never replaced, not even with --force; choose another name "
             "and move the new file over this one afterwards if that is what you want",
         )
-    if not force and not is_sealed(target):
+    if not force and not is_ours(target):
         raise FileError(
             path,
             "there is such a file already that minertia did not write, or that was changed since; choose another name, "

@@ -1,13 +1,17 @@
 """The seal: one line in a file that minertia wrote, by which it knows the file again as long as nobody changes it.
 
 The line holds the SHA-256 of everything else in the file.  It stands in a comment where the format has comments, in a
-key `seal` of JSON, in the first line of a CSV that begins with a comment, and in the archive comment of an FMU.
+key `seal` of JSON, in the first line of a CSV that begins with a comment, and in the archive comment of an FMU.  Files
+that must not hold a byte of ours have the same number in an extended attribute, where the file system has these, and
+in the JSON document of the result they belong to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +20,7 @@ from typing import Any
 WORDS = "minertia wrote this file; sha256 "
 DIGITS = 64
 NEAR = 8192  # bytes from either end of a file within which its seal stands
+ATTRIBUTE = "user.minertia.sha256"
 COMPANIONS = "sealed_with_it"  # key of JSON: files of the same folder that can hold no seal, with their SHA-256
 _SEAL = re.compile(WORDS.encode() + rb"([0-9a-f]{64})")
 _END_OF_ARCHIVE = b"PK\x05\x06"  # its record is 22 bytes long and ends with the length of the comment
@@ -60,8 +65,20 @@ def has_good_seal(data: bytes) -> bool:
     return any(match[1].decode() == _digest_without(data, match) for match in _SEAL.finditer(data))
 
 
+def is_ours(path: Path) -> bool:
+    """Whether minertia wrote this file and nobody changed it since."""
+    known = _attribute(path)
+    return is_sealed(path) or (known is not None and known == digest(path))
+
+
+def mark(path: Path) -> None:
+    """Note in an attribute that a file without a seal is ours; nothing where there are no attributes."""
+    with contextlib.suppress(OSError, AttributeError):  # not all file systems, and not all systems, have them
+        os.setxattr(path, ATTRIBUTE, digest(path).encode())
+
+
 def is_sealed(path: Path) -> bool:
-    """Whether minertia wrote this file and nobody changed it since; a file without a seal is not read to its end."""
+    """Whether a file carries a seal and nothing was changed since; one without a seal is not read to its end."""
     with open(path, "rb") as file:
         ends = file.read(NEAR)
         size = file.seek(0, 2)
@@ -96,6 +113,13 @@ def companions(path: Path) -> dict[str, Any]:
         return found if isinstance(found, dict) else {}
     except (OSError, ValueError, AttributeError):
         return {}
+
+
+def _attribute(path: Path) -> str | None:
+    try:
+        return os.getxattr(path, ATTRIBUTE).decode("ascii", "replace")
+    except (OSError, AttributeError):
+        return None
 
 
 def _with_key(data: bytes, key: str, value: str) -> bytes:

@@ -80,7 +80,7 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
     return f"{REHEARSAL}/{PAGE}"
 
 
-# part of the demo -> what makes it and tells the name of its file; what needs an extra that is not installed is skipped with a sentence
+# part of the demo -> what makes it and names its file; what needs an extra that is not there is skipped with a sentence
 STEPS: dict[str, Callable[[Any, Path, list[str]], str]] = {
     "the page": _page,
     "the JSON file": _json,
