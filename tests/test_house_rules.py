@@ -15,7 +15,20 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "extras", "seals", "drafts", "files", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *(
+        "version",
+        "errors",
+        "extras",
+        "seals",
+        "drafts",
+        "files",
+        "threads",
+        "algebra",
+        "robot",
+        "dynamics",
+        "base",
+        "codegen",
+    ),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")

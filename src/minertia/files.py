@@ -14,17 +14,7 @@ from pathlib import Path
 
 from minertia.drafts import draft_folder, put_in_place, sweep, write_whole
 from minertia.errors import MinertiaError
-from minertia.seals import (
-    companions,
-    digest,
-    has_good_seal,
-    is_ours,
-    is_sealed,
-    mark,
-    resealed,
-    sealed,
-    with_companions,
-)
+from minertia.seals import digest, has_seal, is_ours, mark, resealed, sealed, vouched, voucher
 
 AnyPath = str | Path
 
@@ -114,7 +104,7 @@ def write_file(
         else:
             target = Path(os.path.realpath(path))
             write_whole(target, data)
-            if not has_good_seal(data):
+            if not has_seal(data):
                 mark(target)
 
 
@@ -129,8 +119,10 @@ def check_file(
         if not target.parent.is_dir() and not _is_special(path):
             folder = Path(path).parent
             raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
-        if target.is_file() and not (same is not None and _holds(target, same) and not _is_input(target, inputs)):
-            _refuse_foreign(path, target, force, inputs)
+        if target.is_file():
+            _refuse_input(path, target, inputs)
+            if not (force or (same is not None and _holds(target, same)) or is_ours(target)):
+                raise _taken(path)
 
 
 def write_text_atomic(path: AnyPath, text: str) -> None:
@@ -153,13 +145,10 @@ def make_folder(path: AnyPath) -> Path:
 
 
 @contextmanager
-def folder_at_once(
-    path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = (), record: str = ""
-) -> Iterator[Path]:
+def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> Iterator[Path]:
     """A draft folder whose files appear in `path` together when all of them are written, and else not at all.
 
-    Other files in the folder stay; those of the same names are replaced as `write_file` would.  record: name of a JSON
-    file among them that vouches for those which can hold no seal.
+    Other files in the folder stay; those of the same names are replaced as `write_file` would.
     """
     folder, given = Path(os.path.realpath(path)), tuple(inputs)
     with ExitStack() as stack:
@@ -173,17 +162,15 @@ def folder_at_once(
             yield place
         with _as_sentence(path, "the folder cannot be written"):
             names = sorted(file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file())
-            _vouch(place, names, folder, record)
-            _check_names(Path(path), names, force, given, record, place)
+            _vouch(place, names, folder)
+            _check_names(Path(path), names, force, given, place)
             if missing is None:
                 put_in_place(place, names, folder)
             else:
                 os.rename(draft, missing)
 
 
-def check_folder(
-    path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = (), record: str = ""
-) -> None:
+def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> None:
     """Refuse, before any work is done, a folder into which `folder_at_once` could not put files of these names."""
     with _as_sentence(path, "the folder cannot be made"):
         folder = Path(os.path.realpath(path))
@@ -191,7 +178,7 @@ def check_folder(
         place = folder if missing is None else missing.parent
         if not os.access(place, os.W_OK | os.X_OK):
             raise FileError(path, f"no file can be made in '{place}'; choose another folder")
-        _check_names(Path(path), names, force, tuple(inputs), record)
+        _check_names(Path(path), names, force, tuple(inputs))
 
 
 def _missing(path: AnyPath, folder: Path) -> Path | None:
@@ -206,63 +193,52 @@ def _missing(path: AnyPath, folder: Path) -> Path | None:
 
 
 def _check_names(
-    folder: Path, names: Iterable[str], force: bool, inputs: tuple[AnyPath, ...], record: str, new: Path | None = None
+    folder: Path, names: Iterable[str], force: bool, inputs: tuple[AnyPath, ...], new: Path | None = None
 ) -> None:
     """Refuse if a file must not be put in its place; new: where those are that are to be put there."""
-    vouched = _vouched(folder, record)
     for name in names:
         place = folder / name
         target = Path(os.path.realpath(place))
-        if target.is_dir():
-            raise FileError(place, "a folder stands where a file is to be written")
-        if not target.exists():
-            continue
-        is_known = name in vouched and digest(target) == vouched[name]
-        is_same = new is not None and _holds(target, (new / name).read_bytes())
-        if _is_input(target, inputs) or not (is_known or is_same):
-            _refuse_foreign(place, target, force, inputs)
+        if target.exists() and not target.is_file():
+            raise FileError(place, "a folder, or what is no plain file, stands where a file is to be written")
+        if target.exists():
+            _refuse_input(place, target, inputs)
+            is_same = new is not None and _holds(target, (new / name).read_bytes())
+            if not (force or is_same or is_ours(target) or digest(target) in vouched(folder).get(name, ())):
+                raise _taken(place)
 
 
-def _vouch(place: Path, names: Iterable[str], folder: Path, record: str) -> None:
-    """Let the record say which files belong to it that can hold no seal, those of an earlier result included."""
-    if record not in names:
+def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
+    """Let one of the files say which others belong to it that hold no seal, those of an earlier result included."""
+    by = voucher(names)
+    if by is None:
         return
-    unsealed = {name: digest(place / name) for name in names if not is_sealed(place / name)}
-    for name, known in _vouched(folder, record).items():
-        if not (place / name).exists() and is_file(folder / name) and digest(folder / name) == known:
-            unsealed[name] = known
-    if unsealed:
-        beside = os.path.dirname(record) or "."
-        listed = {Path(os.path.relpath(name, beside)).as_posix(): known for name, known in unsealed.items()}
-        write_whole(place / record, with_companions((place / record).read_bytes(), listed))
-
-
-def _vouched(folder: Path, record: str) -> dict[str, str]:
-    """Names in a folder, and digests, of the files without a seal that the record of an earlier result vouches for."""
-    found = companions(folder / record) if record else {}
-    return {(Path(record).parent / name).as_posix(): str(known) for name, known in found.items()}
+    others = {name: digest(place / name) for name in names if not has_seal((place / name).read_bytes())}
+    for name, values in vouched(folder).items():
+        if name not in names and is_file(folder / name) and digest(folder / name) in values:
+            others[name] = digest(folder / name)
+    if others:
+        write_whole(place / by, sealed(by, (place / by).read_bytes(), others))
 
 
 # ---------------------------------------------------------------------- refusals
 
 
-def _refuse_foreign(path: AnyPath, target: Path, force: bool, inputs: Iterable[AnyPath]) -> None:
-    if _is_input(target, inputs):
+def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath]) -> None:
+    if target in _Inputs(inputs) or any(target in command for command in _commands):
         raise FileError(
             path,
             "this file is read here, and what is read is never replaced, not even with --force; choose another name "
             "and move the new file over this one afterwards if that is what you want",
         )
-    if not force and not is_ours(target):
-        raise FileError(
-            path,
-            "there is such a file already that minertia did not write, or that was changed since; choose another name, "
-            "or add --force (in Python force=True) to replace it",
-        )
 
 
-def _is_input(target: Path, inputs: Iterable[AnyPath]) -> bool:
-    return target in _Inputs(inputs) or any(target in command for command in _commands)
+def _taken(path: AnyPath) -> FileError:
+    return FileError(
+        path,
+        "there is such a file already that minertia did not write, or that was changed since; choose another name, "
+        "or add --force (in Python force=True) to replace it",
+    )
 
 
 def _is_special(path: AnyPath) -> bool:

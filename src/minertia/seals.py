@@ -1,9 +1,9 @@
 """The seal: one line in a file that minertia wrote, by which it knows the file again as long as nobody changes it.
 
-The line holds the SHA-256 of everything else in the file.  It stands in a comment where the format has comments, in a
-key `seal` of JSON, in the first line of a CSV that begins with a comment, and in the archive comment of an FMU.  Files
-that must not hold a byte of ours have the same number in an extended attribute, where the file system has these, and
-in the JSON document of the result they belong to.
+The line holds the SHA-256 of everything else in the file.  It stands in a comment at the end of the file, in the
+comment that a CSV of ours begins with, or in the archive comment of an FMU.  Files that hold no byte of ours (JSON,
+logs, the user's own robot file with other numbers) have the SHA-256 in an extended attribute, where the file system
+has these, and in the seal of a file that was written together with them, which vouches for them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 
-WORDS = "minertia wrote this file; sha256 "
-DIGITS = 64
-NEAR = 8192  # bytes from either end of a file within which its seal stands
+NEAR = 16384  # bytes from either end of a file within which its seal stands
 ATTRIBUTE = "user.minertia.sha256"
-COMPANIONS = "sealed_with_it"  # key of JSON: files of the same folder that can hold no seal, with their SHA-256
-_SEAL = re.compile(WORDS.encode() + rb"([0-9a-f]{64})")
-_END_OF_ARCHIVE = b"PK\x05\x06"  # its record is 22 bytes long and ends with the length of the comment
+_WORDS, _WITH = "minertia wrote this file; sha256 ", "; with it "
+_SEAL = re.compile(_WORDS.encode() + rb"([0-9a-f]{64})(?:" + _WITH.encode() + rb"(\{[^\n]*\}))?")
+_END_OF_ARCHIVE = b"PK\x05\x06"  # its record is 22 bytes long and ends with the length of the comment after it
 _XML, _HASH, _C = "<!-- {} -->", "# {}", "/* {} */"
 _COMMENTS = {
     **dict.fromkeys((".html", ".urdf", ".mjcf", ".xml", ".md"), _XML),
@@ -33,22 +30,22 @@ _COMMENTS = {
 }
 
 
-def sealed(name: str, data: bytes) -> bytes:
-    """The content of a file with its seal; as it is where the kind of file (by name) has no place for one."""
-    suffix, mark = Path(name).suffix.lower(), WORDS + "0" * DIGITS
-    comment = _COMMENTS.get(name) or _COMMENTS.get(suffix)
+def sealed(name: str, data: bytes, with_it: Mapping[str, str] | None = None) -> bytes:
+    """The content of a file with its seal; as it is where the kind of file (by name) has no place for one.
+
+    with_it: names and digests of files beside it that it vouches for.  A seal that is there already is replaced.
+    """
+    suffix, comment = PurePosixPath(name).suffix.lower(), _comment(name)
+    text = f"{_WORDS}{'0' * 64}" + (f"{_WITH}{_listed(with_it)}" if with_it else "")
     if comment is not None:
-        data = data + (b"" if data.endswith(b"\n") else b"\n") + f"{comment.format(mark)}\n".encode()
-    elif suffix == ".json" and data.rstrip().endswith(b"}"):
-        data = _with_key(data, "seal", mark)
-    elif suffix == ".csv" and data.startswith(b"#"):
+        return resealed(_with_last_line(data, comment.format(text)))
+    if suffix == ".csv" and data.startswith(b"#"):
         first, _, rest = data.partition(b"\n")
-        data = first + f"; {mark}\n".encode() + rest
-    elif suffix == ".fmu" and data[-22:-18] == _END_OF_ARCHIVE:
-        data = data[:-2] + len(mark).to_bytes(2, "little") + mark.encode()
-    else:
-        return data
-    return resealed(data)
+        return resealed(first.split(b"; " + _WORDS.encode())[0] + f"; {text}\n".encode() + rest)
+    end = data.rfind(_END_OF_ARCHIVE)
+    if suffix == ".fmu" and end >= 0:
+        return resealed(data[: end + 20] + len(text).to_bytes(2, "little") + text.encode())
+    return data
 
 
 def resealed(data: bytes) -> bytes:
@@ -60,15 +57,15 @@ def resealed(data: bytes) -> bytes:
     return data[: last.start(1)] + _digest_without(data, last).encode() + data[last.end(1) :]
 
 
-def has_good_seal(data: bytes) -> bool:
+def has_seal(data: bytes) -> bool:
     """Whether the content carries a seal and nothing was changed since."""
-    return any(match[1].decode() == _digest_without(data, match) for match in _SEAL.finditer(data))
+    return _good_seal(data) is not None
 
 
 def is_ours(path: Path) -> bool:
-    """Whether minertia wrote this file and nobody changed it since."""
+    """Whether minertia wrote this file and nobody changed it since, as far as the file itself says."""
     known = _attribute(path)
-    return is_sealed(path) or (known is not None and known == digest(path))
+    return _seal_of(path) is not None or (known is not None and known == digest(path))
 
 
 def mark(path: Path) -> None:
@@ -77,42 +74,66 @@ def mark(path: Path) -> None:
         os.setxattr(path, ATTRIBUTE, digest(path).encode())
 
 
-def is_sealed(path: Path) -> bool:
-    """Whether a file carries a seal and nothing was changed since; one without a seal is not read to its end."""
-    with open(path, "rb") as file:
-        ends = file.read(NEAR)
-        size = file.seek(0, 2)
-        file.seek(max(0, size - NEAR))
-        ends += b"\n" + file.read()
-        if not _SEAL.search(ends):
-            return False
-        file.seek(0)
-        return has_good_seal(file.read())
+def vouched(folder: Path) -> dict[str, set[str]]:
+    """Names in a folder and below, with the digests that unchanged files of ours right in the folder vouch for."""
+    found: dict[str, set[str]] = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        seal = _seal_of(path) if _can_vouch(path.name) and path.is_file() else None
+        with contextlib.suppress(ValueError, AttributeError):
+            for name, value in json.loads(seal[2]).items() if seal is not None and seal[2] else ():
+                found.setdefault(name, set()).add(value)
+    return found
+
+
+def voucher(names: Iterable[str]) -> str | None:
+    """Which of these files (paths in a folder) is to vouch for the others: the first right in the folder that can."""
+    return min((name for name in names if "/" not in name and _can_vouch(name)), default=None)
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, whichever way its lines end."""
+    return _digest(path.read_bytes())
 
 
-def with_companions(data: bytes, digests: Mapping[str, str]) -> bytes:
-    """A sealed JSON document that also vouches for files beside it which can hold no seal."""
-    document = json.loads(data)
-    document.pop("seal", None)
-    text = json.dumps({**document, COMPANIONS: dict(digests)}, indent=1) + "\n"
-    return sealed(".json", text.encode())
+# ---------------------------------------------------------------------- inside
 
 
-def companions(path: Path) -> dict[str, Any]:
-    """The digests of files without a seal that a sealed JSON document vouches for, by name; {} where it is not ours."""
+def _comment(name: str) -> str | None:
+    """How a comment is written in a file of this name."""
+    path = PurePosixPath(name)
+    return _COMMENTS.get(path.name) or _COMMENTS.get(path.suffix.lower())
+
+
+def _can_vouch(name: str) -> bool:
+    return _comment(name) is not None or name.lower().endswith(".fmu")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _digest_without(data: bytes, seal: re.Match[bytes]) -> str:
+    """SHA-256 of the content without the digits of a seal."""
+    return _digest(data[: seal.start(1)] + data[seal.end(1) :])
+
+
+def _good_seal(data: bytes) -> re.Match[bytes] | None:
+    seals = (match for match in _SEAL.finditer(data) if match[1].decode() == _digest_without(data, match))
+    return next(seals, None)
+
+
+def _seal_of(path: Path) -> re.Match[bytes] | None:
+    """The good seal of a file; one without a seal is not read to its end."""
     try:
-        if not is_sealed(path):
-            return {}
-        found = json.loads(path.read_bytes()).get(COMPANIONS, {})
-        return found if isinstance(found, dict) else {}
-    except (OSError, ValueError, AttributeError):
-        return {}
+        with open(path, "rb") as file:
+            ends = file.read(NEAR)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - NEAR))
+            if not _SEAL.search(ends + b"\n" + file.read()):
+                return None
+            file.seek(0)
+            return _good_seal(file.read())
+    except OSError:
+        return None
 
 
 def _attribute(path: Path) -> str | None:
@@ -122,14 +143,16 @@ def _attribute(path: Path) -> str | None:
         return None
 
 
-def _with_key(data: bytes, key: str, value: str) -> bytes:
-    """A JSON object with one more key at its end, the rest of its text as it is."""
-    body = data.rstrip()[:-1].rstrip()
-    comma = b"" if body.endswith(b"{") else b","
-    return body + comma + f'\n "{key}": {json.dumps(value)}\n}}\n'.encode()
+def _with_last_line(data: bytes, line: str) -> bytes:
+    """A text with a line at its end, instead of an old seal that stands there."""
+    body = data if data.endswith(b"\n") or not data else data + b"\n"
+    *rest, last = body[:-1].split(b"\n") if body else [b""]
+    if _SEAL.search(last):
+        body = b"".join(part + b"\n" for part in rest)
+    return body + line.encode() + b"\n"
 
 
-def _digest_without(data: bytes, seal: re.Match[bytes]) -> str:
-    """SHA-256 of the content without the digits of a seal, whichever way lines end."""
-    rest = data[: seal.start(1)] + data[seal.end(1) :]
-    return hashlib.sha256(rest.replace(b"\r\n", b"\n")).hexdigest()
+def _listed(digests: Mapping[str, str]) -> str:
+    """Names and digests on one line that is safe in any comment."""
+    text = json.dumps(dict(sorted(digests.items())))
+    return text.replace("-", "\\u002d").replace("*/", "*\\/").replace(">", "\\u003e")

@@ -30,13 +30,12 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     from minertia.robot.read import read_robot
     from minertia.validation.rehearsed import RECORD
 
-    record = f"{REHEARSAL}/{RECORD}"
-    check_folder(out, (*FILES, record, f"{REHEARSAL}/{PAGE}"), force=force, record=record)
+    check_folder(out, (*FILES, *(f"{REHEARSAL}/{name}" for name in (PAGE, RECORD))), force=force)
     found = base_parameters(read_robot(ROBOT))
     if not as_json:
         _tell(found)
     written, skipped = list[str](), list[str]()
-    with folder_at_once(out, force=force, record=record) as draft:
+    with folder_at_once(out, force=force) as draft:
         for name, make in STEPS.items():
             try:
                 written.append(str(out / make(found, draft, skipped)))

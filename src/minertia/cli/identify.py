@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
 FORMAT = 1
-RECORD = "result.json"  # vouches for the robot's own file, which holds no byte of ours
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
@@ -163,8 +162,8 @@ def _check(out: Path, asked: Campaign, force: bool) -> None:
 
     reading(*(entry.file for entry in (*asked.train, *asked.validate)))
     own = _own_file(asked.robot)
-    names = ("model.toml", RECORD, "report.html", *((f"robot{own.suffix.lower()}",) if own else ()))
-    check_folder(out, names, force=force, record=RECORD)
+    names = ("model.toml", "result.json", "report.html", *((f"robot{own.suffix.lower()}",) if own else ()))
+    check_folder(out, names, force=force)
 
 
 def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
@@ -177,9 +176,9 @@ def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any
     tell("finding physical parameters")
     model = identified_model(result, campaign=campaign_record(ready.campaign))
     tell("writing")
-    with folder_at_once(out, force=force, record=RECORD) as draft:
+    with folder_at_once(out, force=force) as draft:
         write_model(model, draft / "model.toml")
-        write_file(draft / RECORD, result.to_json() + "\n")
+        write_file(draft / "result.json", result.to_json() + "\n")
         write_file(draft / "report.html", identification_page(result, model, ready))
         return _write_robot(model, ready, draft, out)
 

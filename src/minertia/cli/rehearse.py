@@ -66,8 +66,8 @@ def rehearse(
     )  # fmt: skip
     given = read_given(robot, snap=snap, numbers=True)
     bounds = read_limits(given, limits) if limits and not given.is_floating else None
-    check_folder(out, (PAGE, RECORD), force=force, record=RECORD)
-    with folder_at_once(out, force=force, record=RECORD) as draft:
+    check_folder(out, (PAGE, RECORD), force=force)
+    with folder_at_once(out, force=force) as draft:
         found = run(given, setting, limits=bounds, out=draft, progress=say_step)
         write_page(found, draft)
     if as_json:

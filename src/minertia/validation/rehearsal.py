@@ -67,7 +67,7 @@ def rehearse(
     bounds = limits or _own_limits(robot)
     if out is None:
         return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
-    with folder_at_once(out, force=force, record=RECORD) as draft:
+    with folder_at_once(out, force=force) as draft:
         campaign = _Campaign(robot, chosen, bounds, draft, progress, notes)
         result = campaign.run(motions, with_control)
         campaign.write(RECORD, result.to_json() + "\n")
