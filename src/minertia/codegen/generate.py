@@ -18,7 +18,7 @@ from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2,
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import folder_at_once, make_folder, reading, write_file
+from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -112,6 +112,8 @@ def generate(
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
     style = c.Style(identifier(robot.name), precision, sincos)
+    if out is not None:
+        check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
     if out is None:
         return GenerationResult(None, (), unit.statistics(), setting.names, unit.hash, unit.choices)
@@ -255,11 +257,13 @@ def _ros2_files(unit: _Unit) -> Files:
 class Target:
     """A row of `TARGETS`: how its files are made, and what may be asked of it.
 
-    programs: what is generated where nothing is asked.  needs: programs it cannot do without.  is_block: one program,
-    no more.  is_double: no other precision.  at_joints: efforts at the joints alone.
+    names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
+    nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
+    precision.  at_joints: efforts at the joints alone.
     """
 
     render: Callable[[_Unit], Files]
+    names: tuple[str, ...] = ()
     programs: tuple[str, ...] = DEFAULT
     needs: tuple[str, ...] = ()
     is_block: bool = False
@@ -279,13 +283,15 @@ class Target:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 
 
+_C_NAMES = ("{}.h", "{}.c", "selftest.c", "Makefile", "README.md")
+_ROS2_NAMES = ("package.xml", "plugins.xml", "CMakeLists.txt", "README.md", "src/{}.c", "test/selftest.c")
 TARGETS: dict[str, Target] = {
-    "c": Target(_c_files),
-    "cortex-m": Target(_cortex_m_files),
-    "numpy": Target(_numpy_files, is_double=True),
+    "c": Target(_c_files, _C_NAMES),
+    "cortex-m": Target(_cortex_m_files, _C_NAMES),
+    "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
     "matlab": Target(_matlab_files, is_double=True),
-    "fmu": Target(_fmu_files, ("inverse_dynamics",), is_block=True, is_double=True),
-    "ros2": Target(_ros2_files, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
+    "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
+    "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
 }
 
 
