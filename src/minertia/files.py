@@ -97,12 +97,12 @@ def write_file(
     data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     data = sealed(Path(path).name, data) if seal else resealed(data)
     with _as_sentence(path, "the file cannot be written"):
+        target = Path(os.path.realpath(path))
         check_file(path, force=force, inputs=inputs, same=data)
         if _is_special(path):
             with open(path, "wb") as file:
                 file.write(data)
-        else:
-            target = Path(os.path.realpath(path))
+        elif not _holds(target, data):  # a file that is the same already stays whose it is
             write_whole(target, data)
             if not has_seal(data):
                 mark(target)
@@ -150,9 +150,10 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
 
     Other files in the folder stay; those of the same names are replaced as `write_file` would.
     """
-    folder, given = Path(os.path.realpath(path)), tuple(inputs)
+    given = tuple(inputs)
     with ExitStack() as stack:
         with _as_sentence(path, "the folder cannot be made"):
+            folder = Path(os.path.realpath(path))
             missing = _missing(path, folder)
             sweep(folder.parent)
             draft = stack.enter_context(draft_folder(folder if missing is None else missing.parent))
@@ -161,9 +162,11 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
         with _named_after(place, Path(path)):
             yield place
         with _as_sentence(path, "the folder cannot be written"):
-            names = sorted(file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file())
-            _vouch(place, names, folder)
+            files = sorted(file for file in place.rglob("*") if file.is_file())
+            names = [file.relative_to(place).as_posix() for file in files]
             _check_names(Path(path), names, force, given, place)
+            names = [name for name in names if not _holds(folder / name, (place / name).read_bytes())]
+            _vouch(place, names, folder)
             if missing is None:
                 put_in_place(place, names, folder)
             else:
@@ -176,7 +179,7 @@ def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, in
         folder = Path(os.path.realpath(path))
         missing = _missing(path, folder)
         place = folder if missing is None else missing.parent
-        if not os.access(place, os.W_OK | os.X_OK):
+        if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise FileError(path, f"no file can be made in '{place}'; choose another folder")
         _check_names(Path(path), names, force, tuple(inputs))
 
@@ -204,8 +207,13 @@ def _check_names(
         if target.exists():
             _refuse_input(place, target, inputs)
             is_same = new is not None and _holds(target, (new / name).read_bytes())
-            if not (force or is_same or is_ours(target) or digest(target) in vouched(folder).get(name, ())):
+            if not (force or is_same or is_ours(target) or _is_vouched(folder, name)):
                 raise _taken(place)
+
+
+def _is_vouched(folder: Path, name: str) -> bool:
+    known = vouched(folder).get(name)
+    return known is not None and digest(folder / name) in known
 
 
 def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
@@ -214,8 +222,8 @@ def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
     if by is None:
         return
     others = {name: digest(place / name) for name in names if not has_seal((place / name).read_bytes())}
-    for name, values in vouched(folder).items():
-        if name not in names and is_file(folder / name) and digest(folder / name) in values:
+    for name in vouched(folder):
+        if name not in names and is_file(folder / name) and _is_vouched(folder, name):
             others[name] = digest(folder / name)
     if others:
         write_whole(place / by, sealed(by, (place / by).read_bytes(), others))
@@ -247,7 +255,7 @@ def _is_special(path: AnyPath) -> bool:
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    return path.stat().st_size == len(data) and path.read_bytes() == data
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
 
 
 @contextmanager
