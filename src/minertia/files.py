@@ -204,10 +204,9 @@ def _check_names(
         target = Path(os.path.realpath(place))
         if target.exists() and not target.is_file():
             raise FileError(place, "a folder, or what is no plain file, stands where a file is to be written")
-        if target.exists():
+        if target.exists() and not (new is not None and _holds(target, (new / name).read_bytes())):
             _refuse_input(place, target, inputs)
-            is_same = new is not None and _holds(target, (new / name).read_bytes())
-            if not (force or is_same or is_ours(target) or _is_vouched(folder, name)):
+            if not (force or is_ours(target) or _is_vouched(folder, name)):
                 raise _taken(place)
 
 

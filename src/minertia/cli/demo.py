@@ -28,9 +28,10 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     from minertia.base.derive import base_parameters
     from minertia.files import check_folder, folder_at_once
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsed import RECORD
+    from minertia.validation.rehearsal import file_names
 
-    check_folder(out, (*FILES, *(f"{REHEARSAL}/{name}" for name in (PAGE, RECORD))), force=force)
+    rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
+    check_folder(out, (*FILES, *(f"{REHEARSAL}/{name}" for name in rehearsed)), force=force)
     found = base_parameters(read_robot(ROBOT))
     if not as_json:
         _tell(found)

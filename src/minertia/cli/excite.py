@@ -97,6 +97,7 @@ def excite(
     shape = _family(family, duration, pieces)
     bounds = None if given.is_floating else read_limits(given, limits or ())
     posture = None if start is None else _numbers("--start", start)
+    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns)
     check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
     if sweeps:
         if after or after_motion:
@@ -117,7 +118,7 @@ def excite(
         friction=friction,
         rotors=rotors,
         n_samples=samples,
-        after=_recorded(given, after or (), after_motion or (), columns),
+        after=recorded,
         family=shape,
         progress=_say_progress,
     )

@@ -57,8 +57,9 @@ def rehearse(
 ) -> None:  # fmt: skip
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
     from minertia.files import check_folder, folder_at_once
+    from minertia.validation.rehearsal import file_names
     from minertia.validation.rehearsal import rehearse as run
-    from minertia.validation.rehearsed import RECORD, Setting
+    from minertia.validation.rehearsed import Setting
 
     setting = Setting(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
@@ -66,7 +67,7 @@ def rehearse(
     )  # fmt: skip
     given = read_given(robot, snap=snap, numbers=True)
     bounds = read_limits(given, limits) if limits and not given.is_floating else None
-    check_folder(out, (PAGE, RECORD), force=force)
+    check_folder(out, (PAGE, *file_names(given)), force=force)
     with folder_at_once(out, force=force) as draft:
         found = run(given, setting, limits=bounds, out=draft, progress=say_step)
         write_page(found, draft)

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.generate import TARGETS
 from minertia.codegen.kernels.build import CompilerMissing
+from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.excite import excite
@@ -37,6 +39,7 @@ from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
+LOGS, MODEL, CODE = ("training", "unseen"), "identified.toml", "code"  # names in the folder
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
@@ -73,6 +76,13 @@ def rehearse(
         campaign.write(RECORD, result.to_json() + "\n")
     result.files = [Path(out) / file.relative_to(draft) for file in result.files]
     return result
+
+
+def file_names(robot: Robot) -> tuple[str, ...]:
+    """Names in its folder of the files that a rehearsal of a robot writes."""
+    code = (name.format(identifier(robot.name)) for name in TARGETS["c"].names)
+    return (*(f"{name}-{what}.csv" for name in LOGS for what in ("motion", "log")), MODEL, RECORD,
+            *(f"{CODE}/{name}" for name in code))  # fmt: skip
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -119,8 +129,8 @@ class _Campaign:
         with self._step("excite") as say:
             result.training, result.unseen = motions or self._motions()
             say(f"condition number {result.training.condition:.3g} for {result.training.base.count} base parameters")
-            self.write("training-motion.csv", result.training.trajectory.to_csv())
-            self.write("unseen-motion.csv", result.unseen.trajectory.to_csv())
+            for name, motion in zip(LOGS, (result.training, result.unseen), strict=True):
+                self.write(f"{name}-motion.csv", motion.trajectory.to_csv())
         try:
             recordings = self._record(result.training, result.unseen)
         except MissingExtra as err:
@@ -173,7 +183,7 @@ class _Campaign:
         with self._step("record") as say:
             self.result.floor = self._noise(motions[0].trajectory)
             recordings = []
-            for k, (name, motion) in enumerate(zip(("training", "unseen"), motions, strict=True)):
+            for k, (name, motion) in enumerate(zip(LOGS, motions, strict=True)):
                 plant = Plant(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
@@ -227,7 +237,7 @@ class _Campaign:
         with self._step("physical") as say:
             result.model = identified_model(found)
             if self.folder is not None:
-                path = self.folder / "identified.toml"
+                path = self.folder / MODEL
                 write_model(result.model, path)
                 result.files.append(path)
             say("a robot with these parameters can exist" if result.model.is_physical else "no real robot has these")
@@ -236,7 +246,7 @@ class _Campaign:
         """Code for the robot; its functions where there is a compiler."""
         if self.folder is None:
             return None
-        code, model = self.folder / "code", None
+        code, model = self.folder / CODE, None
         with self._step("generate") as say:
             try:
                 model = compiled_model(robot, code)
