@@ -155,7 +155,7 @@ def test_a_robot_is_never_replaced(run: Run, arm: Path, tmp_path: Path, monkeypa
         refused(run, tmp_path, "convert", "arm.urdf", name)
         refused(run, tmp_path, "convert", "arm.urdf", name, "--template", "arm.urdf")
         refused(run, tmp_path, "convert", "copy.urdf", name, "--template", arm / "arm.urdf")
-        refused(run, tmp_path, "campaign", "new", "arm.urdf", "a.csv", "--out", name)
+    refused(run, tmp_path, "campaign", "new", "arm.urdf", "a.csv", "--out", "hard.urdf")
 
 
 def test_a_robot_of_ours_is_an_input_too(run: Run, arm: Path, tmp_path: Path) -> None:
