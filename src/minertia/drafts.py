@@ -87,8 +87,10 @@ def undisturbed() -> Iterator[None]:
         return
     caught: list[int] = []
     known = [getattr(signal, name) for name in _HELD_BACK if hasattr(signal, name)]
-    before = {number: signal.signal(number, lambda n, _: caught.append(n)) for number in known}
+    before = {number: signal.getsignal(number) for number in known}
     try:
+        for number in before:
+            signal.signal(number, lambda n, _: caught.append(n))
         yield
     finally:
         for number, handler in before.items():
@@ -104,21 +106,28 @@ def undisturbed() -> Iterator[None]:
 def _draft(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """A draft, locked as long as it is in work."""
     sweep(parent)
+    draft, lock = None, None
+    try:
+        with undisturbed():
+            draft, lock = _made_and_locked(parent, make)
+        yield draft
+    finally:
+        with undisturbed():
+            if draft is not None:
+                _remove(draft)
+            if lock is not None:
+                os.close(lock)
+
+
+def _made_and_locked(parent: Path, make: Callable[[Path], None]) -> tuple[Path, int | None]:
     for _ in range(TRIES):
         draft = parent / f".minertia-{uuid4().hex}.tmp"
         make(draft)
         lock = _locked(draft)
         if lock is not None or fcntl is None:
-            break
+            return draft, lock
         _remove(draft)
-    else:
-        raise OSError(errno.EBUSY, "no draft can be made there")
-    try:
-        yield draft
-    finally:
-        _remove(draft)
-        if lock is not None:
-            os.close(lock)
+    raise OSError(errno.EBUSY, "no draft can be made there")
 
 
 def _new_file(path: Path) -> None:

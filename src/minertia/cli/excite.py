@@ -140,6 +140,8 @@ def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
         say(found)
     for name in MOTION_FILES:
         diagnose(f"wrote {out / name}")
+    if found.interrupted:  # what follows this command must not go on as if it had been left to its end
+        raise KeyboardInterrupt
 
 
 def _say_progress(p: Progress) -> None:
