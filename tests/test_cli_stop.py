@@ -69,7 +69,7 @@ for at in sorted(random.Random(0).sample(range(1, round(0.95 * count)), moments)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     _, code, err = calls(at)
     where = f"call {at} of {count}: {code} {written()} {err}"
-    assert code == 128 + number and err.splitlines()[-1] == "minertia: stopped", where
+    assert code == 128 + number and err.splitlines()[-1:] == ["minertia: stopped"], where
     assert "Traceback" not in err and "should not have" not in err and "Exception ignored" not in err, where
     assert written() in ([], whole), where
 """

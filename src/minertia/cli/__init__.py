@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minertia.cli.stop import exit_code, say_stopped, stopping
+from minertia.cli.stop import exit_code, say_stopped, stopping, was_stopped
 
 __all__ = ["app", "main"]
 
@@ -16,7 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with stopping():
             from minertia.cli.root import run  # within, as Ctrl-C may come while it is imported
 
-            return run(argv)
+            code = run(argv)
+            if code and was_stopped():  # whatever the parser made of it
+                raise KeyboardInterrupt
+            return code
     except KeyboardInterrupt:
         say_stopped()
         return exit_code()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
+AGAIN = 0.01  # s
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _received: list[int] = []
 
@@ -27,13 +28,28 @@ def stopping() -> Iterator[None]:
     known = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in known}
     changed = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    hook = sys.unraisablehook
+
+    def not_lost(args: sys.UnraisableHookArgs) -> None:
+        """Where Python drops an exception, as one that comes while it tidies up, the signal is sent once more."""
+        if not issubclass(args.exc_type, KeyboardInterrupt):
+            hook(args)
+        elif _received:
+            threading.Timer(AGAIN, send, _received[:1]).start()
+
+    def send(number: int) -> None:
+        if sys.unraisablehook is not_lost:  # else the command has ended meanwhile
+            signal.raise_signal(number)
+
     try:
+        sys.unraisablehook = not_lost
         for number in changed:
             signal.signal(number, _stop)
         yield
     finally:
         for number, handler in changed.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
 
 
 def was_stopped() -> bool:
