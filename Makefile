@@ -7,7 +7,7 @@ DEMO_OUT ?= demo-out
 .PHONY: demo test test-all lint types unit unit-all docs bench papers wheel clean
 
 demo: $(VENV)/.ready
-	$(BIN)/minertia demo --out $(DEMO_OUT)
+	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
 test: lint types docs unit
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import CampaignError, did_you_mean
+from minertia.files import reading
 
 MAX_BYTES = 2_000_000
 UNANSWERED = "?"  # what the writer of a campaign could not know
@@ -137,6 +138,7 @@ class Table:
 def load_toml(path: str | Path) -> Table:
     """The top table of a TOML file."""
     file = Path(path)
+    reading(file)
     try:
         if file.stat().st_size > MAX_BYTES:
             raise CampaignError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", file=path)

@@ -69,7 +69,7 @@ def test_file_keeps_every_bit(tmp_path):
     trajectory = Fourier(3.0, 3).from_free(np.zeros(2), np.random.default_rng(0).normal(size=(2, 5))).sample(50)
     trajectory.save(tmp_path / "motion.csv")
     lines = (tmp_path / "motion.csv").read_text().splitlines()
-    assert lines[0] == "# minertia trajectory format 1"
+    assert lines[0].startswith("# minertia trajectory format 1; ")
     assert lines[1] == "t,q1,q2,qd1,qd2,qdd1,qdd2"
     again = Trajectory.load(tmp_path / "motion.csv")
     for name in ("t", "q", "qd", "qdd"):

@@ -136,7 +136,7 @@ def test_an_interrupted_search_ends_the_rehearsal(puma: Robot, tmp_path: Path, m
     monkeypatch.setattr(rehearsal, "excite", lambda *_, **__: Interrupted())
     with pytest.raises(KeyboardInterrupt):
         rehearse(puma, out=tmp_path / "out")
-    assert not list((tmp_path / "out").iterdir())
+    assert not list(tmp_path.iterdir())
 
 
 def test_refusals(puma: Robot) -> None:

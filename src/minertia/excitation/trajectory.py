@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import DescriptionError, ShapeError
-from minertia.files import write_text_atomic
+from minertia.files import reading, write_file
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -69,20 +69,21 @@ class Trajectory:
         lines = [HEADER, ",".join(names), *(",".join(map(repr, row)) for row in rows)]
         return "\n".join(lines) + "\n"
 
-    def save(self, path: str | Path) -> None:
-        """Write the CSV file."""
-        write_text_atomic(path, self.to_csv())
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the CSV file; force: also over a file that minertia did not write, or that was edited since."""
+        write_file(path, self.to_csv(), force=force)
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read a file that `save` wrote."""
+        reading(path)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as err:
             raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
         if len(lines) < 3 or not lines[0].startswith("# minertia trajectory format"):
             raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
-        if lines[0] != HEADER:
+        if lines[0].split(";")[0] != HEADER:  # what follows it is the seal
             raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
         return _from_table(lines[1].split(","), lines[2:], path)
 

@@ -12,7 +12,7 @@ import tomli_w
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError
-from minertia.files import is_file, why_no_file, write_text_atomic
+from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.robot.dh.write import toml_text
@@ -24,9 +24,12 @@ from minertia.robot.robot import Robot
 KIND = MODEL
 
 
-def write_model(model: IdentifiedModel, path: str | Path) -> None:
-    """Write a model; the file appears whole or not at all."""
-    write_text_atomic(path, model_text(model))
+def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
+    """Write a model; the file appears whole or not at all.
+
+    force: replace a file that minertia did not write, or that was edited since.
+    """
+    write_file(path, model_text(model), force=force)
 
 
 def model_text(model: IdentifiedModel) -> str:

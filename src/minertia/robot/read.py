@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from minertia.errors import DescriptionError, UnknownName
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
+from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
@@ -72,7 +73,9 @@ def read_robot(
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
     if is_file(path):
-        return read_text(path), str(name_or_path), path.suffix.lower()
+        text = read_text(path)
+        reading(*referenced(path, text))
+        return text, str(name_or_path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
         text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
@@ -84,6 +87,7 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 def read_text(path: Path) -> str:
     """The text of a file, refused when it is too large or not text."""
+    reading(path)
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise DescriptionError(

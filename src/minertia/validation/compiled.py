@@ -14,6 +14,7 @@ from minertia.codegen.generate import generate
 from minertia.codegen.kernels.build import Compiler, needed_compiler
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.names import identifier
+from minertia.drafts import draft_folder
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel
@@ -24,20 +25,20 @@ FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
 
 
-def compiled_model(robot: Robot, folder: str | Path) -> ControlModel:
+def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
     """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
 
-    `CompilerMissing` where there is no compiler: the code is written all the same.
+    `CompilerMissing` where there is no compiler: the code is written all the same.  What is compiled is not kept.
     """
     place = Path(folder)
-    generate(robot, place, programs=PROGRAMS, rotors=True, friction=True, temperature=False)
+    generate(robot, place, programs=PROGRAMS, rotors=True, friction=True, temperature=False, force=force)
     compiler, prefix = needed_compiler(), identifier(robot.name)
-    library = place / f"lib{prefix}.so"
-    _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
-    test = place / "selftest"
-    _compile(compiler, "-o", test, place / "selftest.c", place / f"{prefix}.c", "-lm")
-    _run([str(test.resolve())], "the self-test of the generated code failed")
-    return load_model(robot.n, library, prefix, Setting(robot, friction=True).friction_inputs)
+    with draft_folder(place) as work:
+        library, test = work / f"lib{prefix}.so", work / "selftest"
+        _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
+        _compile(compiler, "-o", test, place / "selftest.c", place / f"{prefix}.c", "-lm")
+        _run([str(test.resolve())], "the self-test of the generated code failed")
+        return load_model(robot.n, library, prefix, Setting(robot, friction=True).friction_inputs)
 
 
 def load_model(n: int, library: str | Path, prefix: str, friction_inputs: Sequence[str] = ("qd",)) -> ControlModel:

@@ -201,11 +201,11 @@ class Campaign:
         r = self.repairs
         return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
 
-    def save(self, path: str | Path) -> tuple[Path, ...]:
+    def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write the campaign as a file that can be run again; returns what was written."""
         from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
 
-        return write_campaign(self, path)
+        return write_campaign(self, path, force=force)
 
     def __repr__(self) -> str:
         logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"

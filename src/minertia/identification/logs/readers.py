@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
@@ -81,6 +81,7 @@ def is_there(path: str | Path) -> bool:
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     """The log file with the reader of its format."""
     path = Path(path)
+    reading(path, *_bag_files(path))
     if is_bag(path):
         suffix = ".mcap"
     elif not is_file(path):
@@ -93,6 +94,11 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     module, name = FORMATS[suffix].split(":")
     log: LogFile = getattr(importlib.import_module(module), name)(path, columns)
     return log
+
+
+def _bag_files(path: Path) -> list[Path]:
+    """All files of the bag that this is, or belongs to."""
+    return [file for folder in (path, path.parent) if is_bag(folder) for file in folder.iterdir()]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:

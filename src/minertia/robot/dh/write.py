@@ -18,7 +18,7 @@ from minertia.algebra.quotient import Quotient, quotient
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
-from minertia.files import write_bytes_atomic
+from minertia.files import write_file
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.expression import expression_text
@@ -32,9 +32,9 @@ PARALLEL = 1e-9  # sine of the angle between two axes that count as parallel whe
 SAME = 1e-15  # largest difference between an entry and what its row gives back
 
 
-def write_toml(robot: Robot, path: str | Path) -> None:
-    """Write a robot; the file appears whole or not at all."""
-    write_bytes_atomic(path, toml_text(robot).encode("utf-8"))
+def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
+    """Write a robot; the file appears whole or not at all.  force: as in `write_robot`."""
+    write_file(path, toml_text(robot), force=force)
 
 
 def toml_text(robot: Robot) -> str:
