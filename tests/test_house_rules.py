@@ -22,7 +22,7 @@ LAYERS = (
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
     *("minertia.drafts", "minertia.files"),
-    "minertia.codegen.kernels.build",  # the cache of kernels
+    *("minertia.codegen.kernels.build", "minertia.codegen.kernels.cache"),  # the cache of kernels
     "minertia.codegen.targets.fmu",  # sources for the compiler in a folder that is gone afterwards
 )
 

@@ -82,7 +82,9 @@ def vouched(folder: Path) -> dict[str, set[str]]:
     for path in folder.iterdir() if folder.is_dir() else ():
         seal = _seal_of(path) if _can_vouch(path.name) and path.is_file() else None
         with contextlib.suppress(DocumentError, AttributeError):
-            for name, value in json_document(seal[2]).items() if seal is not None and seal[2] else ():
+            for name, value in (
+                json_document(seal[2].decode("utf-8", "replace")).items() if seal is not None and seal[2] else ()
+            ):
                 found.setdefault(name, set()).add(value)
     return found
 
