@@ -239,7 +239,7 @@ def _draw(figure: Any) -> None:
         left.loglog([worst[k] for k in chosen], [errors[k] for k in chosen], marker, label=kind)
     _ticks(left.xaxis, (50, 100, 200, 500, 1000))
     _ticks(left.yaxis, (1, 2, 5, 10, 20, 50))
-    left.set(xlabel="largest condition number of A1 to A6", ylabel="error with noise [%]", xlim=(50, 1100))
+    left.set(xlabel="largest condition number of A1 to A6", ylabel="error with noise [%]", xlim=(40, 1100))
     left.legend(fontsize=7)
     for t in (trials[0], trials[len(trials) // 2], trials[-1]):
         right.semilogy(range(6, 0, -1), 100 * t.by_link[::-1], ".-", label=t.name)
