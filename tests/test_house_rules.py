@@ -15,7 +15,7 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "documents", "extras", "seals", "drafts", "files", "tables", "threads"),
+    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files", "tables", "threads"),
     *("algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )

@@ -141,8 +141,8 @@ def test_attributes_without_end_are_refused():
 
 
 def test_too_many_joints_are_refused_before_any_is_read(tmp_path):
-    pytest.importorskip("mujoco")
     """The first joint is broken, and nobody gets that far."""
+    pytest.importorskip("mujoco")
     many = {"urdf": ("<robot name='r'>", "<joint/>", "</robot>")}
     many["mjcf"] = ("<mujoco><worldbody>", "<body pos='broken'/>", "</worldbody></mujoco>")
     for suffix, (start, one, end) in many.items():
