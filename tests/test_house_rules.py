@@ -15,14 +15,14 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "extras", "seals", "drafts", "files", "tables", "threads"),
+    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files", "tables", "threads"),
     *("algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
     *("minertia.drafts", "minertia.files"),
-    "minertia.codegen.kernels.build",  # the cache of kernels
+    *("minertia.codegen.kernels.build", "minertia.codegen.kernels.cache"),  # the cache of kernels
     "minertia.codegen.targets.fmu",  # sources for the compiler in a folder that is gone afterwards
 )
 
@@ -139,6 +139,13 @@ def test_only_one_mechanism_writes_files() -> None:
     for text in ("open(p, 'wb')", "Path(p).open(mode='x')", "p.write_text(t)", "os.replace(a, b)", "np.savetxt(p, t)"):
         assert writes(ast.parse(text, mode="eval").body), text  # type: ignore[arg-type]
     assert not writes(ast.parse("open(p, encoding='utf-8')", mode="eval").body)  # type: ignore[arg-type]
+
+
+def test_documents_are_parsed_in_one_place() -> None:
+    """Whatever is read is looked over first, so that no small file takes minutes or gigabytes."""
+    for own, name, tree in modules():
+        used = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
 def test_no_bare_except() -> None:

@@ -21,7 +21,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 NO_EFFECT = 1e-12  # of the longest column of its kind: shorter ones are zero as far as rounding lets one see
-PIVOT = 1e-5  # a column may be preferred to the most independent one if it is independent by this part of it
+PIVOT = 1e-5  # a column may be preferred to the one of which most is left if this part of that is left of it
 LAST_DIGITS = 2.0**-51  # relative change of a position that leaves a state as it was but for rounding
 CANCELLED = 1e-12  # part of the terms of a sum below which it is rounding
 
@@ -50,10 +50,11 @@ class Sample:
         return Sample(triangle(W), lengths, np.linalg.norm(again - W, axis=0), _scale(columns, lengths))
 
     @staticmethod
-    def of_matrix(R: Array) -> Sample:
-        """A matrix whose columns are all of one kind, and whose rounding is not known better than that of numbers."""
+    def of_matrix(R: Array, units: Array | float = 1.0) -> Sample:
+        """A matrix that is only rounded; columns are compared with one another once divided by their units."""
         lengths = np.linalg.norm(R, axis=0)
-        return Sample(R, lengths, np.zeros(R.shape[1]), np.full(R.shape[1], lengths.max(initial=0.0)))
+        longest = (lengths / units).max(initial=0.0)
+        return Sample(R, lengths, np.zeros(R.shape[1]), np.broadcast_to(longest * units, lengths.shape))
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -74,13 +75,14 @@ class Sample:
         return last + 1, float(gaps[last])
 
     def chosen(self, order: Sequence[int], rank: int) -> list[int]:
-        """So many independent columns: at each step the first in order that is nearly as independent as any left."""
+        """So many independent columns: at each step the first in order of which nearly as much is left as of any."""
         left = [c for c in order if self.shown[c]]
-        V = self.R[:, left] / self.lengths[left]
+        V = self.R[:, left] / self.scale[left]
         found: list[int] = []
         for _ in range(min(rank, len(left))):
             sizes = np.linalg.norm(V, axis=0)
-            k = int(np.argmax(sizes >= PIVOT * sizes.max()))
+            most = float(sizes.max())
+            k = int(np.argmax(sizes >= max(PIVOT * most, min(0.5 * most, NO_EFFECT))))
             found.append(left[k])
             v = V[:, k] / sizes[k]
             V = V - np.outer(v, v @ V)

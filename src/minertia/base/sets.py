@@ -122,12 +122,21 @@ class Sets:
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
         if len(names) == len(found.kept):
             return Found(names, forms, L, found.kept, (False,) * len(names))
-        B: Array = np.asarray(np.linalg.lstsq(L.T, found.K.T, rcond=None)[0].T, float)  # K = B L
-        space = Sample.of_matrix(B)
+        space = self._in_combinations(found.K, L)
         chosen = sorted(space.chosen(range(len(names) - 1, -1, -1), len(found.kept)))
         merged = space.express(chosen)
         merged_forms, flags = _merged(forms, chosen, merged)
         return Found(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
+
+    def _in_combinations(self, K: Array, L: Array) -> Sample:
+        """B with K = B L up to the length of its rows, solved with everything in units of torque."""
+        units = np.where(self.sample.scale > 0, self.sample.scale, 1.0)
+        K, L = K / units, L / units
+        sizes = np.linalg.norm(L, axis=1)
+        sizes = np.where(sizes > 0, sizes, 1.0)
+        K, L = K / np.linalg.norm(K, axis=1)[:, None], L / sizes[:, None]
+        B = np.asarray(np.linalg.lstsq(L.T, K.T, rcond=None)[0].T, float)
+        return Sample.of_matrix(B / sizes, 1 / sizes)
 
 
 def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tuple[list[Linear], list[bool]]:

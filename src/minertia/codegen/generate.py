@@ -17,10 +17,12 @@ from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
+from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
+from minertia.robot.read import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -170,9 +172,9 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
     path = Path(folder) / REPRESENTATIVES
     reading(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
 
 
@@ -286,7 +288,7 @@ def _fmu_files(unit: _Unit) -> Files:
     (program,) = unit.programs
     block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
     sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
-    archive, note = fmu.render(block, sources, unit.title)
+    archive, note = fmu.render(block, sources, _selftest(unit), unit.title)
     unit.notes += [note] if note else []
     return {f"{unit.style.prefix}.fmu": archive}
 

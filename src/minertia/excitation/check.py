@@ -19,7 +19,6 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-9
 BLOCK = 2000
 FREE = 0.2  # m: a frame this far inside its box is as free as can be
-FREE_MARGINS = 10.0  # the same for links, in margins beyond the margin
 
 
 @dataclass(frozen=True)
@@ -133,10 +132,7 @@ class Checker:
         if self.points is not None:
             found = np.minimum(found, self._inside(q).min(axis=1) / FREE)
         space = self.limits.clearance
-        if space is not None:
-            d = space.distances(q)
-            found = np.minimum(found, (d.min(axis=1, initial=np.inf) - space.margin) / (FREE_MARGINS * space.margin))
-        return found
+        return found if space is None else np.minimum(found, space.room(q))
 
     def _efforts(self, q: Array, qd: Array, qdd: Array) -> tuple[float, ...] | None:
         if self.effort is None or self.limits.effort is None:

@@ -80,8 +80,9 @@ def _floor(model: CollisionModel | None) -> list[str] | None:
     if model is None or model.floor is None:
         return None
     plane = "base plane" if model.floor == 0 else f"z = {model.floor:g} m of the base frame"
-    left_out = [f"floor for {listed(model.grounded)} (in or below it in every posture)"] if model.grounded else []
-    return [f"floor ({plane})" if len(model.feet) else "", *left_out]
+    held = f"floor ({plane})" if len(model.feet) else ""
+    left_out = f"floor for ends of {listed(model.grounded)} (in or below it in every posture)"
+    return [held, left_out] if model.grounded else [held]
 
 
 def _self_collision(model: CollisionModel | None) -> list[str] | None:

@@ -25,6 +25,7 @@ REACH = 0.3  # m: distances between capsules beyond this are given as this
 CARE = 5.0  # margins from the limit at which a search begins to care
 SPARE = 0.25  # margins that a search keeps more, for what happens between its samples
 APART = 0.5  # margins beyond the margin that a pair, or a link and the floor, must be able to reach
+FREE = 10.0  # margins beyond the margin at which a link is as free as can be
 PROBES = 500
 ALWAYS = 0.95  # a pair that is too near in more than this part of random postures is one that cannot come apart
 BLOCK = 250  # postures at a time
@@ -173,6 +174,7 @@ class CollisionModel:
         rises = np.asarray(np.ptp(d[:, :feet], axis=0) > self.margin)
         self.standing = 1.0 - float(too_near[:, :feet][:, rises].any(axis=1).mean())
         nearest = d.min(axis=0)[feet:]
+        self.most = d.max(axis=0)[~np.concatenate([stuck, touching])]  # that each distance can be, about
         self.feet = self.feet[~stuck]
         self.pairs, self.box_pairs = self.pairs[~touching[:pairs]], self.box_pairs[~touching[pairs:]]
         self.watched = np.flatnonzero(nearest[:pairs][~touching[:pairs]] < REACH)  # pairs that a search looks at
@@ -206,6 +208,13 @@ class CollisionModel:
             first = feet if close.second is not None else feet + pairs
             found[close.posture, first + close.pair] = np.minimum(close.found.distance, REACH)
         return found
+
+    def room(self, q: Array) -> Array:
+        """How far each posture (N, n) is from every distance to keep: 1 when nothing is near, or as near as it must be,
+        0 at the margin, negative beyond it.
+        """
+        free = np.minimum(FREE * self.margin, self.most - self.margin)
+        return np.asarray(((self.distances(q) - self.margin) / free).min(axis=1, initial=1.0))
 
     def approaches(self, q: Array) -> tuple[Approach | None, Approach | None]:
         """Smallest height above the floor, smallest distance of a pair in a motion (N, n); None where none counts."""

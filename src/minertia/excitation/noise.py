@@ -30,7 +30,7 @@ class Noise:
 
 
 def effort_noise(
-    base: BaseParameters, limits: MotionLimits, effort: EffortModel | None, given: ArrayLike | None
+    base: BaseParameters, limits: MotionLimits, effort: EffortModel | None, given: ArrayLike | None = None
 ) -> Noise:
     """The noise given, or a part of each joint's largest nominal effort, with a floor where the file has no friction.
 

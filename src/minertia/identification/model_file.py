@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import tomli_w
 
 from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
@@ -52,7 +52,7 @@ def model_text(model: IdentifiedModel) -> str:
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         "frames": _frames(linear.robot),
-        "robot": tomllib.loads(toml_text(linear.robot)),
+        "robot": toml_document(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
 
@@ -71,9 +71,9 @@ def read_model(path: str | Path) -> IdentifiedModel:
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:
-        document = tomllib.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as err:
-        raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
+        document = toml_document(read_text(Path(path)))
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
     check_format(document, str(path))

@@ -88,15 +88,18 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 def read_text(path: Path) -> str:
     """The text of a file, refused when it is too large or not text."""
     reading(path)
-    size = path.stat().st_size
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)  # its size may be said wrongly, or grow
+        text = data.decode("utf-8-sig", errors="strict" if len(data) <= MAX_BYTES else "replace")
+        size = max(path.stat().st_size, len(data))
+    except (UnicodeDecodeError, OSError) as err:
+        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
     if size > MAX_BYTES:
         raise DescriptionError(
             f"the file has {size / 1e6:.0f} MB; a robot description has at most {MAX_BYTES // 1_000_000} MB", file=path
         )
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as err:
-        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried
 from minertia.identification.logs.even import EVEN, check_finite
-from minertia.identification.logs.readers import iter_blocks
+from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
@@ -34,7 +33,7 @@ from minertia.identification.signals.filtering import SETTLED, Filter, Motion, h
 from minertia.identification.signals.streaming import prepared_blocks
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
+LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
 
@@ -112,7 +111,7 @@ def _start(blocks: Iterable[Recording]) -> Recording:
 
 def long_log(campaign: Campaign, log: Log) -> LongLog | None:
     """The log in blocks; None where it is small, or where its stamps are to stay as they are and do not allow it."""
-    if log.file is None or _size(log.file) < LONG_BYTES:
+    if log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
         return None
     stamps, travel = _scanned(campaign, log)
     first = 0 if log.start is None else int(np.searchsorted(stamps.t, log.start))
@@ -134,11 +133,6 @@ def long_log(campaign: Campaign, log: Log) -> LongLog | None:
     if not campaign.repairs.standstill:
         return long
     return _moving(long, t, travel if grid is None else _travel(long))
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _file_blocks(campaign: Campaign, log: Log) -> Iterator[Recording]:

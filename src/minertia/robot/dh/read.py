@@ -5,14 +5,13 @@ The format is described in docs/formats.md; `dh.write` writes it.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
 from minertia.robot.dh.body import (
@@ -61,14 +60,9 @@ def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
 
 def _load(text: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise DescriptionError("the file is nested too deeply to be a robot description", file=source) from None
-    except ValueError as err:
-        match = re.search(r"\(at line (\d+), column \d+\)", str(err))
-        line = None if match is None else int(match[1])
-        reason = str(err).split(" (at ")[0]
-        raise DescriptionError(f"this is not valid TOML: {reason}", file=source, line=line) from None
+        return toml_document(text)
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=source, line=err.line) from None
 
 
 class _Reader:
