@@ -13,7 +13,9 @@ NAMES = [f"x[{k}]" for k in range(4)] + [f"p[{k}]" for k in range(2)]
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("+-*2sabet"), st.integers(0, 60), st.integers(0, 60)), min_size=3, max_size=50))
+@given(
+    st.lists(st.tuples(st.sampled_from("+-*2sabet"), st.integers(0, 60), st.integers(0, 60)), min_size=3, max_size=50)
+)
 def test_passes_keep_values_and_never_cost(steps):
     graph = Graph()
     values = [graph.variable(name) for name in NAMES]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minertia.cli.excite import Limits, read_limits
-from minertia.cli.options import AsJson, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json
+from minertia.cli.options import AsJson, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.terminal import diagnose, say, say_json, say_notes
 
 if TYPE_CHECKING:
     from minertia.validation.rehearsed import Rehearsal, Step
@@ -48,6 +49,7 @@ def rehearse(
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
+    without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
     as_json: AsJson = False,
@@ -60,7 +62,8 @@ def rehearse(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load,
     )  # fmt: skip
-    given = read_given(robot, snap=snap, numbers=True)
+    given = read_given(robot, snap=snap, numbers=True, without=without)
+    say_notes(model_notes(given), file=sys.stderr)
     bounds = read_limits(given, limits) if limits and not given.is_floating else None
     found = run(given, setting, limits=bounds, out=out, progress=say_step)
     page = write_page(found, out)

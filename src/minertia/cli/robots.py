@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.options import AsJson, Floating, RobotName, Snap, Without, complete_robot, model_notes, read_given
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -168,6 +168,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    without: Without = None,
     floating: Floating = False,
     snap: Snap = None,
     as_json: AsJson = False,
@@ -178,7 +179,7 @@ def convert(
     """
     from minertia.robot.write import write_robot
 
-    robot = read_given(source, floating, snap)
+    robot = read_given(source, floating, snap, without=without)
     if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
         raise InputError(
             f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "

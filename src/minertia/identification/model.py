@@ -60,6 +60,12 @@ class IdentifiedModel:
         """The robot as it was described before, with its nominal parameters if it had any."""
         return self.model.robot
 
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """Full names of the effects that predictions include."""
+        choice = self.model.choice
+        return (*choice.own, *(t.name for t in choice.terms))
+
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
         return predict(self.model, self.beta, motion)

@@ -21,7 +21,9 @@ from minertia.files import make_folder, write_text_atomic
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import identified_model, write_model
+from minertia.identification.problem.terms import robot_effects
 from minertia.identification.significance import eliminate
+from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -61,6 +63,10 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
+    if robot.has_input("temperature"):
+        warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
+        robot = robot.without_effects(warm)
+        notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
     return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress, notes).run(motions, with_control)
 
 
@@ -195,7 +201,10 @@ class _Campaign:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
             say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
         with self._step("identify") as say:
-            found = identify(self.robot, [moves], validation=[others], estimator="wls", validation_names=["unseen"])
+            found = identify(
+                self.robot, [moves], validation=[others], effects=robot_effects(self.robot), estimator="wls",
+                validation_names=["unseen"],
+            )  # fmt: skip
             true = found.model.nominal()
             result.identification = found
             result.returned = tuple(

@@ -12,6 +12,7 @@ from minertia.identification.signals.filtering import (
     SETTLED,
     Filter,
     Motion,
+    channel_signals,
     check_finite,
     even_rate,
     half_length,
@@ -91,4 +92,5 @@ class _Stream:
             rate, keep = self.rate / self.step, (0, count, 1)
         self.next += count * self.step
         q, qd, qdd, tau = (a[rows] for a in arrays)
-        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source)
+        channels = channel_signals(buffer, self.plan, self.rate, rows)
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels)
