@@ -11,6 +11,7 @@ from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.gains import drive_gains
 from minertia.identification.identify import identify
 from minertia.identification.payload import identify_payload, nearest_body
+from minertia.identification.problem.terms import robot_effects
 from minertia.robot.inertia import from_com, impossible, symmetric
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy
@@ -55,6 +56,15 @@ def test_exact_without_noise_in_any_frame():
     assert np.allclose(found.inertia, INERTIA, atol=1e-8)
     with pytest.raises(UnknownName):
         identify_payload(robot, [fourier_motion(loaded, 60, 2)], [fourier_motion(robot, 60, 1)], at="nowhere")
+
+
+def test_a_model_with_friction_by_load():
+    """The load to be found changes the friction: both are found, to within what the fit of the model left."""
+    robot = read_robot("puma560").with_parameters({f"FCL{j}": 0.08 for j in (1, 2, 3)})
+    result = identify(robot, [fourier_motion(robot, 600, 1)], effects=robot_effects(robot))
+    loaded = fourier_motion(robot.with_payload(MASS, COM, INERTIA), 600, 2)
+    known = (result.model, result.beta, result.estimate.covariance)
+    assert identify_payload(robot, [loaded], known).mass == pytest.approx(MASS, rel=2e-3)
 
 
 def test_fields_of_arm_makers(runs):
