@@ -19,8 +19,8 @@ import pytest
 
 import minertia
 from minertia.cli import main, root
-from minertia.identification.campaigns import campaign
-from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.campaigns import read as campaign
+from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from tests.arm import recorded_arm
@@ -210,7 +210,7 @@ def test_every_estimator_and_option_is_on_the_page() -> None:
     rows = [line for line in (DOCS / "campaign.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     for name in ESTIMATORS:
         row = next((line for line in rows if f"`{name}`" in line.split(" | ")[0]), "")
-        options = {option.name for option in fields(type(estimator(name))) if option.init}
+        options = {option.name for option in fields(type(named_estimator(name))) if option.init}
         assert row and options - INTERNAL <= set(re.findall(r"`(\w+)`", row)), name
 
 

@@ -19,7 +19,7 @@ from minertia.codegen.setting import Setting
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics, torque_regressor
 from minertia.errors import InputError, UnknownName
 from minertia.identification.identify import identify
-from minertia.identification.model import identified_model, read_model, write_model
+from minertia.identification.model_file import read_model, write_model
 from minertia.identification.problem.terms import robot_effects
 from minertia.robot.effects import EFFECTS, WORDS, JointState
 from minertia.robot.read import read_robot
@@ -74,7 +74,7 @@ def python_module(folder: Path, name: str):
 def model(robot: Robot, motion: Motion, tmp_path_factory):
     """Identified without noise, written, and read again."""
     path = tmp_path_factory.mktemp("model") / "model.toml"
-    write_model(identified_model(identify(robot, [motion], effects=robot_effects(robot))), path)
+    write_model(identify(robot, [motion], effects=robot_effects(robot), estimator="wls").model(), path)
     return path
 
 

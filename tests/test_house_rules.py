@@ -15,7 +15,7 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "extras", "files", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("version", "errors", "extras", "files", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
@@ -76,6 +76,32 @@ def test_no_import_cycle() -> None:
 
     for name in graph:
         graph[name].discard(name)
+    for name in graph:
+        visit(name, ())
+
+
+def test_folders_import_one_another_in_one_direction() -> None:
+    """No circle between the folders of a package: each can be read before those that use it."""
+    graph: dict[str, set[str]] = {}
+    folders = {path.relative_to(SRC).parent.parts for path in SRC.rglob("*.py")}
+
+    def folder(module: str) -> str | None:
+        parts = tuple(module.split(".")[1:])
+        inside = max((p for p in folders if parts[: len(p)] == p), key=len, default=())
+        return ".".join(inside) if len(inside) > 1 else None
+
+    for _, name, tree in modules():
+        own = folder(name)
+        for target in imported(tree, lazy=True):
+            other = folder(target)
+            if own is not None and other is not None and own != other:
+                graph.setdefault(own, set()).add(other)
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, "circle of folders: " + " -> ".join((*path[path.index(name) :], name))
+        for target in graph.get(name, ()):
+            visit(target, (*path, name))
+
     for name in graph:
         visit(name, ())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
-from minertia.identification import LogEntry, new_campaign, read_campaign
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.new import new_campaign
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.identify import identify
+from minertia.identification.loads.load import Load
+from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.filtering import Filter
 from minertia.robot.effects import BY_SYMBOL, WORDS
+from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -60,7 +69,11 @@ def written(folder: Path, text: str = PLANAR) -> Path:
 def test_everything_is_read(tmp_path: Path):
     campaign = read_campaign(written(tmp_path))
     assert campaign.robot.gravity == (0.0, -9.81, 0.0)
-    assert campaign.joints == (1,) and campaign.fix == {"M2": 1.5} and campaign.prior == "robot"
+    assert (
+        campaign.joints == campaign.robot.coordinate_names[1:]
+        and campaign.fix == {"M2": 1.5}
+        and campaign.prior == "robot"
+    )
     assert campaign.filter.derivative == "parabola" and campaign.filter.cutoff_hz == 5
     assert campaign.estimator == "ridge" and campaign.options == {"weight": 0.1}
     assert [e.kind for e in campaign.effects] == ["viscous", "spring"]
@@ -69,7 +82,7 @@ def test_everything_is_read(tmp_path: Path):
     part = campaign.recording(campaign.train[1])
     assert part.t[0] == 1.0 and part.t[-1] < 3.0
     np.testing.assert_allclose(campaign.recording(campaign.train[0]).tau, motion()["tau"] * [2, 3])
-    assert campaign.with_validation(["other.csv"]).validate == (LogEntry(Path("other.csv")),)
+    assert replace(campaign, validate="other.csv").validate == (Log(Path("other.csv")),)
 
 
 def test_files_are_found_in_the_data_folder(tmp_path: Path):
@@ -262,7 +275,7 @@ TRAPS = {
 @pytest.mark.parametrize("folder", [*TRAPS, "xmate7_nku"])
 @needs_shared
 def test_audit_names_the_traps(folder: str):
-    from minertia.identification import audit
+    from minertia.identification.audits.audit import audit
     from minertia.identification.logs.columns import ColumnMap
     from minertia.identification.logs.readers import read_recording
 
@@ -307,3 +320,34 @@ def test_joints_that_are_not_logged_are_held(tmp_path, named):
         read_campaign(path)
     path.write_text(text.replace(f'"{last}" = "?"', f'"{last}" = 0.3'))
     assert read_campaign(path).robot.coordinate_names == (first,)
+
+
+def test_a_campaign_made_in_python_is_the_file(tmp_path: Path):
+    """Written and read again it says the same, and so does its result."""
+    log = write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="tau"))
+    made = Campaign(
+        locked(read_robot("planar2r").with_gravity((0.0, -9.0, 0.0)), {}),
+        [Log(log, 0.0, 6.0)],
+        Log(log, 6.0, None, Load(0.0001)),
+        filter=Filter(cutoff_hz=5.0),
+        effects=["viscous", {"kind": "spring", "joints": [1], "rest": 0.2}],
+        fix={"FV1": 0.5},
+        estimator="ridge",
+        options={"weight": 1e-6},
+    )
+    (path,) = made.save(tmp_path / "made.toml")
+    again = read_campaign(path)
+    assert campaign_record(again) | {"effects": None} == campaign_record(made) | {"effects": None}
+    assert again.robot.gravity == made.robot.gravity and again.validate[0].load == made.validate[0].load
+    assert identify(again).to_dict() == identify(made).to_dict()
+
+
+def test_a_robot_without_a_file_is_written_beside_the_campaign(tmp_path: Path):
+    log = write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="tau"))
+    robot = read_robot("planar2r").with_payload(1.0)
+    beside, path = Campaign(robot, log).save(tmp_path / "made.toml")
+    assert beside.name == "made-robot.toml"
+    assert read_campaign(path).robot.links == robot.links
+    with pytest.raises(CampaignError, match="a recording in memory"):
+        Campaign(robot, Recording(**motion(2))).save(tmp_path / "other.toml")
+    assert not (tmp_path / "other.toml").exists()

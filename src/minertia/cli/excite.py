@@ -35,6 +35,21 @@ Limits = Annotated[
 ]
 
 
+Floor = Annotated[
+    str | None,
+    typer.Option(
+        "--floor",
+        metavar="Z|none",
+        help="Height in the base frame [m] that every link stays above (the base plane unless told), or none.",
+        show_default=False,
+    ),
+]
+SelfCollision = Annotated[
+    str | None,
+    typer.Option(
+        "--self-collision", metavar="on|none", help="Whether links keep apart (on unless told).", show_default=False
+    ),
+]
 After = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,10 +82,17 @@ def excite(
         ),
     ] = "condition",
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
     gravity: Gravity = None,
     start: Annotated[
         str | None,
-        typer.Option("--start", metavar="Q1,Q2,...", help="Posture at both ends [rad or m].", show_default=False),
+        typer.Option(
+            "--start",
+            metavar="Q1,Q2,...|any",
+            help="Posture at both ends [rad or m] (near the middle of the joints unless told), or any.",
+            show_default=False,
+        ),
     ] = None,
     after: After = None,
     after_motion: AfterMotion = None,
@@ -91,12 +113,14 @@ def excite(
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
     shape = _family(family, duration, pieces)
-    bounds = None if given.is_floating else read_limits(given, limits or ())
-    posture = None if start is None else _numbers("--start", start)
+    given = given if gravity is None else given.with_gravity(gravity)
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    posture = _posture(start)
     if sweeps:
         if after or after_motion:
             raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
-        given = given if gravity is None else given.with_gravity(gravity)
+        if isinstance(posture, str):
+            raise MinertiaError("--sweeps moves about one posture; give it as numbers")
         _sweep(given, bounds, (duration, harmonics, samples, seed), posture, out, as_json)
         return
     found = search.excite(
@@ -105,7 +129,6 @@ def excite(
         harmonics=harmonics,
         criterion=criterion,
         limits=bounds,
-        gravity=gravity,
         start=posture,
         seed=seed,
         starts=starts,
@@ -202,11 +225,11 @@ def _recorded(
 
     found = [Trajectory.load(path) for path in motions]
     if logs:
-        from minertia.identification.campaigns.given import given_campaign
-        from minertia.identification.run import prepare_campaign
+        from minertia.identification.campaigns.campaign import Campaign
+        from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        for log in prepare_campaign(Campaign(robot, list(logs), columns=columns)).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
@@ -218,8 +241,13 @@ def _recorded(
 # ---------------------------------------------------------------------- limits
 
 
-def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
-    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count."""
+def read_limits(
+    robot: Robot, given: Sequence[str], floor: str | None = None, self_collision: str | None = None
+) -> MotionLimits:
+    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count.
+
+    floor, self_collision: texts of the options, which count more than the files.
+    """
     from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
 
     table: dict[str, Any] = {}
@@ -233,7 +261,29 @@ def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
             if isinstance(table.get(key), list) and isinstance(new.get(key), list):
                 new[key] = [*table[key], *new[key]]
         table |= new
+    if floor is not None:
+        table.pop("table", None)
+        table["floor"] = _height(floor)
+    if self_collision is not None:
+        if self_collision not in ("on", "none"):
+            raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
+        table["self_collision"] = self_collision == "on"
     return limits_from_table(robot, table)
+
+
+def _height(text: str) -> float | bool:
+    if text.strip() == "none":
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        raise MinertiaError(f"--floor needs a height in the base frame [m] or none, not '{text}'") from None
+
+
+def _posture(text: str | None) -> list[float] | str | None:
+    if text is None or text.strip() == "any":
+        return None if text is None else "any"
+    return _numbers("--start", text)
 
 
 def _value(name: str, text: str) -> Any:
@@ -252,7 +302,7 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _table(path: Path) -> dict[str, Any]:
     from minertia.files import is_file
-    from minertia.identification.campaigns.options import load_toml
+    from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

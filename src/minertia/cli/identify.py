@@ -8,56 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import (
-    CampaignFile,
-    Choices,
-    Columns,
-    Cutoff,
-    Data,
-    Effects,
-    EstimatorName,
-    Fix,
-    Joints,
-    Physical,
-    Prior,
-    Rate,
-    RobotAndLogs,
-    Validate,
-    asked_campaign,
-    read_map,
-    say_findings,
-)
+from minertia.cli.campaigns import Columns, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Gravity, model_notes
+from minertia.cli.options import AsJson, model_notes
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
-    from minertia.identification.run import PreparedCampaign
     from minertia.robot.robot import Note
 
 FORMAT = 1
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
+@campaign_command()
 def identify(
-    robot_and_logs: RobotAndLogs = None,
-    campaign: CampaignFile = None,
-    data: Data = None,
-    columns: Columns = None,
-    validate: Validate = None,
-    estimator: EstimatorName = None,
-    effects: Effects = None,
-    physical: Physical = False,
-    prior: Prior = None,
-    fix: Fix = None,
-    joints: Joints = None,
-    gravity: Gravity = None,
-    cutoff: Cutoff = None,
-    rate: Rate = None,
+    asked: Campaign,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,16 +43,13 @@ def identify(
 
     A log needs time, positions and efforts of every joint; velocities are optional.
     """
-    from minertia.identification.run import identify_campaign, prepare_campaign
+    from minertia.identification.identify import identify as identified
 
-    choices = Choices(validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns)
-    asked = asked_campaign(robot_and_logs, campaign, data, choices)
-    with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
-        ready = prepare_campaign(asked, tell)
-        result = identify_campaign(ready, tell=tell)
-        notes = () if out is None else _write(out, ready, result, tell)
+    with progress(2 * (len(asked.train) + len(asked.validate)) + 5) as tell:
+        result = identified(asked, tell=tell)
+        notes = () if out is None else _write(out, result, tell)
     say_changed_geometry(asked.robot)
-    say_findings((*ready.train, *ready.validate))
+    say_findings((*result.problem.logs, *result.problem.unseen))
     if as_json:
         say_json(result.to_dict())
     else:
@@ -99,15 +66,15 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
-    from minertia.identification.model import read_model
-    from minertia.identification.run import validate_model
+    from minertia.identification.model_file import read_model
+    from minertia.identification.validate import validate as validated
     from minertia.report.identification_tables import residual_table, short, unique
 
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
-        found = validate_model(known, logs, None if columns is None else read_map(columns), tell=tell)
+        found = validated(known, logs, columns=None if columns is None else read_map(columns), tell=tell)
     if as_json:
         say_json(
             {
@@ -153,30 +120,29 @@ def _say_result(result: Identification) -> None:
         say(f"- {reason}")
 
 
-def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any) -> tuple[Note, ...]:
+def _write(out: Path, result: Identification, tell: Any) -> tuple[Note, ...]:
     """All files of a result, at once; the notes say what the robot's own file cannot hold."""
     from minertia.files import folder_at_once
-    from minertia.identification.campaigns.record import campaign_record
-    from minertia.identification.model import identified_model, write_model
+    from minertia.identification.model_file import write_model
     from minertia.report.identification_page import identification_page
 
     tell("finding physical parameters")
-    model = identified_model(result, campaign=campaign_record(ready.campaign))
+    model = result.model()
     tell("writing")
     with folder_at_once(out) as draft:
         write_model(model, draft / "model.toml")
         (draft / "result.json").write_text(result.to_json() + "\n", encoding="utf-8")
-        (draft / "report.html").write_text(identification_page(result, model, ready), encoding="utf-8")
-        return _write_robot(model, ready, draft)
+        (draft / "report.html").write_text(identification_page(result, model), encoding="utf-8")
+        return _write_robot(model, draft)
 
 
-def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path) -> tuple[Note, ...]:
+def _write_robot(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
     """The robot's own URDF or MJCF with the identified parameters, where a robot can have them."""
     from minertia.errors import MinertiaError
     from minertia.robot.robot import Note
     from minertia.robot.write import write_robot
 
-    source = Path(ready.campaign.robot.source or "")
+    source = Path(model.robot.source or "")
     suffix = source.suffix.lower()
     if suffix not in TEMPLATES or not source.is_file():
         return ()

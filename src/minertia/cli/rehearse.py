@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.excite import Limits, read_limits
+from minertia.cli.excite import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.options import AsJson, RobotName, Snap, Without, model_notes, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
 
@@ -49,6 +49,8 @@ def rehearse(
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
     without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
@@ -64,7 +66,7 @@ def rehearse(
     )  # fmt: skip
     given = read_given(robot, snap=snap, numbers=True, without=without)
     say_notes(model_notes(given), file=sys.stderr)
-    bounds = read_limits(given, limits) if limits and not given.is_floating else None
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     found = run(given, setting, limits=bounds, out=out, progress=say_step)
     page = write_page(found, out)
     if as_json:

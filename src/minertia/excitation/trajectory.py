@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import null_space
 
 from minertia.errors import DescriptionError, ShapeError
 from minertia.files import write_text_atomic
@@ -18,6 +17,7 @@ from minertia.files import write_text_atomic
 Array = NDArray[np.float64]
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
+EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -104,6 +104,25 @@ def _from_table(names: Sequence[str], lines: Sequence[str], path: str | Path) ->
     return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
 
 
+def null_basis(rows: Array) -> Array:
+    """Orthonormal vectors (size, free) that rows (m, size) take to zero, the same ones on every machine.
+
+    A singular value decomposition turns them as the processor's rounding has it, and with them the motion of given
+    free coefficients.  Here unit vectors are projected, always the longest that is left; the first of equal ones.
+    """
+    size = rows.shape[1]
+    if not len(rows):
+        return np.eye(size)
+    left = np.eye(size) - np.linalg.pinv(rows) @ rows
+    basis = np.empty((size, size - int(np.linalg.matrix_rank(rows))))
+    for k in range(basis.shape[1]):
+        lengths = np.linalg.norm(left, axis=0)
+        first = int(np.argmax(lengths > (1 - EQUAL) * lengths.max()))
+        basis[:, k] = left[:, first] / lengths[first]
+        left -= np.outer(basis[:, k], basis[:, k] @ left)
+    return basis
+
+
 class Motion(abc.ABC):
     """A motion known at every time between 0 and its duration."""
 
@@ -138,14 +157,18 @@ class Family(abc.ABC):
     def motion(self, offset: Array, coefficients: Array) -> Motion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
+    @property
+    def null_rows(self) -> Array:
+        """The end conditions (m, functions), each of which takes the coefficients of a joint to zero."""
+        ends = self.raw(np.array([0.0, self.duration]))
+        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
+        rows += [ends[0][:1]] if self.start is not None else []
+        return np.vstack(rows) if rows else np.zeros((0, ends[0].shape[1]))
+
     @cached_property
     def null(self) -> Array:
         """Orthonormal combinations (functions, free) that meet the end conditions."""
-        ends = self.raw(np.array([0.0, self.duration]))
-        size = ends[0].shape[1]
-        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
-        rows += [ends[0][:1]] if self.start is not None else []
-        return np.asarray(null_space(np.vstack(rows))) if rows else np.eye(size)
+        return null_basis(self.null_rows)
 
     @property
     def free(self) -> int:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
+DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,9 @@ class Robot:
     @property
     def has_letters(self) -> bool:
         """Whether any length or angle is a letter."""
-        return any(isinstance(s, Poly) for joint in self.joints for s in _placement(joint))
+        placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
+        poses = (*placements, *(frame.pose for frame in self.frames.values()))
+        return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 
     @cached_property
     def symbol_values(self) -> Mapping[str, float]:
@@ -184,10 +187,20 @@ class Robot:
     @cached_property
     def numeric(self) -> Robot:
         """The same robot with every letter replaced by its value."""
+        return self.at(self.symbol_values)
+
+    def at(self, values: Mapping[str, float]) -> Robot:
+        """The same robot with every letter replaced by a number."""
         if not self.has_letters:
             return self
-        values = self.symbol_values
-        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={})
+        joints = tuple(_at(joint, values) for joint in self.joints)
+        frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
+        return replace(self, joints=joints, frames=frames, symbols={})
+
+    def other_values(self, seed: int) -> dict[str, float]:
+        """Another value for every letter, those with one included: what holds there too holds for the letters."""
+        rng = np.random.default_rng((SEED, seed))
+        return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
 
@@ -392,10 +405,6 @@ class Robot:
 
 def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:
     return tuple(s for s in STANDARD_SYMBOLS if (rotors if s in ROTOR_SYMBOLS else friction))
-
-
-def _placement(joint: Joint) -> list[object]:
-    return [*(s for row in joint.R for s in row), *joint.p, *joint.file_frame[1]]
 
 
 def _at(joint: Joint, values: Mapping[str, float]) -> Joint:

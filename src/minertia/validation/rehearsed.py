@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import Infeasible
 from minertia.excitation.result import Excitation
+from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.significance import Significance
 from minertia.robot.robot import Robot
 from minertia.validation.online_payload import OnlinePayload
 from minertia.validation.tracking import TrackingTable

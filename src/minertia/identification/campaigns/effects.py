@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import UnknownName
-from minertia.identification.campaigns.options import Options
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS, WORDS
 from minertia.robot.robot import Robot
+from minertia.tables import Table
 
 DEFAULT_EFFECTS = tuple(word for word in WORDS if BY_SYMBOL[WORDS[word][0]].is_standard)
 
@@ -29,7 +29,7 @@ class EffectSpec:
     known: bool = False
 
 
-def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
+def parse_effects(table: Table, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
     """The effects of a list of words and tables; the usual four where the key is missing."""
     value = table.get(key)
     if value is None:
@@ -39,8 +39,8 @@ def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, .
     return tuple(_effect(table, key, item, robot) for item in value)
 
 
-def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
-    options = Options({"kind": item} if isinstance(item, str) else item, table.source, key)
+def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
+    options = Table({"kind": item} if isinstance(item, str) else item, table.source, key)
     if not isinstance(item, (str, dict)):
         raise table.fail("an effect is a word or a table", key)
     word = options.text("kind") or ""
@@ -62,13 +62,13 @@ def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
     return EffectSpec(word, joints, MappingProxyType(numbers), options.flag("known", False))
 
 
-def _number(options: Options, name: str) -> float | None:
+def _number(options: Table, name: str) -> float | None:
     if name == "angle" and "angle_deg" in options:
         return math.radians(options.number("angle_deg") or 0.0)
     return options.number(name)
 
 
-def joint_list(table: Options, key: str, robot: Robot) -> tuple[int, ...]:
+def joint_list(table: Table, key: str, robot: Robot) -> tuple[int, ...]:
     """Coordinates (from 0) of a list of names, or of numbers from 1; all of them where the key is missing."""
     value = table.get(key)
     if value is None:

@@ -173,9 +173,9 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
     return [Term(symbol, joint, values, tag, is_known)]
 
 
-def robot_effects(robot: Robot) -> list[Wanted]:
+def robot_effects(robot: Robot) -> list[str | Mapping[str, object]]:
     """The standard effects of every joint and all others that a robot has, with its constants."""
-    wanted: list[Wanted] = list(DEFAULT_EFFECTS)
+    wanted: list[str | Mapping[str, object]] = list(DEFAULT_EFFECTS)
     for name in robot.other_effects:
         symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))
         wanted.append({"kind": symbol, "joints": [joint], **robot.effect_constants(joint - 1, symbol)})

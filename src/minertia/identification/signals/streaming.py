@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minertia.errors import FilterError
+from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.signals.filtering import (
     SETTLED,
     Filter,
     Motion,
     channel_signals,
-    check_finite,
-    even_rate,
     half_length,
     signals,
     thinning,

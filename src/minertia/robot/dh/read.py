@@ -141,9 +141,6 @@ class _Reader:
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
                 table.fail(f"the symbol '{name}' {reason}; choose another name", name)
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
-            if symbols[name] == 0:
-                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
-                self.notes.append(Note("warning", f"symbol '{name}'", text))
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:

@@ -16,7 +16,7 @@ UNANSWERED = "?"  # what the writer of a campaign could not know
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Table:
     """One table of a file; `where` is its dotted name, "" at the top."""
 
     entries: Mapping[str, Any]
@@ -120,12 +120,12 @@ class Options:
             raise self.fail("this must be a square matrix, a list of rows", key)
         return tuple(tuple(self._finite(item, key) for item in row) for row in value)
 
-    def table(self, key: str) -> Options:
+    def table(self, key: str) -> Table:
         """A table inside this one, empty where there is none."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.fail("this must be a table", key)
-        return Options(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
+        return Table(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
 
     def _finite(self, value: Any, key: str) -> float:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
@@ -134,7 +134,7 @@ class Options:
         return float(value)
 
 
-def load_toml(path: str | Path) -> Options:
+def load_toml(path: str | Path) -> Table:
     """The top table of a TOML file."""
     file = Path(path)
     try:
@@ -148,10 +148,10 @@ def load_toml(path: str | Path) -> Options:
     return parse_options(text, str(path))
 
 
-def parse_options(text: str, source: str) -> Options:
+def parse_options(text: str, source: str) -> Table:
     """The top table of TOML text."""
     try:
-        return Options(tomllib.loads(text), source)
+        return Table(tomllib.loads(text), source)
     except (ValueError, RecursionError) as err:
         raise CampaignError(f"this is not valid TOML: {str(err)[:160]}", file=source) from None
 
