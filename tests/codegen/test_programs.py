@@ -57,7 +57,8 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
         result = generate(robot, folder, programs=names, parameters=parameters, sincos=sincos)
         prefix = next(path.stem for path in result.files if path.suffix == ".h")
         lib = library(folder, prefix, compiler)
-        setting = Setting(robot, parameters)
+        has = bool(robot.effect_values)  # what the robot has is in the code
+        setting = Setting(robot, parameters, rotors=has, friction=has)
         for name in names:
             program = build(setting, name, result.representatives.get(name))
             inputs, wanted = reference(setting, program, seed=5)

@@ -92,6 +92,7 @@ def validate(
     for r in found:
         titles[unique(titles, short(r.log))] = r
     say(f"{known.robot.name}: residual over effort; nothing was fitted")
+    say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
     for title, r in titles.items():
         for remark in r.remarks:

@@ -81,21 +81,42 @@ Force = Annotated[
         help="Replace files that minertia did not write, or that were changed since; never what it reads.",
     ),
 ]
+Without = Annotated[
+    str | None,
+    typer.Option(
+        "--without",
+        metavar="EFFECT,...",
+        help="Leave out effects of the robot or model: rotors, friction (all but rotors), spring, FS, KS2 ...",
+        show_default=False,
+    ),
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
-FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what a robot, and so its code, cannot hold
+FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what was taken from it
 
 
 def model_notes(robot: Robot) -> list[Note]:
-    """What is lost where an identified model becomes a robot file or code."""
+    """What was taken from an identified model."""
     return [note for note in robot.notes if note.where in FROM_MODEL]
 
 
-def read_given(name_or_path: str, floating: bool = False, snap: float | None = None, *, numbers: bool = False) -> Robot:
-    """The robot that a command was asked for, read as its options say; that of an identified model has its values."""
+def read_given(
+    name_or_path: str,
+    floating: bool = False,
+    snap: float | None = None,
+    *,
+    numbers: bool = False,
+    without: str | None = None,
+) -> Robot:
+    """The robot that a command was asked for, read as its options say; that of an identified model has its values.
+
+    without: names of effects that are left out, with commas between them.
+    """
     from minertia.robot.read import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
-    return read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
+    robot = read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
+    names = [name.strip() for name in (without or "").split(",") if name.strip()]
+    return robot.without_effects(names) if names else robot

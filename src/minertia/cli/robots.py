@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, Force, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    RobotName,
+    Snap,
+    Without,
+    complete_robot,
+    model_notes,
+    read_given,
+)
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -167,6 +177,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    without: Without = None,
     floating: Floating = False,
     snap: Snap = None,
     force: Force = False,
@@ -178,7 +189,7 @@ def convert(
     """
     from minertia.robot.write import write_robot
 
-    robot = read_given(source, floating, snap)
+    robot = read_given(source, floating, snap, without=without)
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})

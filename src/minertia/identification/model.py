@@ -43,6 +43,12 @@ class IdentifiedModel:
         """The robot as it was described before, with its nominal parameters if it had any."""
         return self.linear.robot
 
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """Full names of the effects that predictions include."""
+        choice = self.linear.choice
+        return (*choice.own, *(t.name for t in choice.terms))
+
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.beta, motion)

@@ -446,4 +446,8 @@ def _with_values(
     for name in changed.other_effects:
         symbol, link = split_name(name)
         changed.effect_constants(link - 1, symbol)  # says what is missing
+    for name, given in constants.items():
+        wrong = BY_SYMBOL[split_name(name)[0]].wrong_constant(given)
+        if wrong is not None:
+            raise InputError(f"the constant {wrong} of {name} must be a positive number, not {given[wrong]:g}")
     return changed

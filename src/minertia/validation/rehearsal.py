@@ -25,6 +25,8 @@ from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model_file import write_model
+from minertia.identification.problem.terms import robot_effects
+from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -40,7 +42,6 @@ from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
-EFFECTS = ("rotor", "viscous", "coulomb", "offset")  # those of the plant
 LOGS, MODEL, CODE = ("training", "unseen"), "identified.toml", "code"  # names in the folder
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
@@ -69,6 +70,10 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
+    if robot.has_input("temperature"):
+        warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
+        robot = robot.without_effects(warm)
+        notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
     bounds = limits or motion_limits(robot)
     if out is None:
         return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
@@ -214,7 +219,8 @@ class _Campaign:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
             say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
         with self._step("identify") as say:
-            campaign = Campaign(self.robot, moves, Log(others, title="unseen"), effects=EFFECTS, estimator="wls")
+            effects = tuple(robot_effects(self.robot))
+            campaign = Campaign(self.robot, moves, Log(others, title="unseen"), effects=effects, estimator="wls")
             found = identify(campaign)
             true = found.linear.nominal()
             result.identification = found

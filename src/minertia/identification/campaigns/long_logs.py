@@ -158,7 +158,8 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     t = np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     none = np.zeros((len(t), 0))
-    return replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=()), np.asarray(high - low)
+    bare = replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), channels={})
+    return bare, np.asarray(high - low)
 
 
 def _travel(log: LongLog) -> Array:
@@ -305,9 +306,11 @@ def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion,
 
 def _joined(a: Motion, b: Motion) -> Motion:
     arrays = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("t", "q", "qd", "qdd", "tau")}
-    return replace(a, **arrays, keep=(0, len(a) + len(b), 1))  # type: ignore[arg-type]
+    channels = {name: np.concatenate([a.channels[name], b.channels[name]]) for name in a.channels}
+    return replace(a, **arrays, channels=channels, keep=(0, len(a) + len(b), 1))  # type: ignore[arg-type]
 
 
 def _select(motion: Motion, rows: slice) -> Motion:
     arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
-    return replace(motion, **arrays, keep=(0, len(arrays["t"]), 1))  # type: ignore[arg-type]
+    channels = {name: values[rows] for name, values in motion.channels.items()}
+    return replace(motion, **arrays, channels=channels, keep=(0, len(arrays["t"]), 1))  # type: ignore[arg-type]

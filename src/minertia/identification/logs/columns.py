@@ -17,7 +17,7 @@ Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
-OPTIONAL = ("qd", "qdd")  # signals that nothing needs: positions are differentiated
+OPTIONAL = ("qd", "qdd", "temperature")  # signals that hardly anything needs: positions are differentiated
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -28,6 +28,7 @@ class ColumnMap:
     t: name of the time column in `time_unit`, or rate_hz when time is not logged.
     q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
+    temperature [degC]: of the joints, named in the same way.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
     found: the file it stands in, where nobody named that file.
@@ -40,6 +41,7 @@ class ColumnMap:
     qd: Names | None = None
     qdd: Names | None = None
     effort: Names | None = None
+    temperature: Names | None = None
     angle: str = "rad"
     length: str = "m"
     effort_unit: str | None = None
@@ -71,6 +73,7 @@ class Chosen:
     qd: tuple[str, ...] | None
     qdd: tuple[str, ...] | None
     effort: tuple[str, ...] | None
+    temperature: tuple[str, ...] | None
     effort_unit: str
     position_side: str
     effort_side: str
@@ -80,7 +83,7 @@ class Chosen:
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        signals = (self.q, self.qd, self.qdd, self.effort)
+        signals = (self.q, self.qd, self.qdd, self.effort, self.temperature)
         return ((self.t,) if self.t is not None else ()) + tuple(name for s in signals for name in s or ())
 
 
@@ -137,6 +140,7 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
         *_patterns("u voltage", "voltage", unit="V"),
         *_patterns("effort joint_effort", "effort"),
     ),
+    "temperature": _patterns("temperature temp joint_temperature actual_temperature", "temperature temp"),
 }
 
 
@@ -190,7 +194,7 @@ class _Choice:
         q = found["q"]
         assert q is not None
         return Chosen(
-            t, q, found["qd"], found["qdd"], found["effort"], self.unit or "Nm",
+            t, q, found["qd"], found["qdd"], found["effort"], found["temperature"], self.unit or "Nm",
             self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes),
         )  # fmt: skip
 
@@ -221,7 +225,7 @@ class _Choice:
                     self.notes.append(f"{names[0]} ... are left out: there are more of them than coordinates")
                     return None
                 self._check_count(pattern.template)
-                if signal in OPTIONAL and pattern.side != (self.side["q"] or "joint"):
+                if signal in ("qd", "qdd") and pattern.side != (self.side["q"] or "joint"):
                     continue
                 self._accept(signal, pattern, names)
                 return names

@@ -37,7 +37,7 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature")
 
 
 def read_recording(
@@ -166,6 +166,7 @@ class _Reading:
         q, qd, qdd = (self._stack(block, getattr(chosen, s), convert.position) for s in ("q", "qd", "qdd"))
         tau = self._stack(block, chosen.effort, convert.effort)
         assert q is not None
+        warmth = self._stack(block, chosen.temperature, np.eye(q.shape[1]))
         return Recording(
             t=self._times(block, len(q)),
             q=q + convert.offset,
@@ -180,6 +181,7 @@ class _Reading:
             columns=self.channels,
             first_row=block.first_row,
             notes=tuple(self.notes),
+            channels={} if warmth is None else {"temperature": warmth},
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:

@@ -115,7 +115,8 @@ def interpolated(recording: Recording, times: Array) -> Recording:
         values = getattr(recording, name)
         if values is not None:
             arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)
-    return replace(recording, t=times, **arrays)
+    channels = {name: make_interp_spline(recording.t, v, k=1)(times) for name, v in recording.channels.items()}
+    return replace(recording, t=times, **arrays, channels=channels)
 
 
 def usual_step(t: Array) -> float:

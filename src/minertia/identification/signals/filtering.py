@@ -8,8 +8,8 @@ filter), so that noise above the motion's frequencies is taken from both alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,7 +98,7 @@ class Motion:
     """Filtered samples a regressor is built on; (N,) and (N, n).
 
     keep: samples that stay after the parallel filter, as start, stop and step; `decimated` applies it.
-    filter: resolved.  rate_hz: of these samples.
+    filter: resolved.  rate_hz: of these samples.  channels: what else was logged, filtered like positions.
     """
 
     t: Array
@@ -110,10 +110,12 @@ class Motion:
     filter: Filter
     keep: tuple[int, int, int]
     source: str = ""
+    channels: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("t", "q", "qd", "qdd", "tau"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
 
     def __len__(self) -> int:
         return len(self.t)
@@ -142,7 +144,7 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
         )
     motion = Motion(
         recording.t[rows], q[rows], qd[rows], qdd[rows], tau[rows], rate, plan, (half, length - half, factor),
-        recording.source,
+        recording.source, channel_signals(recording, plan, rate, rows),
     )  # fmt: skip
     return thinned(motion) if plan.on == "signals" else motion
 
@@ -173,8 +175,10 @@ def thinned(motion: Motion) -> Motion:
     start, stop, step = motion.keep
     rows = slice(start, stop, step)
     arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
+    channels = {name: values[rows] for name, values in motion.channels.items()}
     count = len(range(start, stop, step))
-    return replace(motion, **arrays, rate_hz=motion.rate_hz / step, keep=(0, count, 1))  # type: ignore[arg-type]
+    rate = motion.rate_hz / step
+    return replace(motion, **arrays, channels=channels, rate_hz=rate, keep=(0, count, 1))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- derivatives
@@ -231,6 +235,12 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
     if plan.on == "signals":
         tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
     return q, qd, qdd, tau
+
+
+def channel_signals(recording: Recording, plan: Filter, rate: float, rows: slice) -> dict[str, Array]:
+    """Some rows of what else was logged, filtered like positions."""
+    assert plan.cutoff_hz is not None
+    return {name: low_pass(v, plan.cutoff_hz, rate, plan.order)[rows] for name, v in recording.channels.items()}
 
 
 def _below_nyquist(cutoff: float, rate: float, what: str) -> None:

@@ -17,6 +17,7 @@ from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec
 from minertia.robot.dh.body import (
     added,
     joint_side,
+    read_constants,
     read_effects,
     read_limits,
     read_link,
@@ -33,7 +34,7 @@ from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 
-FORMAT = 1
+FORMAT = 2  # 1 had IA FV FC OFF alone, each a number
 UNKNOWN = "unknown"  # value of a symbol that has none
 TOP_KEYS = (
     "format",
@@ -177,6 +178,7 @@ class _Reader:
             effects=read_effects(row.table("effects"), EFFECT_SYMBOLS),
             follows=self._follows(row),
             line=row.line(),
+            constants=read_constants(row.table("effects")),
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 

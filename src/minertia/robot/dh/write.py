@@ -21,6 +21,7 @@ from minertia.errors import DescriptionError
 from minertia.files import write_file
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Joint, Limits
@@ -40,7 +41,7 @@ def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
 def toml_text(robot: Robot) -> str:
     """The TOML description of a robot."""
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT if robot.other_effects else 1,
         "name": robot.name or "robot",
         "exact": True,
         "base": robot.base,
@@ -76,11 +77,18 @@ def _link(ten: Ten, where: str) -> dict[str, float]:
     return {symbol: float(value) for symbol, value in zip(LINK_SYMBOLS, ten, strict=True)}
 
 
-def _effects(robot: Robot, j: int) -> dict[str, float]:
+def _effects(robot: Robot, j: int) -> dict[str, Any]:
+    """An effect with constants as a table of them and its value, others as numbers."""
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]
-    return {symbol: float(value) for symbol, value in values.items()}
+    found: dict[str, Any] = {}
+    for symbol, value in values.items():
+        effect = BY_SYMBOL[symbol]
+        if value or effect.is_standard:
+            numbers = robot.effect_constants(j, symbol) if effect.constants else {}
+            found[symbol] = {"value": float(value), **numbers} if numbers else float(value)
+    return found
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
