@@ -11,6 +11,7 @@ from typing import Any
 from minertia.errors import CampaignError, FilterError, MinertiaError
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS, EffectSpec, joint_list, parse_effects
 from minertia.identification.campaigns.options import Options, load_toml, shown
+from minertia.identification.estimators.options import RANGES
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import parse_columns
 from minertia.identification.logs.readers import is_there, read_recording
@@ -30,6 +31,7 @@ ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
 MODEL_KEYS = ("effects", "fix", "prior")
 FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
+ESTIMATOR_KEYS = ("name", *RANGES, "kind")  # which of them an estimator takes, it says itself
 EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
 
 
@@ -157,6 +159,7 @@ class _Reader:
         train = self._entries(logs, "train")
         if not train:
             raise logs.fail("name at least one log to fit", "train")
+        estimator.only(ESTIMATOR_KEYS)
         options = {key: estimator.get(key) for key in estimator if key != "name"}
         return Campaign(
             name=top.text("name") or self.path.stem,

@@ -18,6 +18,8 @@ EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
 OPTIONAL = ("qd", "qdd")  # signals that nothing needs: positions are differentiated
+DELIMITERS = (",", ";", "\t", "|", " ")
+RATES = 0.01, 1e7  # samples per second that a log can have
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -60,6 +62,12 @@ class ColumnMap:
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
+        if self.delimiter is not None and self.delimiter not in DELIMITERS:
+            raise UnknownName("delimiter", self.delimiter, (repr(d) for d in DELIMITERS))
+        if self.rate_hz is not None and not RATES[0] <= self.rate_hz <= RATES[1]:
+            raise RecordingError(
+                f"rate_hz is {self.rate_hz:g}; samples per second of a log lie between {RATES[0]:g} and {RATES[1]:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +218,8 @@ class _Choice:
     def _signal(self, signal: str) -> tuple[str, ...] | None:
         given = getattr(self.map, signal)
         if given == "":
+            if signal not in OPTIONAL:
+                self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
             return None
         if given is not None:
             return self._given(signal, given)

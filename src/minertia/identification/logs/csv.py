@@ -20,12 +20,12 @@ import numpy as np
 
 from minertia.errors import RecordingError
 from minertia.extras import load
+from minertia.identification.logs.columns import DELIMITERS
 from minertia.identification.logs.file import Block, LogFile
 
 if TYPE_CHECKING:
     from minertia.identification.logs.columns import ColumnMap
 
-DELIMITERS = (",", ";", "\t", "|", " ")
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
 MAX_LINE = 2_000_000  # characters; longer first lines are not those of a table
 BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
