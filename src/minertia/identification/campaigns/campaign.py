@@ -28,6 +28,7 @@ TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "col
             "estimator", "evaluation")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
+LARGEST_LOAD = 1e6  # kg, m or kg m2
 LOAD_KEYS = ("mass", "com", "inertia", "at")
 MODEL_KEYS = ("effects", "fix", "prior")
 FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
@@ -239,6 +240,9 @@ class _Reader:
         mass, com = load.positive("mass"), load.numbers("com", 3)
         if mass is None:
             raise load.fail("a load needs its mass [kg]", "mass")
+        for key, values in (("mass", (mass,)), ("com", com or ()), ("inertia", load.numbers("inertia", 6) or ())):
+            if any(abs(v) > LARGEST_LOAD for v in values):
+                raise load.fail(f"no load has a number above {LARGEST_LOAD:g} [kg, m, kg m2]", key)
         centre = None if com is None else (com[0], com[1], com[2])
         return Load(mass, centre, load.numbers("inertia", 6), load.text("at"))
 

@@ -41,6 +41,16 @@ EFFECT_KINDS: dict[str, EffectKind] = {
         one_joint=True,
     ),
 }
+# smallest and largest number of each option that can be meant, in SI units
+NUMBERS = {
+    "width": (1e-6, 1e3),
+    "velocity": (1e-6, 1e3),
+    "rest": (-1e6, 1e6),
+    "angle": (-1e3, 1e3),
+    **dict.fromkeys(("outer", "inner", "closed"), (1e-6, 1e3)),
+    **dict.fromkeys(("volume", "area"), (1e-12, 1e3)),
+    "energy": (1e-6, 1e12),
+}
 SYMBOLS = {"IA": "rotor", "FV": "viscous", "FC": "coulomb", "OFF": "offset"}
 DEFAULT_EFFECTS = ("rotor", "viscous", "coulomb", "offset")
 
@@ -87,6 +97,9 @@ def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
         given = default if given is None else given
         if given is None:
             raise options.fail(f"the effect '{word}' needs this number", name)
+        if not NUMBERS[name][0] <= given <= NUMBERS[name][1] and not (name == "velocity" and given == 0):
+            low, high = NUMBERS[name]
+            raise options.fail(f"this is {given:g}; for '{word}' it must lie between {low:g} and {high:g}", name)
         numbers[name] = given
     joints = joint_list(options, "joints", robot)
     if kind.one_joint and len(joints) != 1:
