@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
+from minertia.errors import InputError, MinertiaError
 from minertia.identification.payload import loaded_model
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
@@ -25,6 +25,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 ITERATIONS = 50
+LARGEST = 1e6  # kg, m or kg m2 of a load
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,9 @@ def drive_gains(
     com [m] and inertia [kg m2] about it, in the frame `at`; without com only the mass is known, and where it sits is
     found with the gains.
     """
+    for value in (mass, *(com or ()), *(inertia or ())):
+        if not abs(value) <= LARGEST:
+            raise InputError(f"a known load has numbers of at most {LARGEST:g} [kg, m, kg m2], not {value:g}")
     model = linear_model(robot, effects)
     with one_thread():
         with_load = observe(loaded_model(model, at, True), loaded, rows=rows)
