@@ -129,6 +129,12 @@ Rate = Annotated[
 ]
 
 
+DropTorn = Annotated[
+    bool,
+    typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
+]
+
+
 @dataclass(frozen=True)
 class Choices:
     """The options of a command line that stand over a campaign; None where one was not given."""
@@ -144,6 +150,7 @@ class Choices:
     cutoff: float | None = None
     rate: float | None = None
     columns: Path | None = None
+    drop_torn: bool = False
 
 
 def asked_campaign(given: Sequence[str] | None, file: Path | None, data: Path | None, choices: Choices) -> Campaign:
@@ -187,6 +194,8 @@ def overridden(campaign: Campaign, choices: Choices) -> Campaign:
         changes["joints"] = _joints(campaign, choices.joints)
     if choices.cutoff is not None or choices.rate is not None:
         changes["filter"] = _filter(campaign, choices)
+    if choices.drop_torn:
+        changes["columns"] = replace(campaign.columns, drop_torn=True)
     changes |= _estimator(campaign, choices)
     campaign = replace(campaign, **changes)
     return campaign if choices.validate is None else campaign.with_validation(choices.validate)

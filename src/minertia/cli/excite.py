@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
+from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.options import AsJson, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.errors import MinertiaError, UnknownName
@@ -75,6 +76,7 @@ def excite(
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
     samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
@@ -112,7 +114,7 @@ def excite(
         friction=friction,
         rotors=rotors,
         n_samples=samples,
-        after=_recorded(given, after or (), after_motion or (), columns),
+        after=_recorded(given, after or (), after_motion or (), columns, drop_torn),
         family=shape,
         progress=_say_progress,
     )
@@ -195,7 +197,7 @@ def _sweep(
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None
+    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
 ) -> tuple[Trajectory, ...]:
     """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
     from minertia.excitation.trajectory import Trajectory
@@ -206,7 +208,10 @@ def _recorded(
         from minertia.identification.run import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        campaign = given_campaign(robot, logs, columns)
+        if drop_torn:
+            campaign = replace(campaign, columns=replace(campaign.columns, drop_torn=True))
+        for log in prepare_campaign(campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))

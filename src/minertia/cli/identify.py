@@ -14,6 +14,7 @@ from minertia.cli.campaigns import (
     Columns,
     Cutoff,
     Data,
+    DropTorn,
     Effects,
     EstimatorName,
     Fix,
@@ -58,6 +59,7 @@ def identify(
     gravity: Gravity = None,
     cutoff: Cutoff = None,
     rate: Rate = None,
+    drop_torn: DropTorn = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -75,7 +77,9 @@ def identify(
     """
     from minertia.identification.run import identify_campaign, prepare_campaign
 
-    choices = Choices(validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns)
+    choices = Choices(
+        validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns, drop_torn
+    )
     asked = asked_campaign(robot_and_logs, campaign, data, choices)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
         ready = prepare_campaign(asked, tell)
@@ -96,6 +100,7 @@ def validate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
@@ -107,7 +112,8 @@ def validate(
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
-        found = validate_model(known, logs, None if columns is None else read_map(columns), tell=tell)
+        mapping = None if columns is None else read_map(columns)
+        found = validate_model(known, logs, mapping, drop_torn=drop_torn, tell=tell)
     if as_json:
         say_json(
             {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map, say_findings
+from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
 from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
@@ -39,6 +40,7 @@ def payload(
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="FRAME", help="Link or frame the load is given in.", show_default=False),
@@ -59,6 +61,8 @@ def payload(
 ) -> None:  # fmt: skip
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
     model, how = _asked(unloaded, loaded, robot, campaign, data, columns)
+    if drop_torn:
+        how = replace(how, columns=replace(how.columns, drop_torn=True))
     if at is None:
         _say_where(how.robot)
     if mass is not None:
@@ -73,8 +77,6 @@ def _asked(
     unloaded: str, loaded: list[str], robot: str | None, file: Path | None, data: Path | None, columns: Path | None
 ) -> tuple[IdentifiedModel | None, Campaign]:
     """The model, where one was named, and how logs are read."""
-    from dataclasses import replace
-
     from minertia.identification.campaigns.campaign import read_campaign
     from minertia.identification.campaigns.given import given_campaign
     from minertia.identification.campaigns.record import recorded_campaign
@@ -101,8 +103,6 @@ def _asked(
 
 def _motions(campaign: Campaign, groups: list[list[str]], *, as_logged: bool = False) -> list[list[Any]]:
     """The logs of each group, read and filtered alike; as_logged: in whatever unit the efforts are."""
-    from dataclasses import replace
-
     from minertia.identification.campaigns.campaign import LogEntry
     from minertia.identification.run import prepare_campaign, refuse_unknown_gains
 
@@ -186,8 +186,6 @@ def _gains(
     as_json: bool,
 ) -> None:
     """Drive gains; gains that the mapping states already are left out of it."""
-    from dataclasses import replace
-
     from minertia.identification.gains import drive_gains
     from minertia.identification.run import Parallel
     from minertia.report.tables import Table

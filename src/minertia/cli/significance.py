@@ -12,6 +12,7 @@ from minertia.cli.campaigns import (
     Columns,
     Cutoff,
     Data,
+    DropTorn,
     Effects,
     Fix,
     Joints,
@@ -43,6 +44,7 @@ def significance(
     gravity: Gravity = None,
     cutoff: Cutoff = None,
     rate: Rate = None,
+    drop_torn: DropTorn = False,
     share: Annotated[
         float, typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Of the rule of contributions.")
     ] = 1.0,
@@ -57,7 +59,7 @@ def significance(
 
     choices = Choices(
         validate=validate, effects=effects, fix=fix, joints=joints, gravity=gravity, cutoff=cutoff, rate=rate,
-        columns=columns,
+        columns=columns, drop_torn=drop_torn,
     )  # fmt: skip
     asked = asked_campaign(robot_and_logs, campaign, data, choices)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 3) as tell:

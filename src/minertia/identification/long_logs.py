@@ -51,7 +51,7 @@ class LongLog:
     """The samples from `first` to before `stop` of a log whose stamps are even, in blocks; every pass reads the file.
 
     span: first and last stamp [s].  part: of the file, by samples; grid: times that replace its own.  notes: what was
-    done to it.
+    done to it; torn: rows that were dropped.
     """
 
     campaign: Campaign
@@ -62,6 +62,7 @@ class LongLog:
     part: slice
     grid: Grid | None = None
     notes: tuple[str, ...] = ()
+    torn: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return self.stop - self.first
@@ -85,7 +86,7 @@ class LongLog:
 
     def beginning(self) -> Recording:
         """The first samples, for what is judged from a part; the notes say so."""
-        part = _start(self)
+        part = replace(_start(self), torn=self.torn)
         return part.noted(
             *self.notes,
             f"read in blocks: of {len(self)} samples the first {len(part)} were audited, and chose what was left open",
@@ -93,7 +94,7 @@ class LongLog:
 
     def as_logged(self) -> Recording:
         """The first samples as they were logged, for an audit."""
-        return self.beginning() if self.grid is None else _start(self._logged())
+        return self.beginning() if self.grid is None else replace(_start(self._logged()), torn=self.torn)
 
 
 def _between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
@@ -137,7 +138,7 @@ def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
         grid = even_grid(stamps)
     t = stamps.t if grid is None else grid.times(0, grid.count)
     notes = (*stamps.notes[n_notes:], *(() if grid is None else (grid.note,)))
-    log = LongLog(campaign, entry, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
+    log = LongLog(campaign, entry, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes, stamps.torn)
     if not campaign.repairs.standstill:
         return log
     return _moving(log, t, travel if grid is None else _travel(log))
@@ -158,10 +159,12 @@ def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Recording, Array]:
     start = -np.inf if entry.start is None else entry.start
     stop = np.inf if entry.stop is None else entry.stop
     head: Recording | None = None
+    torn: list[int] = []
     for block in _file_blocks(campaign, entry):
         block.efforts()
         head = head or block.select(slice(0, 1))
         times.append(block.t)
+        torn += block.torn
         inside = (block.t >= start) & (block.t < stop)
         q = block.q if inside.all() else block.q[inside]
         low = np.minimum(low, q.min(axis=0, initial=np.inf))
@@ -170,7 +173,8 @@ def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Recording, Array]:
     t = np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     none = np.zeros((len(t), 0))
-    return replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=()), np.asarray(high - low)
+    whole = replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), torn=tuple(dict.fromkeys(torn)))
+    return whole, np.asarray(high - low)
 
 
 def _travel(log: LongLog) -> Array:

@@ -204,10 +204,11 @@ def validate_model(
     logs: Sequence[str | Path],
     columns: ColumnMap | None = None,
     *,
+    drop_torn: bool = False,
     tell: Tell = _silent,
 ) -> tuple[Residuals, ...]:
     """Residuals of a saved model on logs, read, filtered and judged as its campaign's; nothing is fitted."""
-    ready = prepare_validation(model, logs, columns, tell=tell)
+    ready = prepare_validation(model, logs, columns, drop_torn=drop_torn, tell=tell)
     tell("predicting")
     found = model.validate(
         [log.judged for log in ready],
@@ -239,12 +240,19 @@ def _fitted_before(model: IdentifiedModel, log: str) -> tuple[str, ...]:
 
 
 def prepare_validation(
-    model: IdentifiedModel, logs: Sequence[str | Path], columns: ColumnMap | None = None, *, tell: Tell = _silent
+    model: IdentifiedModel,
+    logs: Sequence[str | Path],
+    columns: ColumnMap | None = None,
+    *,
+    drop_torn: bool = False,
+    tell: Tell = _silent,
 ) -> tuple[PreparedLog, ...]:
-    """Logs read as the campaign of a model says."""
+    """Logs read as the campaign of a model says; drop_torn: without torn rows, whatever it says of those."""
     campaign = recorded_campaign(model.robot, model.campaign)
     if columns is not None:
         campaign = replace(campaign, columns=columns)
+    if drop_torn:
+        campaign = replace(campaign, columns=replace(campaign.columns, drop_torn=True))
     first = 6 * model.robot.is_floating
     campaign = replace(campaign, joints=tuple(r - first for r in model.model.rows))
     return prepare_campaign(campaign.with_validation(logs), tell).validate

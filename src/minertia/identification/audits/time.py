@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.identification.audits.findings import Finding
+from minertia.identification.logs.file import torn_rows
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import LONGEST_GAP, usual_step
 from minertia.identification.signals.filtering import EVEN
@@ -50,6 +51,12 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         recording.column("t"),
         recording.first_row + int(off[0]) + 1,
     )
+
+
+def torn(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Rows that were dropped because they were torn."""
+    if recording.torn:
+        yield Finding("warning", "torn rows", f"{torn_rows(recording.torn)} and dropped", "", recording.torn[0])
 
 
 def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:

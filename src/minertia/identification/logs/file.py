@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MAX_COLUMNS = 10_000
+MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
+MOST_NAMED = 20  # rows named in one sentence
+DROP = "leave such rows out with --drop-torn, or with drop_torn = true in [columns]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +120,9 @@ class ArrayLog(LogFile):
         n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
             yield Block({name: a[start : start + rows] for name, a in columns.items()}, start + 1)
+
+
+def torn_rows(rows: Sequence[int]) -> str:
+    """How many rows are torn, and which."""
+    named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
+    return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"

@@ -38,7 +38,7 @@ class Recording:
     ("A", "V", "permille") where no drive gains are known.
     to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: what the reader assumed and what was repaired.
+    notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped because they were torn.
     """
 
     t: Array
@@ -54,6 +54,7 @@ class Recording:
     columns: Mapping[str, str] = field(default_factory=dict)
     first_row: int = 1
     notes: tuple[str, ...] = ()
+    torn: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -159,4 +160,5 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     if len(parts) == 1:
         return first
     arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in first._arrays()}
-    return replace(first, **arrays)  # type: ignore[arg-type]
+    torn = tuple(sorted({row for p in parts for row in p.torn}))
+    return replace(first, **arrays, torn=torn)  # type: ignore[arg-type]

@@ -208,7 +208,8 @@ def check_finite(recording: Recording) -> None:
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
         raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to",
+            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
+            "such rows with --drop-torn (drop_torn = true in [columns])",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),
             row=first,
