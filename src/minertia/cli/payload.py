@@ -103,11 +103,10 @@ def _asked(
 
 def _motions(campaign: Campaign, groups: list[list[str]], *, as_logged: bool = False) -> list[list[Any]]:
     """The logs of each group, read and filtered alike; as_logged: in whatever unit the efforts are."""
-    from minertia.identification.campaigns.campaign import LogEntry
     from minertia.identification.run import prepare_campaign, refuse_unknown_gains
 
     names = [name for group in groups for name in group]
-    entries = tuple(LogEntry(campaign.find(name)) for name in names)
+    entries = tuple(campaign.entry(name) for name in names)
     with progress(2 * len(names)) as tell:
         ready = prepare_campaign(replace(campaign, train=entries, validate=()), tell)
     say_findings(ready.train)

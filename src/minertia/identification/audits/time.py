@@ -43,7 +43,7 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         return
     jitter = float(np.std(good[good < GAP * np.median(good)]))
     yield Finding(
-        "warning",
+        "info",
         "jitter",
         f"about {hz:.4g} Hz, unevenly sampled: {len(off)} of {len(steps)} steps differ by more than {EVEN:.0%} from "
         f"{step * 1e3:.4g} ms (from {good.min() * 1e3:.3g} to {good.max() * 1e3:.3g} ms, deviation "
@@ -77,9 +77,9 @@ def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     column = recording.column("t")
     if len(repeated):
         yield Finding(
-            "warning",
+            "info",
             "repeated stamps",
-            f"{len(repeated)} stamps repeat the one before; drop these samples",
+            f"{len(repeated)} stamps repeat the one before; identify drops these samples",
             column,
             recording.first_row + int(repeated[0]) + 1,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ FORMAT = 1
 TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
             "estimator", "evaluation")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
+PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
 ENTRY_KEYS = ("file", "from", "to", "load")
 LARGEST_LOAD = 1e6  # kg, m or kg m2
 LOAD_KEYS = ("mass", "com", "inertia", "at")
@@ -118,7 +120,19 @@ class Campaign:
 
     def with_validation(self, logs: Sequence[str | Path]) -> Campaign:
         """The campaign judged on other logs, looked up as they are named, then where those of the campaign are."""
-        return replace(self, validate=tuple(LogEntry(self.find(log)) for log in logs))
+        return replace(self, validate=tuple(self.entry(log) for log in logs))
+
+    def entry(self, log: str | Path) -> LogEntry:
+        """A log as it is named: a file, or a part of one between two times [s]: "run.csv[2.5:10]"."""
+        found = self.find(log)
+        part = PART.fullmatch(str(log))
+        if part is None or is_there(found):
+            return LogEntry(found)
+        try:
+            start, stop = (float(text) if text.strip() else None for text in part.groups()[1:])
+        except ValueError:
+            raise CampaignError("a part of a log is between two times [s], as in run.csv[2.5:10]", file=log) from None
+        return LogEntry(self.find(part[1].strip()), start, stop)
 
     def find(self, log: str | Path) -> Path:
         """The file of a log; as it is named where there is none, for the reader to refuse."""

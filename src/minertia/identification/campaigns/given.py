@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minertia.errors import CampaignError
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
+from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.recording import Recording
@@ -26,12 +26,13 @@ def given_campaign(robot: Robot, logs: Sequence[str | Path], columns: ColumnMap 
         raise CampaignError("name at least one log")
     known = columns if isinstance(columns, ColumnMap) else None
     if known is None:
-        known = columns_beside(logs[0]) if columns is None else read_columns(str(columns))
+        first = Campaign(robot.name, robot, ()).entry(logs[0]).file
+        known = columns_beside(first) if columns is None else read_columns(str(columns))
     if known.drive.coupling is not None:
         known.drive.checked(robot.n, robot.source)
         robot = replace(robot, coupling=known.drive.coupling)
     empty = Campaign(robot.name, robot, (), columns=known)
-    return replace(empty, train=tuple(LogEntry(empty.find(log)) for log in logs))
+    return replace(empty, train=tuple(empty.entry(log) for log in logs))
 
 
 def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:

@@ -85,7 +85,7 @@ class _Writer:
 
     def _sample(self) -> Recording | None:
         """The first rows, with unknown gains taken as 1: only their shape in time counts."""
-        if self.chosen is None or self.chosen.t is None:
+        if self.chosen is None or (self.chosen.t is None and self.map.rate_hz is None):
             return None
         n = self.robot.n
         drive = replace(self.map.drive, gains=None)
@@ -142,8 +142,9 @@ class _Writer:
         chosen = self.chosen
         if chosen is None:
             return self._columns_to_name()
-        clock = f"rate_hz = {ASK}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
-        lines = ["[columns]", clock]
+        rate = ASK if self.map.rate_hz is None else f"{self.map.rate_hz:g}"
+        clock = f"rate_hz = {rate}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
+        lines = ["[columns]", *self._stated(), clock]
         if chosen.time_unit != "s":
             lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
         for signal in ("q", "qd", "qdd", "effort"):
@@ -155,10 +156,18 @@ class _Writer:
                 lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
         return [*lines, *self._angle(), *self._length(), self._unit(chosen)]
 
+    def _stated(self) -> list[str]:
+        """How the file is to be read, where a file beside the log says so."""
+        lines = [f"header = [{', '.join(map(_quoted, self.map.header))}]"] if self.map.header else []
+        lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
+        lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
+        lines += [f"topic = {_quoted(self.map.topic)}"] if self.map.topic else []
+        return [*lines, "drop_torn = true"] if self.map.drop_torn else lines
+
     def _columns_to_name(self) -> list[str]:
         """The table where the header did not tell which columns are this robot's."""
         clock = time_column(self.names)
-        lines = ["[columns]", f"# the log has: {_plain(', '.join(self.names[:60]))}"]
+        lines = ["[columns]", *self._stated(), f"# the log has: {_plain(', '.join(self.names[:60]))}"]
         lines.append(f"t = {ASK if clock is None else _quoted(clock)}")
         if clock is not None and TIME_NAMES[clock.strip().lower()] != "s":
             lines.append(f"time_unit = {_quoted(TIME_NAMES[clock.strip().lower()])}")

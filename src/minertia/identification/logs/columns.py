@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from minertia.errors import RecordingError, UnknownName
 from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.file import beside
 from minertia.robot.robot import Robot
 
 Names = str | tuple[str, ...]
@@ -214,14 +215,15 @@ class _Choice:
         if clock is not None:
             unit = TIME_NAMES[clock.strip().lower()]
             return clock, self.map.time_unit if self.map.time_unit != "s" else unit
-        self._fail("there is no time column; name it with t, or give the rate with rate_hz")
+        rate = beside(self.source, "rate_hz = 1000")
+        self._fail(
+            f"there is no time column; {rate}, with the log's samples per second, or its clock's name: t = \"name\""
+        )
         raise AssertionError
 
     def _signal(self, signal: str) -> tuple[str, ...] | None:
         given = getattr(self.map, signal)
         if given == "":
-            if signal not in OPTIONAL:
-                self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
             return None
         if given is not None:
             return self._given(signal, given)
@@ -300,6 +302,8 @@ class _Choice:
 
     def _missing(self, signal: str) -> None:
         examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
+        if getattr(self.map, signal) == "":
+            self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
         n = len(self.joints)
         for pattern in PATTERNS[signal]:
             names = self._expand(pattern.template)

@@ -21,7 +21,7 @@ import numpy as np
 from minertia.errors import RecordingError
 from minertia.extras import load
 from minertia.identification.logs.columns import DELIMITERS
-from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, beside, torn_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +69,11 @@ class CsvLog(LogFile):
                 raise self.fail(f"the first line has {len(cells)} values; header names {len(self.map.header)} columns")
             return list(self.map.header)
         if all(_number(cell, self.decimal) is not None for cell in cells):
-            raise self.fail("the first line holds numbers, not names; give the names of the columns with header")
+            listed = ", ".join(f'"c{k + 1}"' for k in range(len(cells)))
+            raise self.fail(
+                f"the first line holds numbers, not names; {beside(self.path, f'header = [{listed}]')}, with the name "
+                "of each column (such as t, q1, tau1) in place of c1 ..."
+            )
         names = [cell.strip().strip("\ufeff") for cell in cells]
         if names[0][:1] in ("#", "%"):
             names[0] = names[0][1:].strip()

@@ -189,7 +189,7 @@ def even_rate(recording: Recording) -> float:
         row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
         raise RecordingError(
             f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "resample the recording first with repaired()",
+            "let them be resampled (resample and stamps = true in [logs]; repaired() in Python)",
             file=recording.source or None,
             column=recording.column("t"),
             row=row,
