@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.identification.campaigns.campaign import Campaign, read_campaign
-from minertia.identification.estimators import ESTIMATORS
-from minertia.identification.run import PreparedCampaign, identify_campaign, prepare_campaign
+from minertia.identification.build import Problem, build_problem
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.estimators import ESTIMATORS, named_estimator
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.judge import judge
+from minertia.identification.solve import solve
 from tests.shared import SHARED, needs_shared
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
@@ -32,24 +36,23 @@ def thinned(source: Path, target: Path, step: int) -> None:
 
 def short_campaign(name: str, folder: Path) -> Campaign:
     """The campaign on its first log of each kind, thinned out."""
-    data = SHARED / "data" / name
-    whole = read_campaign(LOGS / f"{name}.toml", data)
+    whole = read_campaign(LOGS / f"{name}.toml", SHARED / "data" / name)
     used = (*whole.train[:1], *whole.validate[:1])
-    for file in {entry.file for entry in used}:
+    for file in {log.file for log in used}:
         thinned(file, folder / file.name, THINNING[name])
-    short = [replace(entry, file=folder / entry.file.name) for entry in used]
+    short = [replace(log, source=folder / log.file.name) for log in used]
     return replace(whole, train=tuple(short[:1]), validate=tuple(short[1:]))
 
 
-def ends_well(ready: PreparedCampaign, estimator: str, most: float, options: dict[str, int] | None = None) -> str:
+def ends_well(problem: Problem, estimator: Estimator, most: float) -> str:
     """Nothing for a result whose residual is at most so much of the efforts, else the sentence it ended with."""
     try:
-        result = identify_campaign(ready, estimator=estimator, options=options or {})
+        result = judge(problem, solve(problem, estimator))
     except MinertiaError as err:
         assert str(err) and "\n" not in str(err)
         return str(err)
     assert np.isfinite(result.beta).all() and np.isfinite(result.estimate.covariance).all()
-    assert 0 < result.training.relative < (most if estimator in FREE else 100)
+    assert 0 < result.training.relative < most
     assert result.to_json() and str(result)
     return ""
 
@@ -61,10 +64,11 @@ def test_every_campaign_is_looked_at():
 @needs_shared
 @pytest.mark.parametrize("name", THINNING)
 def test_every_estimator_on_short_logs(name, tmp_path):
-    ready = prepare_campaign(short_campaign(name, tmp_path))
+    problem = build_problem(short_campaign(name, tmp_path))
     quick = {"iv": {"iterations": 1}}
-    ended = {estimator: ends_well(ready, estimator, 1.0, quick.get(estimator)) for estimator in ESTIMATORS}
-    assert {estimator for estimator, sentence in ended.items() if sentence} <= {"iv"}
+    made = {e: named_estimator(e, **quick.get(e, {})) for e in ESTIMATORS}
+    ended = {e: ends_well(problem, estimator, 1.0 if e in FREE else 100.0) for e, estimator in made.items()}
+    assert {e for e, sentence in ended.items() if sentence} <= {"iv"}
     assert "so it gives no instruments" in ended["iv"] or not ended["iv"]
     assert not (name == "emps" and ended["iv"])
 
@@ -74,8 +78,8 @@ def test_every_estimator_on_short_logs(name, tmp_path):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", THINNING)
 def test_every_estimator_on_whole_logs(name, estimator):
-    ready = prepare_campaign(read_campaign(LOGS / f"{name}.toml", SHARED / "data" / name))
-    sentence = ends_well(ready, estimator, most=0.3)
+    problem = build_problem(read_campaign(LOGS / f"{name}.toml", SHARED / "data" / name))
+    sentence = ends_well(problem, named_estimator(estimator), 0.3 if estimator in FREE else 100.0)
     assert not sentence or estimator == "iv"
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from minertia.errors import RecordingError
-from minertia.identification import long_logs
 from minertia.identification.audits.audit import audit
-from minertia.identification.campaigns.given import given_campaign
+from minertia.identification.campaigns import long_logs
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.readers import iter_blocks, read_recording
-from minertia.identification.run import prepare_campaign
 from tests.arm import recorded_arm
 from tests.identification.logs import chain, motion, table, write_csv
 
@@ -124,7 +124,7 @@ def test_formats_of_numbers(tmp_path):
 def test_long_logs_count_all_of_them(torn, monkeypatch):
     monkeypatch.setattr(long_logs, "LONG_BYTES", 1)
     monkeypatch.setattr(long_logs, "BLOCK", 400)
-    ready = prepare_campaign(given_campaign(ROBOT, [torn], ColumnMap(drop_torn=True)))
+    ready = prepare_campaign(Campaign(ROBOT, [torn], columns=ColumnMap(drop_torn=True)))
     (finding,) = [f for f in ready.train[0].findings if f.check == "torn rows"]
     assert "9 rows are torn" in finding.text
     assert isinstance(ready.train[0].motion, long_logs.MotionBlocks)
