@@ -193,7 +193,7 @@ WORDS = ("0", "-1", "1e-308", "1e22", "1e275", "1e308", "-1e308", "1" + 30 * "0"
 FIT = ("identify", "arm.urdf", "a.csv")
 RULE = ("significance", "arm.urdf", "a.csv")
 LOADED = ("payload", "a.csv", "b.csv", "--robot", "arm.urdf")
-MOVE = ("excite", "arm.urdf", "--out", "out", "--starts=1", "--samples=24", "--harmonics=1")
+MOVE = ("excite", "arm.urdf", "--out", "out", "--starts=1", "--samples=24", "--harmonics=2")
 SPLINE = (*MOVE, "--family", "spline", "--pieces=6")
 LINES: dict[str, tuple[tuple[str, ...], str]] = {  # name -> command, and its option with VALUE in it
     **{

@@ -86,6 +86,10 @@ def excite(
     offset = feasible_posture(checker, None if isinstance(start, str) else start, seed)
     at = None if is_free else tuple(float(v) for v in offset)
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
+    if not family.free:
+        raise Infeasible(
+            "so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more"
+        )
     setting = _Setting(base, limits, effort, offset, family, n_samples)
     level = effort_noise(base, limits, effort, noise)
     known = information(previous, base.count)
