@@ -9,7 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minertia.dynamics.model import inverse_dynamics
+from minertia.robot.lock import locked
+from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
+from tests.identification.logs import write_csv
 
 
 @pytest.fixture
@@ -139,3 +143,24 @@ def test_stamps_that_may_not_be_repaired(run, arm):
     assert code == 2 and "resample and stamps = true in [logs]" in err
     (arm / "c.toml").write_text(text.replace("resample = false", "resample = true"))
     assert run("identify", "--campaign", arm / "c.toml")[0] == 0
+
+
+def test_held_joints_are_written_back(run, arm):
+    """The file the robot was read from has joints that the log does not have."""
+    robot, log = arm / "arm.urdf", arm / "shoulder.csv"
+    held = locked(read_robot(robot), {"elbow": 0.5})
+    t = np.arange(2400) / 200
+    angle = np.outer(t, [1.7, 3.1]) + [0.0, 1.0]
+    q, qd, qdd = (0.5 * np.sum(x, axis=1, keepdims=True) for x in (
+        np.sin(angle), np.cos(angle) * [1.7, 3.1], -np.sin(angle) * np.square([1.7, 3.1])))  # fmt: skip
+    tau = 1.4 * inverse_dynamics(held, q, qd, qdd) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    write_csv(log, {"t": t, "q1": q[:, 0], "tau1": tau[:, 0]})
+    code, text, _ = run("campaign", "new", robot, log)
+    assert code == 0 and 'hold = "?"' in text
+    answered = text.replace('hold = "?"', "hold = { elbow = 0.5 }").replace('name = "auto"', 'name = "physical"')
+    (arm / "c.toml").write_text(answered)
+    code, _, err = run("identify", "--campaign", arm / "c.toml", "--out", arm / "out")
+    assert code == 0 and "not written" not in err, err
+    before, after = (re.findall(r"<mass value=.*?>", path.read_text()) for path in (robot, arm / "out" / "robot.urdf"))
+    assert len(before) == 2 and after[0] != before[0] and after[1] == before[1]
+    assert run("show", arm / "out" / "robot.urdf")[0] == 0

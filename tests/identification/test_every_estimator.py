@@ -65,7 +65,7 @@ def test_every_campaign_is_looked_at():
 @pytest.mark.parametrize("name", THINNING)
 def test_every_estimator_on_short_logs(name, tmp_path):
     problem = build_problem(short_campaign(name, tmp_path))
-    quick = {"iv": {"iterations": 1}}
+    quick = {"iv": {"iterations": 1, "segments": 200}}
     made = {e: named_estimator(e, **quick.get(e, {})) for e in ESTIMATORS}
     ended = {e: ends_well(problem, estimator, 1.0 if e in FREE else 100.0) for e, estimator in made.items()}
     assert {e for e, sentence in ended.items() if sentence} <= {"iv"}
