@@ -41,7 +41,8 @@ wheel: $(VENV)/.ready
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
-$(VENV)/.ready: pyproject.toml
+# again where dependencies or the C of the extension module have changed
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
