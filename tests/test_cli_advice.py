@@ -153,7 +153,7 @@ def test_held_joints_are_written_back(run, arm):
     angle = np.outer(t, [1.7, 3.1]) + [0.0, 1.0]
     q, qd, qdd = (0.5 * np.sum(x, axis=1, keepdims=True) for x in (
         np.sin(angle), np.cos(angle) * [1.7, 3.1], -np.sin(angle) * np.square([1.7, 3.1])))  # fmt: skip
-    tau = 1.4 * inverse_dynamics(held, q, qd, qdd) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    tau = 1.02 * inverse_dynamics(held, q, qd, qdd) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
     write_csv(log, {"t": t, "q1": q[:, 0], "tau1": tau[:, 0]})
     code, text, _ = run("campaign", "new", robot, log)
     assert code == 0 and 'hold = "?"' in text
