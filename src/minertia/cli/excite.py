@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
+from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.errors import MinertiaError, UnknownName
@@ -99,6 +99,7 @@ def excite(
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
     samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
@@ -120,7 +121,7 @@ def excite(
     given = given if gravity is None else given.with_gravity(gravity)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     posture = _posture(start)
-    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns)
+    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns, drop_torn)
     check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
     if sweeps:
         if after or after_motion:
@@ -227,7 +228,7 @@ def _sweep(
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None
+    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
 ) -> tuple[Trajectory, ...]:
     """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
     from minertia.excitation.trajectory import Trajectory
@@ -238,7 +239,8 @@ def _recorded(
         from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(Campaign(robot, list(logs), columns=columns)).train:
+        campaign = Campaign(robot, list(logs), columns=columns)
+        for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, campaign_command, read_map, say_findings
+from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, model_notes
 from minertia.cli.progress import progress
@@ -66,6 +66,7 @@ def validate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
@@ -77,7 +78,8 @@ def validate(
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
-        found = validated(known, logs, columns=None if columns is None else read_map(columns), tell=tell)
+        mapping = None if columns is None else read_map(columns)
+        found = validated(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
     if as_json:
         say_json(
             {

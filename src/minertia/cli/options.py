@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
+LARGEST_SNAP = 0.5  # rad
+
 
 def complete_robot(incomplete: str) -> list[str]:
     """Bundled robots whose name begins so; files are completed by the shell."""
@@ -42,6 +44,14 @@ def not_negative(value: float | None) -> float | None:
     return value
 
 
+def small_angle(value: float | None) -> float | None:
+    """Refuse what is no small angle: a larger one would take anything for a right angle."""
+    not_negative(value)
+    if value is not None and value > LARGEST_SNAP:
+        raise typer.BadParameter(f"give an angle of at most {LARGEST_SNAP:g} rad")
+    return value
+
+
 RobotName = Annotated[
     str,
     typer.Argument(
@@ -59,7 +69,7 @@ Snap = Annotated[
     typer.Option(
         "--snap",
         metavar="RAD",
-        callback=not_negative,
+        callback=small_angle,
         help="Angles this near a right angle are taken for it; 0 takes them as written (0.002 unless told).",
         show_default=False,
     ),

@@ -30,6 +30,8 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
+SECONDS = 0.01, 1e5  # of a motion
+MOST = 1_000_000  # harmonics, samples or starts
 ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 
@@ -71,6 +73,8 @@ def excite(
     if isinstance(start, str) and start != ANY:
         raise UnknownName("start posture", start, (ANY,))
     _check_times(duration, harmonics if family is None else 1, n_samples, starts)
+    if seed < 0:
+        raise Infeasible(f"the seed of a search is a whole number from 0, not {seed}")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot = robot if gravity is None else robot.with_gravity(gravity)
@@ -82,6 +86,8 @@ def excite(
     offset = feasible_posture(checker, None if isinstance(start, str) else start, seed)
     at = None if is_free else tuple(float(v) for v in offset)
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
+    if not family.free:
+        raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
     setting = _Setting(base, limits, effort, offset, family, n_samples)
     level = effort_noise(base, limits, effort, noise)
     known = information(previous, base.count)
@@ -97,6 +103,11 @@ def excite(
 def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
     if not (math.isfinite(duration) and duration > 0):
         raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
+    if not SECONDS[0] <= duration <= SECONDS[1] or max(harmonics, n_samples, starts) > MOST:
+        raise Infeasible(
+            f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, and harmonics, samples and starts are at most "
+            f"{MOST}: {duration:g} s, {harmonics:.3g}, {n_samples:.3g} and {starts:.3g} were asked for"
+        )
     if harmonics < 1 or starts < 1:
         raise Infeasible("a search needs at least one harmonic and one start")
     if n_samples < 4 * harmonics:

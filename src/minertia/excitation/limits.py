@@ -17,6 +17,7 @@ from minertia.excitation.trajectory import frozen
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
 ASSUMED_MOST = 20.0  # rad/s2 or m/s2
@@ -78,7 +79,7 @@ class MotionLimits:
                 )
             for what in ("velocity", "acceleration", "effort"):
                 values = getattr(self, what)
-                if values is not None and not values[j] > 0:
+                if values is not None and not values[j] >= SMALLEST:
                     raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
 
     @property

@@ -29,6 +29,7 @@ from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+STRONGEST = 1000.0  # m/s2 of gravity that can be meant
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
 DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
@@ -386,8 +387,8 @@ class Robot:
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
         g = tuple(float(v) for v in gravity)
-        if len(g) != 3 or not np.all(np.isfinite(g)):
-            raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
+        if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
+            raise InputError(f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, not {g}")
         return replace(self, gravity=(g[0], g[1], g[2]))
 
     def with_notes(self, notes: Sequence[Note]) -> Robot:

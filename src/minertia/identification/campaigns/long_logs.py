@@ -43,7 +43,7 @@ class LongLog:
     """The samples from `first` to before `stop` of a log whose stamps are even, in blocks; every pass reads the file.
 
     span: first and last stamp [s].  part: of the file, by samples; grid: times that replace its own.  notes: what was
-    done to it.
+    done to it; torn: rows that were dropped.
     """
 
     campaign: Campaign
@@ -54,6 +54,7 @@ class LongLog:
     part: slice
     grid: Grid | None = None
     notes: tuple[str, ...] = ()
+    torn: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return self.stop - self.first
@@ -77,7 +78,7 @@ class LongLog:
 
     def beginning(self) -> Recording:
         """The first samples, for what is judged from a part; the notes say so."""
-        part = _start(self)
+        part = replace(_start(self), torn=self.torn)
         return part.noted(
             *self.notes,
             f"read in blocks: of {len(self)} samples the first {len(part)} were audited, and chose what was left open",
@@ -85,7 +86,7 @@ class LongLog:
 
     def as_logged(self) -> Recording:
         """The first samples as they were logged, for an audit."""
-        return self.beginning() if self.grid is None else _start(self._logged())
+        return self.beginning() if self.grid is None else replace(_start(self._logged()), torn=self.torn)
 
 
 def _between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
@@ -129,7 +130,7 @@ def long_log(campaign: Campaign, log: Log) -> LongLog | None:
         grid = even_grid(stamps)
     t = stamps.t if grid is None else grid.times(0, grid.count)
     notes = (*stamps.notes[n_notes:], *(() if grid is None else (grid.note,)))
-    long = LongLog(campaign, log, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
+    long = LongLog(campaign, log, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes, stamps.torn)
     if not campaign.repairs.standstill:
         return long
     return _moving(long, t, travel if grid is None else _travel(long))
@@ -146,10 +147,12 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     start = -np.inf if log.start is None else log.start
     stop = np.inf if log.stop is None else log.stop
     head: Recording | None = None
+    torn: list[int] = []
     for block in _file_blocks(campaign, log):
         block.efforts()
         head = head or block.select(slice(0, 1))
         times.append(block.t)
+        torn += block.torn
         inside = (block.t >= start) & (block.t < stop)
         q = block.q if inside.all() else block.q[inside]
         low = np.minimum(low, q.min(axis=0, initial=np.inf))
@@ -158,7 +161,9 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     t = np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     none = np.zeros((len(t), 0))
-    bare = replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), channels={})
+    bare = replace(
+        head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), channels={}, torn=tuple(dict.fromkeys(torn))
+    )
     return bare, np.asarray(high - low)
 
 

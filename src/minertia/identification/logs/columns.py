@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
 from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.file import beside
 from minertia.robot.robot import Robot
 
 Names = str | tuple[str, ...]
@@ -18,6 +19,8 @@ EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
 OPTIONAL = ("qd", "qdd", "temperature")  # signals that hardly anything needs: positions are differentiated
+DELIMITERS = (",", ";", "\t", "|", " ")
+RATES = 0.01, 1e7  # samples per second that a log can have
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -31,6 +34,7 @@ class ColumnMap:
     temperature [degC]: of the joints, named in the same way.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
     found: the file it stands in, where nobody named that file.
     """
 
@@ -49,6 +53,7 @@ class ColumnMap:
     delimiter: str | None = None
     decimal: str = "."
     topic: str | None = None
+    drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
 
@@ -62,6 +67,12 @@ class ColumnMap:
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
+        if self.delimiter is not None and self.delimiter not in DELIMITERS:
+            raise UnknownName("delimiter", self.delimiter, (repr(d) for d in DELIMITERS))
+        if self.rate_hz is not None and not RATES[0] <= self.rate_hz <= RATES[1]:
+            raise RecordingError(
+                f"rate_hz is {self.rate_hz:g}; samples per second of a log lie between {RATES[0]:g} and {RATES[1]:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +220,10 @@ class _Choice:
         if clock is not None:
             unit = TIME_NAMES[clock.strip().lower()]
             return clock, self.map.time_unit if self.map.time_unit != "s" else unit
-        self._fail("there is no time column; name it with t, or give the rate with rate_hz")
+        rate = beside(self.source, "rate_hz = 1000")
+        self._fail(
+            f"there is no time column; {rate}, with the log's samples per second, or its clock's name: t = \"name\""
+        )
         raise AssertionError
 
     def _signal(self, signal: str) -> tuple[str, ...] | None:
@@ -293,6 +307,8 @@ class _Choice:
 
     def _missing(self, signal: str) -> None:
         examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
+        if getattr(self.map, signal) == "":
+            self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
         n = len(self.joints)
         for pattern in PATTERNS[signal]:
             names = self._expand(pattern.template)

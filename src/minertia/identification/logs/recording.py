@@ -38,7 +38,7 @@ class Recording:
     ("A", "V", "permille") where no drive gains are known.
     to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: what the reader assumed and what was repaired.
+    notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
     channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC].
     """
 
@@ -56,6 +56,7 @@ class Recording:
     first_row: int = 1
     notes: tuple[str, ...] = ()
     channels: Mapping[str, Array] = field(default_factory=dict)
+    torn: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -172,10 +173,11 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     first = parts[0]
     if len(parts) == 1:
         return first
+    torn = tuple(sorted({row for p in parts for row in p.torn}))
     pieces = {name: [getattr(p, name) for p in parts] for name in first._arrays()}
     channels = {name: [p.channels[name] for p in parts] for name in first.channels}
     del parts
-    head = first.select(slice(0, 0))
+    head = replace(first.select(slice(0, 0)), torn=torn)
     del first
     arrays = {name: _together(pieces.pop(name)) for name in list(pieces)}
     further = {name: _together(channels.pop(name)) for name in list(channels)}

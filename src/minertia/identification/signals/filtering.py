@@ -32,6 +32,8 @@ PADDING = 3.0  # periods of the cut-off by which signals are continued beyond th
 OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
 STOPBAND = 7.0  # Kaiser window: 70 dB
 ON = ("equation", "signals")
+HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
+LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out of digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Filter:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise FilterError(f"{name} is {value}; it must be greater than 0")
+            if value is not None and not HERTZ[0] <= value <= HERTZ[1]:
+                raise FilterError(f"{name} is {value:g}; it must lie between {HERTZ[0]:g} and {HERTZ[1]:g} Hz")
         if not 1 <= self.order <= 12:
             raise FilterError(f"the order of the filter is {self.order}; it must be from 1 to 12")
         if self.window % 2 == 0 or not 1 <= self.degree < self.window:
@@ -157,6 +161,11 @@ def decimated(motion: Motion, *arrays: Array) -> tuple[Array, ...]:
 def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Array:
     """Zero-phase Butterworth along the first axis, run forwards and backwards, the ends continued oddly."""
     _below_nyquist(cutoff_hz, rate_hz, "the cut-off")
+    if cutoff_hz < LOWEST * rate_hz:
+        raise FilterError(
+            f"the cut-off of {cutoff_hz:g} Hz is too low for a rate of {rate_hz:g} Hz; choose at least "
+            f"{LOWEST * rate_hz:g} Hz"
+        )
     sos = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
     padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
     both_ways = getattr(build.native(), "both_ways", None)  # four times as fast as SciPy's

@@ -65,6 +65,12 @@ def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions,
 def _check_same_joints(robot: Robot, old: Robot) -> None:
     ours = [(joint.name, joint.kind, joint.parent) for joint in robot.joints]
     theirs = [(joint.name, joint.kind, joint.parent) for joint in old.joints]
+    held = {name for name, *_ in theirs} - {name for name, *_ in ours}
+    if held and {name for name, *_ in ours} < {name for name, *_ in theirs}:
+        raise MinertiaError(
+            f"the robot '{robot.name}' holds joints of the template ({', '.join(sorted(held)[:5])}), which an MJCF "
+            "file cannot be filled in with; write it whole, without the template"
+        )
     if ours != theirs:
         different = {name for name, *_ in set(ours) ^ set(theirs)}
         listed = ", ".join(f"'{name}'" for name in sorted(different)[:5]) or "their order"
