@@ -26,6 +26,7 @@ CARE = 5.0  # margins from the limit at which a search begins to care
 SPARE = 0.25  # margins that a search keeps more, for what happens between its samples
 APART = 0.5  # margins beyond the margin that a pair, or a link and the floor, must be able to reach
 FREE = 10.0  # margins beyond the margin at which a link is as free as can be
+HANGS = 0.25  # part of the ends that move up and down, below the floor always, of a robot that does not stand on it
 PROBES = 500
 ALWAYS = 0.95  # a pair that is too near in more than this part of random postures is one that cannot come apart
 BLOCK = 250  # postures at a time
@@ -59,8 +60,8 @@ class CollisionModel:
     floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
     keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
     Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
-    cannot rise above the floor (`grounded` names their links).  standing: part of random postures in which all that
-    rises and falls is above the floor.
+    cannot rise above the floor (`grounded` names their links; `below` those that move up and down below it).
+    standing: part of random postures above the floor, 0 if much of what moves up and down is never above it.
     """
 
     def __init__(
@@ -172,7 +173,10 @@ class CollisionModel:
         self.grounded = tuple(dict.fromkeys(name for name, s in zip(names[:feet], stuck, strict=True) if s))
         self.ignored = tuple(dict.fromkeys(name for name, s in zip(names[feet:], touching, strict=True) if s))
         rises = np.asarray(np.ptp(d[:, :feet], axis=0) > self.margin)
-        self.standing = 1.0 - float(too_near[:, :feet][:, rises].any(axis=1).mean())
+        below = [name for name, s in zip(names[:feet], stuck & rises, strict=True) if s]
+        self.below = tuple(dict.fromkeys(below))
+        hangs = len(below) > HANGS * int(rises.sum())
+        self.standing = 0.0 if hangs else 1.0 - float(too_near[:, :feet][:, ~stuck].any(axis=1).mean())
         nearest = d.min(axis=0)[feet:]
         self.most = d.max(axis=0)[~np.concatenate([stuck, touching])]  # that each distance can be, about
         self.feet = self.feet[~stuck]
