@@ -4,12 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test lint types unit docs bench papers wheel clean
+.PHONY: demo test test-all lint types unit unit-all docs bench papers wheel clean
 
 demo: $(VENV)/.ready
-	$(BIN)/minertia demo --out $(DEMO_OUT)
+	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
 test: lint types docs unit
+
+# with the tests marked slow: large random sets, coverage, whole campaigns
+test-all: lint types docs unit-all
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -20,6 +23,9 @@ types: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n auto --dist loadgroup
+
+unit-all: $(VENV)/.ready
+	$(BIN)/pytest -n auto --dist loadgroup -m ""
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs

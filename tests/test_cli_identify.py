@@ -360,9 +360,10 @@ def test_all_files_or_none(run, arm, tmp_path, monkeypatch):
     (out / "model.toml").write_text("old")
     with monkeypatch.context() as patch:
         patch.setattr(page, "identification_page", broken)
-        assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out)[0] == 130
-    assert [p.name for p in tmp_path.iterdir()] == ["out"] and (out / "model.toml").read_text() == "old"
-    assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out)[0] == 0
+        assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out, "--force")[0] == 130
+    assert [p.name for p in tmp_path.iterdir()] == ["out"] and [p.name for p in out.iterdir()] == ["model.toml"]
+    assert (out / "model.toml").read_text() == "old"
+    assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out, "--force")[0] == 0
     assert {p.name for p in out.iterdir()} >= {"model.toml", "report.html"} and "kind" in (
         out / "model.toml"
     ).read_text()

@@ -141,7 +141,7 @@ def test_efforts_are_those_of_inverse_dynamics():
         base = base_parameters(robot, rotors=rotors, friction=friction)
         effort = EffortModel(base)
         W = base.regressor(q, qd, qdd).reshape(-1, base.count)
-        tau = effort.efforts(W, qd, qdd)
+        tau = effort.efforts(W, q, qd, qdd)
         sliding = np.array([robot.effects[j]["FC"] for j in range(6)])
         np.testing.assert_allclose(tau + np.sign(qd) * sliding, inverse_dynamics(robot, q, qd, qdd), atol=1e-9)
         np.testing.assert_allclose(effort.coulomb, sliding)

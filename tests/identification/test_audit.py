@@ -9,9 +9,9 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import RecordingError
-from minertia.identification import Recording, audit, repaired
-from minertia.identification.audits.audit import worst
-from minertia.identification.logs.repair import moving_range
+from minertia.identification.audits.audit import audit, worst
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import moving_range, repaired
 from tests.identification.logs import chain, motion, recorded
 from tests.random_robots import random_robot
 

@@ -37,7 +37,7 @@ TOOL = urdf(
 
 
 def written(robot: Robot, tmp_path: Path, template: str | Path | None = None) -> str:
-    write_urdf(robot, tmp_path / "out.urdf", template)
+    write_urdf(robot, tmp_path / "out.urdf", template, force=True)
     return (tmp_path / "out.urdf").read_bytes().decode()
 
 
@@ -57,7 +57,7 @@ def test_an_unchanged_robot_changes_no_byte(tmp_path: Path, newline: str) -> Non
     for mark in (b"", codecs.BOM_UTF8):
         template = tmp_path / "in.urdf"
         template.write_bytes(mark + TOOL.replace("\n", newline).encode())
-        notes = write_urdf(read_robot(template), tmp_path / "out.urdf", template)
+        notes = write_urdf(read_robot(template), tmp_path / "out.urdf", template, force=True)
         assert (tmp_path / "out.urdf").read_bytes() == template.read_bytes()
         assert notes == ()
 
@@ -115,7 +115,7 @@ def test_encodings_are_kept(tmp_path: Path) -> None:
     robot = parse(text).with_parameters({"M2": 3.0})
     for mark, encoding in ((b"", "iso-8859-1"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF8, "utf-8")):
         (tmp_path / "in.urdf").write_bytes(mark + text.encode(encoding))
-        write_urdf(robot, tmp_path / "out.urdf", tmp_path / "in.urdf")
+        write_urdf(robot, tmp_path / "out.urdf", tmp_path / "in.urdf", force=True)
         data = (tmp_path / "out.urdf").read_bytes()
         assert data.startswith(mark)
         assert_same_robot(parse(data[len(mark) :].decode(encoding)), robot)
@@ -253,7 +253,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     with pytest.raises(MinertiaError):
         write_urdf(robot.with_parameters({"M1": -1.0}), path)
     assert path.read_text() == "old"
-    write_urdf(robot, path)
+    write_urdf(robot, path, force=True)
     assert os.name != "posix" or path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
 
@@ -287,12 +287,12 @@ def test_real_files_come_back(path: Path | None, tmp_path: Path, base: str, snap
     robot = read_robot(path, base=base, snap=snap)
     write_urdf(robot, out, path)
     assert out.read_bytes() == path.read_bytes()
-    write_urdf(robot, out)
+    write_urdf(robot, out, force=True)
     assert_same_robot(read_robot(out, snap=snap), robot)
     other = changed(robot)
-    write_urdf(other, out, path)
+    write_urdf(other, out, path, force=True)
     assert_same_robot(read_robot(out, base=base, snap=snap), other, 1e-12)
-    write_urdf(other, out)
+    write_urdf(other, out, force=True)
     assert_same_robot(read_robot(out, snap=snap), other, 1e-12)
 
 

@@ -93,6 +93,26 @@ def test_imperfections(puma, motion):
     assert np.array_equal(again.tau, log.tau)
 
 
+def test_drawn_rounding_leaves_the_last_bits_alone(puma, motion):
+    """As little as efforts are off, as little is the run; computed rounding makes it whole encoder lines."""
+    trajectory, law = motion.sample(501), computed_torque(control_model(puma), Gains(40.0))
+    apart = {}
+    for is_dithered, change in ((True, 1e-13), (True, 1e-5), (False, 1e-5)):
+
+        def off(sample, change=change):
+            return law(sample) * (1 + change)
+
+        flaws = Imperfections(resolution=1e-4, torque_noise=0.1, is_dithered=is_dithered)
+        plant = Plant(puma, period=4e-3, substeps=2, imperfections=flaws, seed=4)
+        log, other = plant.run(law, trajectory), plant.run(off, trajectory)
+        apart[is_dithered, change] = np.abs(log.q - other.q).max()
+        error = (log.q - log.true_q) / 1e-4
+        assert np.abs(error).max() <= 0.5 + 1e-9
+        assert error.std() == pytest.approx(1 / np.sqrt(12), rel=0.1)
+    assert apart[True, 1e-13] < 1e-10
+    assert apart[True, 1e-5] < 1e-5 and apart[False, 1e-5] > 0.9e-4
+
+
 def test_stribeck_holds_back(puma):
     """Friction at low speed grows, so the same effort moves the joint less."""
     tau = np.array([28.0, 0, 0, 0, 0, 0])

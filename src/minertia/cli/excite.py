@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Gravity, RobotName, Snap, read_given
+from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.errors import MinertiaError, UnknownName
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FAMILIES = ("fourier", "spline")
 FORMAT = 1
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+SWEEP_FILES = ("sweeps.html", "sweeps.json")
 
 Limits = Annotated[
     list[str] | None,
@@ -104,10 +106,12 @@ def excite(
     friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Identify friction and offsets.")] = True,
     rotors: Annotated[bool, typer.Option("--rotors/--no-rotors", help="Identify rotor inertias.")] = True,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
+    from minertia.files import check_folder
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
@@ -116,12 +120,14 @@ def excite(
     given = given if gravity is None else given.with_gravity(gravity)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     posture = _posture(start)
+    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns)
+    check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
     if sweeps:
         if after or after_motion:
             raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
         if isinstance(posture, str):
             raise MinertiaError("--sweeps moves about one posture; give it as numbers")
-        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, out, as_json)
+        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, (out, force), as_json)
         return
     found = search.excite(
         given,
@@ -135,28 +141,30 @@ def excite(
         friction=friction,
         rotors=rotors,
         n_samples=samples,
-        after=_recorded(given, after or (), after_motion or (), columns),
+        after=recorded,
         family=shape,
         progress=_say_progress,
     )
-    _write(out, found, as_json)
+    _write(out, found, force, as_json)
 
 
-def _write(out: Path, found: Any, as_json: bool) -> None:
-    from minertia.files import make_folder, write_text_atomic
+def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
+    from minertia.files import folder_at_once, write_file
     from minertia.report.excite_page import excite_page
 
-    folder = make_folder(out)
-    files = {name: folder / f"excitation.{name}" for name in ("csv", "html", "json")}
-    found.save(files["csv"])
-    write_text_atomic(files["html"], excite_page(found))
-    write_text_atomic(files["json"], found.to_json() + "\n")
+    motion, page, data = MOTION_FILES
+    with folder_at_once(out, force=force) as draft:
+        found.save(draft / motion)
+        write_file(draft / page, excite_page(found))
+        write_file(draft / data, found.to_json() + "\n")
     if as_json:
-        say_json({**found.to_dict(), "files": [str(path) for path in files.values()]})
+        say_json({**found.to_dict(), "files": [str(out / name) for name in MOTION_FILES]})
     else:
         say(found)
-    for path in files.values():
-        diagnose(f"wrote {path}")
+    for name in MOTION_FILES:
+        diagnose(f"wrote {out / name}")
+    if found.interrupted:  # what follows this command must not go on as if it had been left to its end
+        raise KeyboardInterrupt
 
 
 def _say_progress(p: Progress) -> None:
@@ -188,24 +196,25 @@ def _sweep(
     limits: MotionLimits | None,
     setting: tuple[float, int, int, int],
     posture: list[float] | None,
-    out: Path,
+    place: tuple[Path, bool],
     as_json: bool,
 ) -> None:
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
     from minertia.excitation.sweep import sweeps
-    from minertia.files import folder_at_once
+    from minertia.files import folder_at_once, write_file
     from minertia.report.sweeps_page import sweeps_page
 
     duration, harmonics, samples, seed = setting
     found = sweeps(
         robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
     )
-    with folder_at_once(out) as draft:
+    out, force = place
+    with folder_at_once(out, force=force) as draft:
         for sweep in found.sweeps:
             sweep.trajectory.save(draft / sweep.file)
-        (draft / "sweeps.html").write_text(sweeps_page(found), encoding="utf-8")
-        (draft / "sweeps.json").write_text(found.to_json() + "\n", encoding="utf-8")
-    files = [*(sweep.file for sweep in found.sweeps), "sweeps.html", "sweeps.json"]
+        write_file(draft / "sweeps.html", sweeps_page(found))
+        write_file(draft / "sweeps.json", found.to_json() + "\n")
+    files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
     if as_json:
         say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
     else:
@@ -225,11 +234,11 @@ def _recorded(
 
     found = [Trajectory.load(path) for path in motions]
     if logs:
-        from minertia.identification.campaigns.given import given_campaign
-        from minertia.identification.run import prepare_campaign
+        from minertia.identification.campaigns.campaign import Campaign
+        from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        for log in prepare_campaign(Campaign(robot, list(logs), columns=columns)).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
@@ -302,7 +311,7 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _table(path: Path) -> dict[str, Any]:
     from minertia.files import is_file
-    from minertia.identification.campaigns.options import load_toml
+    from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Gravity, RobotName, Snap, model_notes, read_given
+from minertia.cli.options import AsJson, Floating, Force, Gravity, RobotName, Snap, model_notes, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
 from minertia.errors import MinertiaError
 
@@ -62,6 +62,7 @@ def generate(
     ] = None,
     floating: Floating = False,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
@@ -84,6 +85,7 @@ def generate(
         seed=seed,
         representatives=None if replay is None else codegen.load_representatives(replay),
         target=target,
+        force=force,
     )
     _show(given.name, result, as_json)
     if not as_json:

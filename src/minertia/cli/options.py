@@ -74,6 +74,13 @@ Gravity = Annotated[
         show_default=False,
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace files that minertia did not write, or that were changed since; never what it reads.",
+    ),
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
@@ -90,11 +97,5 @@ def read_given(name_or_path: str, floating: bool = False, snap: float | None = N
     from minertia.robot.read import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
-    if name_or_path.lower().endswith(".toml"):
-        from minertia.identification.model import is_model_file, read_model
-
-        if is_model_file(name_or_path):
-            robot = read_model(name_or_path).to_robot()
-            return robot.numeric if numbers else robot
     base = "floating" if floating else None
     return read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)

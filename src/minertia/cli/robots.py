@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.options import AsJson, Floating, Force, RobotName, Snap, complete_robot, model_notes, read_given
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -170,6 +169,7 @@ def convert(
     ] = None,
     floating: Floating = False,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a robot in another format; what that format cannot hold is said.
@@ -179,12 +179,7 @@ def convert(
     from minertia.robot.write import write_robot
 
     robot = read_given(source, floating, snap)
-    if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-        raise InputError(
-            f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
-            f"another name, or keep the rest with --template {source}"
-        )
-    notes = (*model_notes(robot), *write_robot(robot, target, template=template))
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
         return

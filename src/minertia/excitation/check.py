@@ -144,7 +144,7 @@ class Checker:
         """Part of the limit of effort that each state needs, (N, n)."""
         assert self.effort is not None and self.limits.effort is not None
         W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
-        tau = np.abs(self.effort.efforts(W, qd, qdd)) + self.effort.coulomb
+        tau = self.effort.sizes(self.effort.efforts(W, q, qd, qdd))
         return np.asarray(tau / (self.limits.effort * (1 - self.limits.effort_margin)))
 
     def _inside(self, q: Array) -> Array:

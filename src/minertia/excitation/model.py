@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from minertia.algebra.vec3 import Vec, vadd
 from minertia.codegen.gradient import reverse
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
+from minertia.dynamics.effects import free_torques
 from minertia.dynamics.kinematics import Passage, State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
@@ -89,6 +90,27 @@ class _Bench:
         self.own = [self.weights[:, part] for part in model.parts]
         self.forward = model.forward.bound_with_gram([*self.state], self.entries, self.scale)
         self.backward = model.backward.bound([*self.state, self.weights], [*self.slopes])
+
+
+class SlopedModel:
+    """Efforts of effects that depend on positions and velocities and have slopes (springs, cubic friction)."""
+
+    def __init__(self, robot: Robot, chi: Sequence[Mapping[str, float]]) -> None:
+        graph, names = Graph(), ("q", "qd")
+        q, qd = (graph.variables(name, robot.n) for name in names)
+        efforts = free_torques(robot, chi, State(q, qd, [0] * robot.n))
+        outputs = [e if isinstance(e, Expr) else float(e) for e in efforts]
+        self.forward = _forward("effects", graph, names, robot.n, outputs, (robot.n,))
+        self.backward = _backward("effects", graph, names, robot.n, outputs)
+
+    def value(self, q: Array, qd: Array) -> Array:
+        """Efforts (N, n)."""
+        return np.asarray(self.forward(q, qd))
+
+    def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:
+        """Derivatives (N, n) of sum(weights * efforts) by q and by qd."""
+        by_q, by_qd = self.backward(q, qd, weights)
+        return np.asarray(by_q), np.asarray(by_qd)
 
 
 class PointModel:

@@ -72,7 +72,7 @@ def _largest(base: BaseParameters, limits: MotionLimits, effort: EffortModel) ->
     q = rng.uniform(limits.lower, limits.upper, (STATES, n))
     qd, qdd = (rng.uniform(-1, 1, (STATES, n)) * size for size in (limits.velocity, limits.acceleration))
     W = base.regressor(q, qd, qdd).reshape(-1, base.count)
-    return np.asarray(np.abs(effort.efforts(W, qd, qdd)).max(axis=0) + effort.coulomb)
+    return effort.largest(effort.efforts(W, q, qd, qdd))
 
 
 def _of_kind(robot: Robot, largest: Array) -> Array:

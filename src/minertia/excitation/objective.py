@@ -73,7 +73,8 @@ class Objective:
             beta = problem.effort.beta if mixing is None else mixing @ problem.effort.beta
             self.beta = [beta[c] for c in columns]
         if limits.effort is not None and problem.effort is not None:
-            self.effort_size = limits.effort * (1 - limits.effort_margin) * self.tight - problem.effort.coulomb
+            allowed = limits.effort * (1 - limits.effort_margin) * self.tight
+            self.effort_size = (allowed - problem.effort.coulomb) / problem.effort.gain
         self.evaluations = 0
         self._look_at(problem.wall_samples)
 
@@ -211,7 +212,7 @@ class Objective:
         slopes = self.problem.model.vjp(weigh, self.row_scale)
         if slopes is None:
             return None
-        effort.add_to(slopes)
+        effort.add_to(slopes, state)
         return value, slopes
 
     def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
@@ -229,7 +230,7 @@ class Objective:
         if model is None or self.problem.limits.effort is None:
             return 0.0
         smooth = np.column_stack([b @ beta for b, beta in zip(blocks, self.beta, strict=True)])
-        wall, slope = wall_and_slope(model.with_effects(smooth, state[1], state[2]) / self.effort_size)
+        wall, slope = wall_and_slope(model.with_effects(smooth, *state) / self.effort_size)
         if wall == INFINITE:
             return INFINITE
         slope *= weight / self.effort_size
@@ -241,16 +242,15 @@ class Objective:
 
 @dataclass
 class _EffortSlopes:
-    """Slopes (N, n) of the walls by the efforts; they reach velocities and accelerations beside the regressor, too."""
+    """Slopes (N, n) of the walls by the efforts; they reach the motion beside the regressor, too."""
 
     model: EffortModel | None
     by_effort: Array | None = None
 
-    def add_to(self, slopes: Array) -> None:
+    def add_to(self, slopes: Array, state: Array) -> None:
         """What effects without a column in W add to the slopes (3, N, n)."""
         if self.model is not None and self.by_effort is not None:
-            slopes[1] += self.by_effort @ self.model.viscous
-            slopes[2] += self.by_effort @ self.model.rotors
+            self.model.add_slopes(self.by_effort, state, slopes)
 
 
 def _corner(columns: NDArray[np.int32], p: int) -> Any:

@@ -81,9 +81,9 @@ class Excitation:
         W = W / np.tile(self.noise if noise is None else noise, self.n_samples)[:, None]
         return np.asarray(W.T @ W)
 
-    def save(self, path: str | Path) -> None:
-        """Write the trajectory for the controller as CSV."""
-        self.trajectory.save(path)
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the trajectory for the controller as CSV, as `Trajectory.save` does."""
+        self.trajectory.save(path, force=force)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the samples, for JSON."""

@@ -75,6 +75,12 @@ class Description:
     depth_first: bool = True
 
 
+def check_count(count: int, what: str, source: str | None) -> None:
+    """Refuse a file with more joints, or bodies, than any robot has."""
+    if count > MAX_JOINTS:
+        raise DescriptionError(f"the file has {count} {what}; the limit is {MAX_JOINTS}", file=source)
+
+
 def assemble(description: Description) -> Robot:
     """Check the tree, merge what is fixed, and make the robot."""
     return _Assembly(description).robot()
@@ -142,8 +148,7 @@ class _Assembly:
 
     def _ordered(self) -> list[JointSpec]:
         d = self.d
-        if len(d.joints) > MAX_JOINTS:
-            self._fail(f"the file has {len(d.joints)} joints; the limit is {MAX_JOINTS}", None)
+        check_count(len(d.joints), "joints", d.source)
         parent_of: dict[str, JointSpec] = {}
         for spec in d.joints:
             self._check_joint(spec)

@@ -31,6 +31,8 @@ class Imperfections:
     resolution: of the encoders [rad or m].  torque_noise: deviation of the measured effort [N m or N].  delay: from the
     command to the effort at the joint [s].  stribeck: how much friction at standstill exceeds Coulomb friction [N m or
     N], fading over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
+    is_dithered: the rounding of the encoders is drawn, evenly over one step, instead of computed.  A controller that
+    sees computed rounding steers by the last bits of the simulation, so each processor has a run of its own.
     """
 
     resolution: ArrayLike = 0.0
@@ -39,6 +41,7 @@ class Imperfections:
     stribeck: ArrayLike = 0.0
     stribeck_velocity: float = 0.05
     velocity_cutoff: float = 80.0
+    is_dithered: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,8 @@ class _Recorder:
     def _encoder(self, q: Array) -> Array:
         if not self.is_quantised:
             return q
+        if self.plant.flaws.is_dithered:
+            return np.asarray(q + self.resolution * self.rng.uniform(-0.5, 0.5, len(q)))
         step = np.where(self.resolution > 0, self.resolution, 1.0)
         return np.asarray(np.where(self.resolution > 0, np.round(q / step) * step, q))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.identification.audits.findings import Finding
+from minertia.identification.logs.even import EVEN
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import LONGEST_GAP, usual_step
-from minertia.identification.signals.filtering import EVEN
 from minertia.robot.robot import Robot
 
 FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short

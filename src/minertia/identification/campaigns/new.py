@@ -216,7 +216,8 @@ class _Writer:
 
     def _rest(self) -> list[str]:
         effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
-        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "auto"']
+        stated = f"# effects = [{effects}]  # chosen by cross-validation when not stated"
+        lines = ["[model]", stated, "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines
         try:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.model import mass_matrix
 from minertia.errors import MinertiaError
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]

@@ -12,9 +12,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, noise_floor, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
@@ -45,7 +46,7 @@ class OneJointAtATime(Estimator):
         _, _, sigma = weighted_solution(problem)
         n = problem.model.robot.n
         stages: dict[int, list[int]] = {}
-        for k, record in enumerate(problem.records):
+        for k, record in enumerate(problem.logs):
             innermost = min((j for j in range(n) if j not in record.still), default=n)
             stages.setdefault(innermost, []).append(k)
         found = _Found(problem.count)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import RecordingError, UnknownName
+from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
 from minertia.identification.logs.drive import Drive
 from minertia.robot.robot import Robot
 
@@ -181,10 +181,11 @@ class _Choice:
             if found[signal] is None:
                 self._missing(signal)
         if found["effort"] is not None and self.unit is None:
-            self._fail(
+            raise EffortUnitUnknown(
                 f"the unit of the efforts in '{found['effort'][0]}' is not known: say whether they are in N m, A, V or "
                 "per mille with effort_unit in [columns], in the campaign or in a file given with --columns",
-                found["effort"][0],
+                file=self.source,
+                column=found["effort"][0],
             )
         q = found["q"]
         assert q is not None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from minertia.errors import CampaignError, MinertiaError
 from minertia.files import is_file
-from minertia.identification.campaigns.options import Options, load_toml
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
+from minertia.tables import Table, load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
@@ -45,7 +45,7 @@ def columns_beside(log: str | Path) -> ColumnMap:
     return ColumnMap()
 
 
-def parse_columns(columns: Options, drive: Options) -> ColumnMap:
+def parse_columns(columns: Table, drive: Table) -> ColumnMap:
     """The mapping of the two tables."""
     columns.only(COLUMN_KEYS)
     try:
@@ -72,7 +72,7 @@ def parse_columns(columns: Options, drive: Options) -> ColumnMap:
         raise CampaignError(str(err), file=columns.source, field="columns") from None
 
 
-def parse_drive(drive: Options) -> Drive:
+def parse_drive(drive: Table) -> Drive:
     """The drive of a table [drive]."""
     drive.only(DRIVE_KEYS)
     if "offsets" in drive and "offsets_deg" in drive:

@@ -11,6 +11,7 @@ import gzip
 import importlib.util
 import itertools
 import math
+import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
-MAX_LINE = 2_000_000  # characters; longer first lines are not those of a table
+MAX_LINE = 2_000_000  # characters; longer lines are not those of a table
+CHUNK = 1_000_000  # characters read at once
+MANY_CHARACTERS = 16_000_000  # of the lines of a block
 BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -52,6 +55,17 @@ class CsvLog(LogFile):
         if importlib.util.find_spec("pyarrow") is not None and self.delimiter != " ":
             return self._with_arrow(wanted, rows)
         return self._with_numpy(wanted, rows)
+
+    def weight(self) -> int:
+        """Bytes of the text, or of its numbers if the first row tells for all."""
+        size = super().weight()
+        if self.path.suffix == ".gz" and size > 4:
+            with open(self.path, "rb") as file:
+                file.seek(-4, os.SEEK_END)
+                size = max(size, int.from_bytes(file.read(), "little"))  # as gzip has it at the end of a file
+        columns = len(self.names())
+        row = max(len(self._first_lines()[1 if self.has_header else 0]) + 1, 2 * columns)
+        return max(size, 8 * columns * (size // row))
 
     # ------------------------------------------------------------------ the header
 
@@ -90,7 +104,10 @@ class CsvLog(LogFile):
     def _cells(self, line: str) -> list[str]:
         if self.delimiter == " ":
             return line.split()
-        return next(csv.reader([line], delimiter=self.delimiter), [""])
+        try:
+            return next(csv.reader([line], delimiter=self.delimiter), [""])
+        except csv.Error:
+            raise self.fail("the file is not a table of text: a value is too long") from None
 
     def _open(self) -> IO[str]:
         opener = gzip.open if self.path.suffix == ".gz" else open
@@ -113,7 +130,7 @@ class CsvLog(LogFile):
             reader = table_csv.open_csv(
                 str(self.path),
                 read_options=table_csv.ReadOptions(
-                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=8_000_000
+                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=MAX_LINE
                 ),
                 parse_options=table_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=table_csv.ConvertOptions(
@@ -163,13 +180,26 @@ class CsvLog(LogFile):
         try:
             with self._open() as file:
                 for _ in range(int(self.has_header)):
-                    next(file, None)
-                full = (line.rstrip("\r\n") for line in file)
-                full = (line for line in full if line.strip())
-                while block := list(itertools.islice(full, rows)):
+                    file.readline(MAX_LINE)
+                full = (line for line in self._split(file) if line.strip())
+                while block := _some(full, rows):
                     yield block
         except BAD_FILE as err:
             raise self._unreadable(err) from None
+
+    def _split(self, file: IO[str]) -> Iterator[str]:
+        """The lines of a file; one that does not end is refused."""
+        rest = ""
+        while chunk := file.read(CHUNK):
+            first, *lines = chunk.split("\n")
+            rest += first
+            if len(rest) > MAX_LINE:
+                raise self.fail(f"the file is not a table of text: a line has more than {MAX_LINE} characters")
+            if lines:
+                yield rest
+                rest = lines.pop()
+                yield from lines
+        yield rest
 
     def _scan(self, wanted: Sequence[str]) -> None:
         """Find the first thing wrong and say where it is."""
@@ -201,6 +231,18 @@ class CsvLog(LogFile):
                 hint = "; is the decimal sign a comma?"
             raise self.fail(f"{cell[:40]!r} is not a number{hint}", name, row)
         return value
+
+
+def _some(lines: Iterator[str], rows: int) -> list[str]:
+    """The next lines, so many of them or so many characters."""
+    block: list[str] = []
+    left = MANY_CHARACTERS
+    for line in itertools.islice(lines, rows):
+        block.append(line)
+        left -= len(line)
+        if left < 0:
+            break
+    return block
 
 
 def _block(table: Any, row: int) -> Block:

@@ -44,6 +44,11 @@ class LogFile(abc.ABC):
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, at most about `rows` rows at a time."""
 
+    def weight(self) -> int:
+        """Bytes of all that the file holds once it is unpacked, about, and as far as the file is to be believed."""
+        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+
     def fail(self, message: str, column: str | None = None, row: int | None = None) -> RecordingError:
         """An error of this file, to be raised."""
         return RecordingError(message, file=self.path, column=column, row=row)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minertia.algebra.vec3 import IDENTITY, ZERO
-from minertia.errors import RecordingError
+from minertia.errors import EffortUnitUnknown, RecordingError
 from minertia.identification.logs.columns import PATTERNS, ColumnMap, choose, filled
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.readers import open_log, read_recording
@@ -88,6 +88,8 @@ def _matched(names: Sequence[str], template: str) -> list[str]:
 def _tells_unit(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> bool:
     try:
         choose(names, columns, robot, source, effort=False)
-    except RecordingError as err:
-        return "unit of the efforts" not in err.message
+    except EffortUnitUnknown:
+        return False
+    except RecordingError:
+        pass
     return True

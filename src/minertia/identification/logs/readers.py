@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.streaming import undelayed_blocks
+from minertia.memory import room, too_large
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
+MOST_NUMBERS = 8_000_000  # in one block
 # ending of the name -> "module:class"
 FORMATS = {
     ".csv": "minertia.identification.logs.csv:CsvLog",
@@ -46,7 +48,18 @@ def read_recording(
     columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
     """
-    return joined(iter_blocks(path, robot, columns, effort=effort))
+    return joined(_held(iter_blocks(path, robot, columns, effort=effort)))
+
+
+def _held(blocks: Iterable[Recording]) -> Iterator[Recording]:
+    """The blocks, refused as soon as they are more than may be in memory together."""
+    size, most = 0, room()
+    for block in blocks:
+        size += block.nbytes
+        if size > most:
+            what = "the log is too large to be held at once: its numbers take more than"
+            raise RecordingError(too_large(what, most), file=block.source)
+        yield block
 
 
 def iter_blocks(
@@ -81,6 +94,7 @@ def is_there(path: str | Path) -> bool:
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     """The log file with the reader of its format."""
     path = Path(path)
+    reading(path, *_bag_files(path))
     if is_bag(path):
         suffix = ".mcap"
     elif not is_file(path):
@@ -93,6 +107,11 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     module, name = FORMATS[suffix].split(":")
     log: LogFile = getattr(importlib.import_module(module), name)(path, columns)
     return log
+
+
+def _bag_files(path: Path) -> list[Path]:
+    """All files of the bag that this is, or belongs to."""
+    return [file for folder in (path, path.parent) if is_bag(folder) for file in folder.iterdir()]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
@@ -110,7 +129,8 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
     count = 0
-    for block in log.blocks(frozenset(chosen.names), rows):
+    wanted = frozenset(chosen.names)
+    for block in log.blocks(wanted, max(1, min(rows, MOST_NUMBERS // len(wanted)))):
         recording = reading.recording(block)
         count += len(recording)
         yield recording

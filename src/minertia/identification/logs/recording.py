@@ -78,6 +78,11 @@ class Recording:
         return len(self.t)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return sum(values.nbytes for values in self._arrays().values())
+
+    @property
     def n(self) -> int:
         """Number of coordinates."""
         return int(self.q.shape[1])
@@ -158,5 +163,16 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     first = parts[0]
     if len(parts) == 1:
         return first
-    arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in first._arrays()}
-    return replace(first, **arrays)  # type: ignore[arg-type]
+    pieces = {name: [getattr(p, name) for p in parts] for name in first._arrays()}
+    del parts
+    head = first.select(slice(0, 0))
+    del first
+    arrays = {name: _together(pieces.pop(name)) for name in list(pieces)}
+    return replace(head, **arrays)  # type: ignore[arg-type]
+
+
+def _together(pieces: list[Array]) -> Array:
+    """Pieces one after the other; whoever held them last lets go of them here, so that they are not in memory twice."""
+    array = np.concatenate(pieces)
+    array.flags.writeable = False  # so that a recording need not copy it
+    return array

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from minertia.errors import RecordingError
+from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import MATRICES, Recording
-from minertia.identification.signals.filtering import EVEN, check_finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from minertia.errors import UnknownName
 from minertia.identification.physical.cones import Program, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
-from minertia.identification.problem.terms import EXTRA_EFFECTS
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import from_com, pseudo_inertia
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -141,9 +141,7 @@ def _root(ten: Array) -> Array:
 
 
 def _is_nonnegative(symbol: str) -> bool:
-    if symbol in EXTRA_EFFECTS:
-        return EXTRA_EFFECTS[symbol].is_nonnegative
-    return symbol in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) and not symbol.startswith("OFF")
+    return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
 def physical_space(

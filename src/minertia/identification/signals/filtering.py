@@ -17,7 +17,8 @@ from scipy import signal
 
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
-from minertia.identification.logs.recording import MATRICES, Recording, frozen_array
+from minertia.identification.logs.even import check_finite, even_rate
+from minertia.identification.logs.recording import Recording, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled
 SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
 EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
 PADDING = 3.0  # periods of the cut-off by which signals are continued beyond their ends
@@ -166,44 +166,6 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
     y[padding + len(x) :] = 2 * x[-1] - x[-2 : -2 - padding : -1]
     both_ways(sos, np.ascontiguousarray(signal.sosfilt_zi(sos)), y)
     return y[padding : padding + len(x)]
-
-
-def even_rate(recording: Recording) -> float:
-    """Samples per second of an evenly sampled recording, or a sentence."""
-    t = recording.t
-    if len(t) < 3:
-        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
-    steps = np.diff(t)
-    step = float(t[-1] - t[0]) / (len(t) - 1)
-    off = np.flatnonzero(np.abs(steps - step) > EVEN * abs(step))
-    if step <= 0 or len(off):
-        row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
-        raise RecordingError(
-            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "resample the recording first with repaired()",
-            file=recording.source or None,
-            column=recording.column("t"),
-            row=row,
-        )
-    return 1.0 / step
-
-
-def check_finite(recording: Recording) -> None:
-    """Refuse values that are not numbers, with column and rows."""
-    for name in MATRICES:
-        values = getattr(recording, name)
-        if values is None or np.isfinite(values).all():
-            continue
-        rows, joints = np.nonzero(~np.isfinite(values))
-        j = int(joints[0])
-        own = rows[joints == j]
-        first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
-        raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to",
-            file=recording.source or None,
-            column=recording.column(f"{name}{j + 1}"),
-            row=first,
-        )
 
 
 def thinned(motion: Motion) -> Motion:

@@ -7,17 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minertia.errors import FilterError
+from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
-from minertia.identification.signals.filtering import (
-    SETTLED,
-    Filter,
-    Motion,
-    check_finite,
-    even_rate,
-    half_length,
-    signals,
-    thinning,
-)
+from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, signals, thinning
 
 
 def prepared_blocks(

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 
 from minertia.robot.dh.table import Table
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")

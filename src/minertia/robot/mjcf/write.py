@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from minertia.files import write_bytes_atomic
+from minertia.files import write_file
 from minertia.robot.joint import Joint
 from minertia.robot.mjcf.edit import edit_mjcf
 from minertia.robot.mjcf.read import OFFSET, ORDER
@@ -20,19 +20,22 @@ TYPES = {"revolute": "hinge", "prismatic": "slide"}
 _CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the lines of MuJoCo's messages
 
 
-def write_mjcf(robot: Robot, path: str | Path, template: str | Path | None = None) -> tuple[Note, ...]:
+def write_mjcf(
+    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
     """Write a robot as MJCF and return what could not be expressed.
 
     template: the user's MJCF (a path, or its text) in which only inertias, armatures and friction that changed are
-    replaced; None for a new file.  The file is replaced in one step, so that no half of it is ever seen.
+    replaced; None for a new file.  force: as in `write_robot`.
     """
     if template is None:
-        data, notes = to_mjcf(robot).encode("utf-8"), _notes(robot)
+        write_file(path, to_mjcf(robot), force=force)
+        notes = _notes(robot)
     else:
         original = load_original(template, robot.source)
         text, notes = edit_mjcf(robot, original.text, original.source)
-        data, notes = original.encoded(text), (*notes, *_unexpressed(robot))
-    write_bytes_atomic(path, data)
+        write_file(path, original.encoded(text), force=force, inputs=original.files, seal=False)
+        notes = (*notes, *_unexpressed(robot))
     return notes
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.problem.observation import Observation
+
 Array = NDArray[np.float64]
 
 
@@ -34,7 +36,8 @@ class Estimate:
     """Values of all unknowns of a linear model.
 
     beta, covariance: of every unknown; fixed ones have no deviation.  not_excited: unknowns whose number in `beta` only
-    serves predictions of the same motion, each with a sentence.
+    serves predictions of the same motion, each with a sentence.  fit, part: what the estimator returned, and the
+    problem it was given; fills_gaps: whether priors or constraints stand in for what the data leave open.
     """
 
     names: tuple[str, ...]
@@ -51,6 +54,9 @@ class Estimate:
     standard: Mapping[str, float] = field(default_factory=dict)
     verdict: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    fit: Fit | None = field(default=None, repr=False)
+    part: Observation | None = field(default=None, repr=False)
+    fills_gaps: bool = False
 
     def __post_init__(self) -> None:
         for name in ("beta", "covariance", "sigma"):

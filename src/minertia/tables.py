@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import CampaignError, did_you_mean
+from minertia.files import reading
 
 MAX_BYTES = 2_000_000
 UNANSWERED = "?"  # what the writer of a campaign could not know
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Table:
     """One table of a file; `where` is its dotted name, "" at the top."""
 
     entries: Mapping[str, Any]
@@ -120,12 +121,12 @@ class Options:
             raise self.fail("this must be a square matrix, a list of rows", key)
         return tuple(tuple(self._finite(item, key) for item in row) for row in value)
 
-    def table(self, key: str) -> Options:
+    def table(self, key: str) -> Table:
         """A table inside this one, empty where there is none."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.fail("this must be a table", key)
-        return Options(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
+        return Table(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
 
     def _finite(self, value: Any, key: str) -> float:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
@@ -134,13 +135,16 @@ class Options:
         return float(value)
 
 
-def load_toml(path: str | Path) -> Options:
+def load_toml(path: str | Path) -> Table:
     """The top table of a TOML file."""
     file = Path(path)
+    reading(file)
     try:
-        if file.stat().st_size > MAX_BYTES:
+        with open(file, "rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
             raise CampaignError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", file=path)
-        text = file.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise CampaignError("the file is not text", file=path) from None
     except OSError as err:
@@ -148,12 +152,13 @@ def load_toml(path: str | Path) -> Options:
     return parse_options(text, str(path))
 
 
-def parse_options(text: str, source: str) -> Options:
+def parse_options(text: str, source: str) -> Table:
     """The top table of TOML text."""
     try:
-        return Options(tomllib.loads(text), source)
-    except (ValueError, RecursionError) as err:
-        raise CampaignError(f"this is not valid TOML: {str(err)[:160]}", file=source) from None
+        return Table(toml_document(text), source)
+    except DocumentError as err:
+        where = "" if err.line is None else f" (line {err.line})"
+        raise CampaignError(f"{err}{where}", file=source) from None
 
 
 def shown(value: object) -> str:

@@ -1,36 +1,17 @@
-"""A campaign without a file: a robot, its logs, and what a caller chose."""
+"""Choices of a campaign that depend on its logs, made once for all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from minertia.errors import CampaignError
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
-from minertia.robot.robot import Robot
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
 TRIM_PART = 0.05  # ... or this part of a short one
-
-
-def given_campaign(robot: Robot, logs: Sequence[str | Path], columns: ColumnMap | str | Path | None = None) -> Campaign:
-    """The campaign of a robot and logs whose columns are told, stand in a file beside the first log, or are known."""
-    if not logs:
-        raise CampaignError("name at least one log")
-    known = columns if isinstance(columns, ColumnMap) else None
-    if known is None:
-        known = columns_beside(logs[0]) if columns is None else read_columns(str(columns))
-    if known.drive.coupling is not None:
-        known.drive.checked(robot.n, robot.source)
-        robot = replace(robot, coupling=known.drive.coupling)
-    empty = Campaign(robot.name, robot, (), columns=known)
-    return replace(empty, train=tuple(LogEntry(empty.find(log)) for log in logs))
 
 
 def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:

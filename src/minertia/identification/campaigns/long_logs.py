@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.carried import Carried
-from minertia.identification.judging import Judged
-from minertia.identification.logs.readers import iter_blocks
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.judged import JudgedMotion
+from minertia.identification.loads.carried import Carried
+from minertia.identification.logs.even import EVEN, check_finite
+from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
@@ -29,19 +29,11 @@ from minertia.identification.logs.repair import (
 )
 from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
-from minertia.identification.signals.filtering import (
-    EVEN,
-    SETTLED,
-    Filter,
-    Motion,
-    check_finite,
-    half_length,
-    thinning,
-)
+from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
 from minertia.identification.signals.streaming import prepared_blocks
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
+LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
 
@@ -55,7 +47,7 @@ class LongLog:
     """
 
     campaign: Campaign
-    entry: LogEntry
+    log: Log
     first: int
     stop: int
     span: tuple[float, float]
@@ -79,7 +71,7 @@ class LongLog:
         return _between(even, slice(self.first, self.stop))
 
     def _logged(self) -> Iterator[Recording]:
-        for block in _between(_file_blocks(self.campaign, self.entry), self.part):
+        for block in _between(_file_blocks(self.campaign, self.log), self.part):
             check_finite(block)
             yield block
 
@@ -117,13 +109,13 @@ def _start(blocks: Iterable[Recording]) -> Recording:
     return joined(parts).select(slice(0, BLOCK))
 
 
-def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
+def long_log(campaign: Campaign, log: Log) -> LongLog | None:
     """The log in blocks; None where it is small, or where its stamps are to stay as they are and do not allow it."""
-    if _size(entry.file) < LONG_BYTES:
+    if log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
         return None
-    stamps, travel = _scanned(campaign, entry)
-    first = 0 if entry.start is None else int(np.searchsorted(stamps.t, entry.start))
-    stop = len(stamps) if entry.stop is None else int(np.searchsorted(stamps.t, entry.stop))
+    stamps, travel = _scanned(campaign, log)
+    first = 0 if log.start is None else int(np.searchsorted(stamps.t, log.start))
+    stop = len(stamps) if log.stop is None else int(np.searchsorted(stamps.t, log.stop))
     if stop - first < 4:
         return None
     part, n_notes = slice(first, stop), len(stamps.notes)
@@ -137,28 +129,24 @@ def long_log(campaign: Campaign, entry: LogEntry) -> LongLog | None:
         grid = even_grid(stamps)
     t = stamps.t if grid is None else grid.times(0, grid.count)
     notes = (*stamps.notes[n_notes:], *(() if grid is None else (grid.note,)))
-    log = LongLog(campaign, entry, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
+    long = LongLog(campaign, log, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
     if not campaign.repairs.standstill:
-        return log
-    return _moving(log, t, travel if grid is None else _travel(log))
+        return long
+    return _moving(long, t, travel if grid is None else _travel(long))
 
 
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+def _file_blocks(campaign: Campaign, log: Log) -> Iterator[Recording]:
+    assert log.file is not None  # others are in memory
+    return iter_blocks(log.file, campaign.robot, campaign.map, rows=BLOCK)
 
 
-def _file_blocks(campaign: Campaign, entry: LogEntry) -> Iterator[Recording]:
-    return iter_blocks(entry.file, campaign.robot, campaign.columns, rows=BLOCK)
-
-
-def _scanned(campaign: Campaign, entry: LogEntry) -> tuple[Recording, Array]:
+def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     """All stamps of a log, in a recording of no joints, and how far each joint travels between `from` and `to`."""
     times, low, high = [], np.array(np.inf), np.array(-np.inf)
-    start = -np.inf if entry.start is None else entry.start
-    stop = np.inf if entry.stop is None else entry.stop
+    start = -np.inf if log.start is None else log.start
+    stop = np.inf if log.stop is None else log.stop
     head: Recording | None = None
-    for block in _file_blocks(campaign, entry):
+    for block in _file_blocks(campaign, log):
         block.efforts()
         head = head or block.select(slice(0, 1))
         times.append(block.t)
@@ -284,11 +272,11 @@ class JudgedBlocks:
     def _step(self) -> int:
         return thinning(self.filter, self.log.rate_hz) if self.filter.on == "signals" else 1
 
-    def parts(self) -> Iterator[Judged]:
+    def parts(self) -> Iterator[JudgedMotion]:
         """The parts to compare one after the other."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[Judged]:
+    def __iter__(self) -> Iterator[JudgedMotion]:
         rate, first, step = self.log.rate_hz, self.log.span[0], self._step
         last = first + (len(self.log) - 1) // step * step / rate
         times = evaluation_times(np.array([first, last]), self.evaluation)
@@ -296,7 +284,7 @@ class JudgedBlocks:
         for motion, start, stop in _overlapping(prepared_blocks(self.log, self.filter, edges=True, rate_hz=rate), halo):
             own = times[(times >= start) & (times < stop)]
             if len(own):
-                yield Judged(motion, self.beginning, self.evaluation, self.rows, own, self.carried)
+                yield JudgedMotion(motion, self.beginning, self.evaluation, self.rows, own, self.carried)
 
 
 def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion, float, float]]:

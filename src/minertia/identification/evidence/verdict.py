@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.evidence import LeftOut, ParameterEvidence, Residuals, residuals_of
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.residuals import Residuals, residuals_of
 
 EQUAL = 1.01  # ratio of errors within which two models are equally good
 OVERFIT = 1.5  # unseen over training error from which the difference is named
@@ -25,33 +27,25 @@ class Verdict:
     is_good: bool
     reasons: tuple[str, ...]
 
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        return "good" if self.is_good else "not good"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return {"good": self.is_good, "reasons": list(self.reasons)}
 
 
-def verdict(
-    training: Residuals,
-    unseen: Sequence[Residuals],
-    rivals: Mapping[str, Sequence[Residuals]],
-    left_out: LeftOut,
-    parameters: Sequence[ParameterEvidence],
-    not_excited: Mapping[str, str],
-    doubt: str | None = None,
-) -> Verdict:
-    """Better than its rivals on motion it has not seen, or not; the rest are remarks.
-
-    doubt: why no robot can have caused these efforts, if none can.
-    """
-    is_good, reasons = _on_unseen(training, unseen, rivals) if unseen else _on_left_out(training, left_out)
-    if doubt is not None:
-        is_good = False
-        reasons.append(doubt)
-    poor = [p.name for p in parameters if p.kind != "fixed" and p.relative_deviation > POOR]
+def verdict(evidence: Evidence) -> Verdict:
+    """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
+    e = evidence
+    is_good, reasons = _on_unseen(e.training, e.unseen, e.rivals) if e.unseen else _on_left_out(e.training, e.left_out)
+    poor = [p.name for p in e.parameters if p.kind != "fixed" and p.relative_deviation > POOR]
     if poor:
-        reasons.append(f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(POOR)}")
-    reasons += list(not_excited.values())
-    return Verdict(is_good, tuple(reasons))
+        reasons.append(f"{len(poor)} of {len(e.parameters)} values are known to no better than {_percent(POOR)}")
+    reasons += [*e.not_excited.values(), *e.remarks]
+    return Verdict(is_good and not e.faults, (*e.faults, *reasons))
 
 
 def _on_unseen(
@@ -76,10 +70,10 @@ def _on_unseen(
 
 def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
     """Judged by stretches of the training."""
-    reasons = ["no unseen recording was given; judged on stretches of the training that were left out"]
+    reasons = ["no unseen log was given; judged on stretches of the training that were left out"]
     own = left_out.relative
     if not np.isfinite(own):
-        return False, [*reasons, "the recordings are too short to leave stretches out"]
+        return False, [*reasons, "the logs are too short to leave stretches out"]
     reasons.append(f"stretches left out are predicted to {_percent(own)} of the effort")
     judged = residuals_of("stretches left out", training.joints, left_out.rest, left_out.effort, left_out.samples)
     is_small, told = _size(own, training, [judged])

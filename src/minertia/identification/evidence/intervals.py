@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from minertia.identification.estimators.estimator import inverse
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import merged, triangle
 from minertia.threads import one_thread
 
@@ -91,8 +91,8 @@ def correlation_length(problem: Observation, beta: Array) -> int:
 def independent_blocks(problem: Observation, sigma: Array, length: int) -> Array:
     """Triangles (blocks, k, k) of weighted rows of all efforts, neighbours merged until blocks have this length."""
     parts = []
-    total = sum(len(r.counts) for r in problem.records)
-    for record in problem.records:
+    total = sum(len(r.counts) for r in problem.logs)
+    for record in problem.logs:
         fewest = max(2, -(-FEWEST * len(record.counts) // total))
         rows = record.triangles / sigma[:, None, None]
         T = triangle(rows.reshape(len(rows), -1, rows.shape[-1]))

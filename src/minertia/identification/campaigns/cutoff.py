@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.carried import Carried, carried
-from minertia.identification.estimators.estimator import weighted_solution
-from minertia.identification.judging import Judged
+from minertia.identification.campaigns.judged import JudgedMotion
+from minertia.identification.loads.carried import Carried, carried
+from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import pinned, predict
-from minertia.identification.problem.rows import RowFilter
-from minertia.identification.problem.terms import Wanted
+from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.signals.filtering import Filter, prepared
 from minertia.identification.signals.spectrum import CYCLES, HIGHEST
 from minertia.threads import one_thread
@@ -37,26 +37,26 @@ LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
-def fitted_cutoff(campaign: Campaign, recordings: Sequence[Recording], rows: RowFilter, shortest: float) -> float:
+def fitted_cutoff(campaign: Campaign, logs: Sequence[tuple[Recording, Load | None]], shortest: float) -> float:
     """The cut-off [Hz] from which a step up or down does not lower the residual, as it is judged.
 
-    campaign: settled, so its cut-off is the start.  The residual is that of a weighted fit of the same recordings; the
-    number of unknowns is the same for all cut-offs, so a lower one is not bought by a larger model.  shortest: duration
-    [s] of the shortest log that is to be filtered so, which must hold twenty cycles.
+    campaign: settled, so its cut-off is the start.  logs: with what the robot carries in each.  The residual is that of
+    a weighted fit of the same logs; the number of unknowns is the same for all cut-offs, so a lower one is not bought
+    by a larger model.  shortest: duration [s] of the shortest log to be filtered so, which must hold twenty cycles.
     """
     assert campaign.filter.cutoff_hz is not None
+    recordings = [recording for recording, _ in logs]
     highest = HIGHEST * min(r.rate_hz for r in recordings)
     lowest = min(CYCLES / shortest, highest)
     start = max(campaign.filter.cutoff_hz, lowest)
     if any(r.effort_unit != SI for r in recordings) and campaign.robot.n > 1:
         return start  # efforts without gains do not add up: there is nothing to fit yet
-    short = [r.select(slice(0, SAMPLES)) for r in recordings[:LOGS]]
-    loads = [carried(campaign.robot, entry.load) for entry in campaign.train[:LOGS]]
-    model = linear_model(campaign.robot, _effects(campaign), joints=[j + 1 for j in campaign.joints] or None)
+    short = [(r.select(slice(0, SAMPLES)), carried(campaign.robot, load)) for r, load in logs[:LOGS]]
+    model = linear_model(campaign.robot, _effects(campaign), joints=campaign.joints or None)
 
     def cost(cutoff: float) -> float:
         plan = replace(campaign.filter, cutoff_hz=cutoff)
-        return _residual(campaign, model, list(zip(short, loads, strict=True)), plan, rows)
+        return _residual(campaign, model, short, plan)
 
     with one_thread():
         return _descended(cost, start, (lowest, highest))
@@ -81,7 +81,8 @@ def _descended(cost: Callable[[float], float], start: float, limits: tuple[float
 
 def _effects(campaign: Campaign) -> list[Wanted]:
     """The campaign's effects without those that take longer."""
-    return [e for e in campaign.effects if getattr(e, "kind", e) not in OWN_PASS]
+    effects = DEFAULT_EFFECTS if campaign.effects is None else campaign.effects
+    return [e for e in effects if getattr(e, "kind", e) not in OWN_PASS]
 
 
 def _residual(
@@ -89,13 +90,12 @@ def _residual(
     model: LinearModel,
     recordings: Sequence[tuple[Recording, Carried | None]],
     plan: Filter,
-    rows: RowFilter,
 ) -> float:
     """Relative residual of a weighted fit with this filter; infinite where it cannot be fitted."""
     try:
         motions = [prepared(r, plan) if load is None else load.taken_off(prepared(r, plan)) for r, load in recordings]
         known = {**model.choice.pinned, **campaign.fix}
-        problem = pinned(observe(model, motions, rows=rows), known)[0]
+        problem = pinned(observe(model, motions), known)[0]
     except MinertiaError:
         return float("inf")
     part = problem.reduced(excitation(problem).independent)
@@ -104,7 +104,7 @@ def _residual(
     assert campaign.evaluation is not None
     for recording, load in recordings:
         motion = prepared(recording, plan, edges=True)
-        judged = Judged(motion, recording, campaign.evaluation, model.rows, carried=load)
+        judged = JudgedMotion(motion, recording, campaign.evaluation, model.rows, carried=load)
         measured, predicted = judged.compared(predict(model, beta, judged))
         rest += float(np.sum((measured - predicted) ** 2))
         effort += float(np.sum(measured**2))

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
 from minertia.identification.estimators.automatic import MOST_LINKS
-from minertia.identification.estimators.physical import trusted_levels, unshifted
 from minertia.identification.physical.consistency import GAPS_ONLY, physical_space
 from minertia.identification.physical.fit import physical_fit
+from minertia.identification.physical.scaling import trusted_levels, unshifted
 from minertia.identification.problem.observation import Observation
 
 Array = NDArray[np.float64]

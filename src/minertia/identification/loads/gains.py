@@ -7,20 +7,20 @@ current alone, so fitting the currents (and not the torques gain_j current_j) is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.identification.payload import loaded_model
-from minertia.identification.problem.linear import linear_model
+from minertia.identification.loads.body import loaded_model
+from minertia.identification.loads.load import Load
+from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.rows import RowFilter, Source
-from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.triangles import triangle
 from minertia.robot.inertia import from_com, symmetric
-from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -34,6 +34,7 @@ class DriveGains:
     joints: tuple[str, ...]
     gains: Array
     deviations: Array
+    logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -42,31 +43,23 @@ class DriveGains:
 
 
 def drive_gains(
-    robot: Robot,
-    unloaded: Sequence[Source],
-    loaded: Sequence[Source],
-    mass: float,
-    com: Sequence[float] | None = None,
-    inertia: Sequence[float] | None = None,
-    *,
-    at: str | None = None,
-    effects: Sequence[Wanted] = DEFAULT_EFFECTS,
-    rows: RowFilter | None = None,
+    model: LinearModel, unloaded: Sequence[LogMotion], loaded: Sequence[LogMotion], load: Load
 ) -> DriveGains:
-    """Gains of all joints from recordings in amperes without and with a known load.
+    """Gains of all joints from logs in amperes without and with a known load.
 
-    com [m] and inertia [kg m2] about it, in the frame `at`; without com only the mass is known, and where it sits is
-    found with the gains.
+    Without a centre only the load's mass is known, and where it sits is found with the gains.
     """
-    model = linear_model(robot, effects)
+    if model.choice.needs_load:
+        raise MinertiaError("friction that grows with the load cannot be fitted together with the gains of the drives")
     with one_thread():
-        with_load = observe(loaded_model(model, at, True), loaded, rows=rows)
-        without = observe(loaded_model(model, at, False), unloaded, rows=rows)
-        both = without.appended(with_load)
-        if com is None:
-            parts = _known_mass(both.totals, model.count, mass)
+        with_load = observe(loaded_model(model, load.at, True), loaded)
+        both = observe(loaded_model(model, load.at, False), unloaded).appended(with_load)
+        if load.com is None:
+            parts = _known_mass(both.totals, model.count, load.mass)
         else:
-            parts = _known_load(both.totals, model.count, np.array(from_com(mass, com, _matrix(inertia))))
+            parts = _known_load(
+                both.totals, model.count, np.array(from_com(load.mass, load.com, _matrix(load.inertia)))
+            )
         beta, gains = _start(parts)
         if not np.all(gains > 0):
             bad = [name for name, own in zip(both.row_names, gains, strict=True) if own <= 0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.carried import Carried
+from minertia.identification.loads.carried import Carried
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import Motion
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMotion:
     """A log, or a part of one, as it is judged, with what turns joint efforts into its own unit."""
 
     motion: Motion
@@ -62,7 +62,7 @@ class Judged:
         """Unit of the efforts that are compared."""
         return self.recording.log_unit if self.evaluation.log_unit else self.recording.effort_unit
 
-    def parts(self) -> Iterator[Judged]:
+    def parts(self) -> Iterator[JudgedMotion]:
         """The parts to compare one after the other: itself."""
         yield self
 
