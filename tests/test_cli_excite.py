@@ -68,7 +68,8 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", "--floor", "nan"), "a finite number"),
         (("planar2r", "--self-collision", "maybe"), "no choice of --self-collision"),
         (("planar2r", "--sweeps", "--start", "any"), "give it as numbers"),
-        (("puma560_physical", "--floor", "2"), "below the floor"),
+        (("puma560_physical", "--floor", "2"), "'j2', 'j3', 'j4', 'j5' cannot rise above the floor at z = 2 m"),
+        (("ur10e", "--floor", "0.3", "--limits", "position=0.2"), "'j2' is 0.0786 m below the floor"),
         (("puma560_physical", "--limits", "effort=1"), "effort"),
     ],
 )
@@ -214,7 +215,7 @@ def test_the_headline_says_what_was_checked(run: Run, tmp_path: Path) -> None:
 
 def test_a_rehearsal_takes_a_floor(run: Run, tmp_path: Path) -> None:
     code, _, err = run("rehearse", "puma560_physical", "--floor", 9, "--out", tmp_path)
-    assert code == 2 and "below the floor" in err and "--floor" in err
+    assert code == 2 and "cannot rise above the floor" in err and "--floor" in err
 
 
 def test_splines(run: Run, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 SLENDER = 0.035  # radius of a link the file shows nothing of, as a part of the robot's length
 USUAL = 0.05  # m: that radius where the robot has no length
+MOST = 12  # capsules from the file on what one joint carries
 STRIPS = 4  # capsules side by side in a flat box, at most
 
 
@@ -165,7 +166,20 @@ def _from_file(robot: Robot) -> tuple[list[Capsule], list[Shape]]:
             boxes.append(Shape(piece.link, None, "box", piece.size, R @ piece.R, p + R @ piece.p))
         else:
             capsules += [_capsule(piece.link, joint, R, p, *ends) for ends in enclosing(piece)]
-    return capsules, boxes
+    return _few(capsules), boxes
+
+
+def _few(capsules: list[Capsule]) -> list[Capsule]:
+    """One capsule around all those of a joint that has too many to be looked at one by one."""
+    found: list[Capsule] = []
+    for joint in dict.fromkeys(c.joint for c in capsules):
+        own = [c for c in capsules if c.joint == joint]
+        if len(own) > MOST:
+            a, b, radius = fitted(np.array([end.p for c in own for end in (c.a, c.b)]))
+            radius += max(c.radius for c in own)
+            own = [Capsule(own[0].name, joint, Point(joint, _three(a)), Point(joint, _three(b)), radius)]
+        found += own
+    return found
 
 
 def _frame(robot: Robot, piece: Piece) -> tuple[int | None, Array, Array] | None:

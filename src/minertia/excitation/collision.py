@@ -26,9 +26,10 @@ CARE = 5.0  # margins from the limit at which a search begins to care
 SPARE = 0.25  # margins that a search keeps more, for what happens between its samples
 APART = 0.5  # margins beyond the margin that a pair, or a link and the floor, must be able to reach
 FREE = 10.0  # margins beyond the margin at which a link is as free as can be
+HANGS = 0.25  # part of the ends that move up and down, below the floor always, of a robot that does not stand on it
 PROBES = 500
 ALWAYS = 0.95  # a pair that is too near in more than this part of random postures is one that cannot come apart
-BLOCK = 250  # postures at a time
+MOST_AT_ONCE = 50_000  # distances
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
@@ -59,8 +60,7 @@ class CollisionModel:
     floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
     keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
     Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
-    cannot rise above the floor (`grounded` names their links).  standing: part of random postures in which all that
-    rises and falls is above the floor.
+    cannot rise above the floor (`grounded` names their links; `below` those that move up and down below it).
     """
 
     def __init__(
@@ -162,22 +162,33 @@ class CollisionModel:
 
     def _leave_out(self) -> None:
         """Drop what cannot be respected, or never matters to a search."""
-        q = probes(self.robot, PROBES)
-        d = self.distances(q)
-        too_near = d < (1 + APART) * self.margin  # a search needs some way to go
+        low, high, near = self._statistics(probes(self.robot, PROBES))
         feet, pairs = len(self.feet), len(self.pairs)
-        stuck = np.asarray(too_near[:, :feet].all(axis=0))
-        touching = np.asarray(too_near[:, feet:].mean(axis=0) > ALWAYS)
+        stuck, touching = np.asarray(near[:feet] == 1.0), np.asarray(near[feet:] > ALWAYS)
+        rises = np.asarray(high[:feet] - low[:feet] > self.margin)
         names = self.names()
-        self.grounded = tuple(dict.fromkeys(name for name, s in zip(names[:feet], stuck, strict=True) if s))
-        self.ignored = tuple(dict.fromkeys(name for name, s in zip(names[feet:], touching, strict=True) if s))
-        rises = np.asarray(np.ptp(d[:, :feet], axis=0) > self.margin)
-        self.standing = 1.0 - float(too_near[:, :feet][:, rises].any(axis=1).mean())
-        nearest = d.min(axis=0)[feet:]
-        self.most = d.max(axis=0)[~np.concatenate([stuck, touching])]  # that each distance can be, about
+        self.grounded, self.ignored = _chosen(names[:feet], stuck), _chosen(names[feet:], touching)
+        self.below = _chosen(names[:feet], stuck & rises)
+        self.hangs = int((stuck & rises).sum()) > HANGS * int(rises.sum())
+        self.most = high[~np.concatenate([stuck, touching])]  # that each distance can be, about
         self.feet = self.feet[~stuck]
         self.pairs, self.box_pairs = self.pairs[~touching[:pairs]], self.box_pairs[~touching[pairs:]]
-        self.watched = np.flatnonzero(nearest[:pairs][~touching[:pairs]] < REACH)  # pairs that a search looks at
+        nearest = low[feet : feet + pairs][~touching[:pairs]]
+        self.watched = np.flatnonzero(nearest < REACH)  # pairs that a search looks at
+
+    def _statistics(self, q: Array) -> tuple[Array, Array, Array]:
+        """Of each distance over postures (N, n): the smallest, the largest, and how often it is too small."""
+        enough = (1 + APART) * self.margin  # a search needs some way to go
+        parts = [(d.min(axis=0), d.max(axis=0), (d < enough).sum(axis=0)) for d in self._blocks(q)]
+        low, high, count = zip(*parts, strict=True)
+        return np.min(low, axis=0), np.max(high, axis=0), np.sum(count, axis=0) / len(q)
+
+    @cached_property
+    def standing(self) -> float:
+        """Part of random postures above the floor; 0 if much of what moves up and down is never above it."""
+        enough = (1 + APART) * self.margin
+        heights = self._heights(self.placed(probes(self.robot, PROBES)))
+        return 0.0 if self.hangs else float((heights.min(axis=1, initial=np.inf) > enough).mean())
 
     def names(self) -> list[str]:
         """What each distance is of: links above the floor, then pairs."""
@@ -196,8 +207,13 @@ class CollisionModel:
 
         Negative where a capsule reaches through the floor or two of them into one another.
         """
-        postures = np.atleast_2d(np.asarray(q, float))
-        return np.vstack([self._distances(postures[k : k + BLOCK]) for k in range(0, len(postures), BLOCK)])
+        return np.vstack([*self._blocks(np.atleast_2d(np.asarray(q, float)))])
+
+    def _blocks(self, q: Array) -> Iterator[Array]:
+        """The distances of some postures at a time, however many pairs there are."""
+        size = max(1, MOST_AT_ONCE // max(1, len(self.feet) + len(self.pairs) + len(self.box_pairs)))
+        for k in range(0, len(q), size):
+            yield self._distances(q[k : k + size])
 
     def _distances(self, q: Array) -> Array:
         points = self.placed(q)
@@ -214,13 +230,12 @@ class CollisionModel:
         0 at the margin, negative beyond it.
         """
         free = np.minimum(FREE * self.margin, self.most - self.margin)
-        return np.asarray(((self.distances(q) - self.margin) / free).min(axis=1, initial=1.0))
+        parts = [((d - self.margin) / free).min(axis=1, initial=1.0) for d in self._blocks(q)]
+        return np.concatenate(parts)
 
     def approaches(self, q: Array) -> tuple[Approach | None, Approach | None]:
         """Smallest height above the floor, smallest distance of a pair in a motion (N, n); None where none counts."""
-        smallest = np.array([np.inf] * len(self.names()))
-        for k in range(0, len(q), BLOCK):
-            smallest = np.minimum(smallest, self._distances(q[k : k + BLOCK]).min(axis=0))
+        smallest = np.min([d.min(axis=0) for d in self._blocks(q)], axis=0)
         names, feet = self.names(), len(self.feet)
         return _smallest(smallest[:feet], names[:feet]), _smallest(smallest[feet:], names[feet:])
 
@@ -246,16 +261,24 @@ class CollisionModel:
     def _close(self, points: Array, chosen: Indices, reach: float) -> Close:
         """Those of the chosen pairs of capsules whose bounding spheres are within reach."""
         first, last = points[:, self.ends[:, 0]], points[:, self.ends[:, 1]]
-        middle = 0.5 * (first + last)
-        bound = 0.5 * np.sqrt(((last - first) ** 2).sum(axis=2)) + self.radius
+        twice, bound = first + last, self._bounds(first, last)
         a, b = self.pairs[chosen].T
-        between = middle[:, a] - middle[:, b]
-        within = bound[:, a] + bound[:, b] + reach
+        between = twice[:, a] - twice[:, b]
+        within = 2 * (bound[:, a] + bound[:, b] + reach)
         posture, k = np.nonzero(np.einsum("npc,npc->np", between, between) < within * within)
         a, b = a[k], b[k]
         found = between_segments(first[posture, a], last[posture, a], first[posture, b], last[posture, b])
         apart = found.distance - self.radius[a] - self.radius[b]
         return Close(posture, chosen[k], a, b, found._replace(distance=apart))
+
+    def _bounds(self, first: Array, last: Array) -> Array:
+        """Radii (N or 1, capsules) of balls around whole capsules; only slides change their length."""
+        some = slice(None) if self._has_slides else slice(1)
+        return np.asarray(0.5 * np.linalg.norm(last[some] - first[some], axis=2) + self.radius)
+
+    @cached_property
+    def _has_slides(self) -> bool:
+        return any(c.a.joint != c.b.joint for c in self.capsules)
 
     def _close_boxes(self, points: Array, reach: float) -> Close:
         """The same for capsules and boxes."""
@@ -316,6 +339,10 @@ def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
     numbers: dict[Point, int] = {}
     ends = [[numbers.setdefault(end, len(numbers)) for end in (c.a, c.b)] for c in capsules]
     return tuple(numbers), np.array(ends, dtype=np.intp).reshape(-1, 2)
+
+
+def _chosen(names: Sequence[str], which: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name, is_one in zip(names, which, strict=True) if is_one))
 
 
 def _both(a: str, b: str) -> str:

@@ -23,6 +23,7 @@ from minertia.robot.xml_input import Element, number, numbers, parse_xml
 
 Array = NDArray[np.float64]
 UNREAD = "unread"  # kind of a piece whose form is not known: a mesh that is not there, or no numbers
+LARGEST = 1e3  # m: a piece larger than this is in other units, or none at all
 MESH = "mesh"
 
 
@@ -42,6 +43,12 @@ class Piece:
     p: Array | None = None
     points: Array | None = None
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether all numbers are those of something on a robot."""
+        extents = [np.array(self.size), *(x for x in (self.p, self.points) if x is not None)]
+        return all(bool((np.abs(x) <= LARGEST).all()) for x in extents) and all(v > 0 for v in self.size)
+
 
 def file_pieces(robot: Robot) -> list[Piece]:
     """The geometry of the file the robot was read from; of each link what collides, or else what is drawn."""
@@ -55,6 +62,7 @@ def file_pieces(robot: Robot) -> list[Piece]:
             found = list(_urdf_pieces(robot, text)) if "<robot" in text else []
     except (DescriptionError, MissingExtra):  # the robot was read before; its frames are known without
         return []
+    found = [piece if piece.is_sound else Piece(piece.link, piece.drawn, UNREAD) for piece in found]
     solid = {piece.link for piece in found if not piece.drawn}
     return [piece for piece in found if not piece.drawn or piece.link not in solid]
 
@@ -77,8 +85,7 @@ def _urdf_piece(link: str, drawn: bool, element: Element, source: Path) -> Piece
         p = np.array(xyz, float)
         for form in [] if geometry is None else geometry.children:
             if form.tag in ("sphere", "cylinder", "capsule", "box"):
-                size = _urdf_size(form)
-                return Piece(link, drawn, form.tag if min(size) > 0 else UNREAD, size, R, p)
+                return Piece(link, drawn, form.tag, _urdf_size(form), R, p)
             if form.tag == "mesh":
                 return _mesh(link, drawn, _urdf_mesh(form, source), R, p)
     except DescriptionError:  # numbers that are none; nothing of it moves the robot

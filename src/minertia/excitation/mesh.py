@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -39,5 +40,5 @@ def _obj(data: bytes) -> Array | None:
 
 def _rows(data: bytes, word: bytes) -> Array | None:
     """The three numbers after a word, line by line."""
-    rows = [line.split()[1:4] for line in data.splitlines() if line.split(maxsplit=1)[:1] == [word]]
+    rows = [line.split()[1:4] for line in BytesIO(data) if line.split(maxsplit=1)[:1] == [word]]
     return np.array(rows, dtype=float).reshape(-1, 3) if rows else None

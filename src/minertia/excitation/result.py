@@ -130,7 +130,7 @@ class Excitation:
             f"{self.base.robot.name}: {self.motion.duration:g} s, condition number {self.condition:.4g} "
             f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
         )
-        said = [line for sentence in self.claims.sentences for line in wrap(sentence, WIDTH)]
+        said = [line for text in (*self.claims.sentences, self._start_sentence) for line in wrap(text, WIDTH)]
         w = max(len("joint"), *(len(name) for name in self.limits.names))
         rows = ["Part of each limit that is used:"]
         rows.append(f"{'joint':<{w}}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}")
@@ -140,6 +140,11 @@ class Excitation:
                 f"{name:<{w}}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}"
             )
         return "\n".join([head, *said, *rows, *self.margins.sentences, *self._deviation_lines(), *self.notes])
+
+    @property
+    def _start_sentence(self) -> str:
+        first, last = (", ".join(f"{v + 0.0:.3g}" for v in np.round(q, 4)) for q in self.trajectory.q[[0, -1]])
+        return f"From {first} rad or m" + (" and back." if first == last else f" to {last}.")
 
     def _deviation_lines(self) -> list[str]:
         relative, before = self.relative_deviations, self.deviations_before

@@ -12,6 +12,7 @@ from minertia.excitation.shapes import Shape
 from minertia.robot.robot import Robot
 
 BASE = "base"  # the floor unless another is given: the plane z = 0 of the base frame
+MOST = 4  # links named in a sentence
 STANDS = 0.05  # part of random postures above the base plane below which that is not what the robot stands on
 
 
@@ -52,6 +53,11 @@ def room(
         return CollisionModel(robot, body, obstacles, floor=height, margin=margin, among_links=self_collision)
 
     found = model(height)
+    if floor != BASE and found.below:
+        raise Infeasible(
+            f"{', '.join(found.below[:MOST])} cannot rise above the floor at z = {height:g} m of the base frame in any "
+            "posture; give a lower one with --floor, or none"
+        )
     if floor == BASE and height is not None and found.standing < STANDS:
         missing["floor"] = f"'{robot.name}' is hardly ever above its base plane"
         found = model(None)

@@ -70,9 +70,19 @@ def preview(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> str:
         '<p class="controls"><button id="play" type="button">Play</button> '
         '<label for="time">time</label> <input id="time" type="range" min="0" value="0"> '
         '<output id="now">0.00 s</output></p>\n'
-        f'<script type="application/json" id="motion">{data}</script>\n'
+        + "".join(paragraph(line) for line in _key(limits))
+        + f'<script type="application/json" id="motion">{data}</script>\n'
         "<noscript><p>The preview needs JavaScript; the plots below do not.</p></noscript>\n"
     )
+
+
+def _key(limits: MotionLimits) -> list[str]:
+    """What the preview shows beside the links."""
+    space = limits.clearance
+    if space is None:
+        return []
+    floor = "" if space.floor is None else " Shaded: the floor."
+    return [f"Wide: the capsules whose distances were checked.{floor}"]
 
 
 def preview_data(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
