@@ -84,7 +84,7 @@ def new(
     from minertia.identification.campaigns.new import new_campaign
 
     if out is None:
-        say(new_campaign(robot, logs).rstrip("\n"))
+        say(new_campaign(robot, logs).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))

@@ -29,7 +29,7 @@ from minertia.report.identification_tables import (
     DEVIATIONS,
     percent,
     physical_sentence,
-    residual_table,
+    residual_rows,
     result_rows,
     short,
 )
@@ -99,7 +99,7 @@ def _unseen(result: Identification) -> str:
 
 
 def _residuals(result: Identification, ready: PreparedCampaign) -> str:
-    rows = result_rows(result)
+    rows = result_rows(result, short)
     nominal = _nominal_on_training(result, ready)
     if nominal is not None:
         rows = {"training": rows.pop("training"), "nominal model, training": nominal, **rows}
@@ -107,7 +107,7 @@ def _residuals(result: Identification, ready: PreparedCampaign) -> str:
         "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
         "Logs named here were not fitted; the nominal model has the robot file's own parameters."
     )
-    return paragraph(lead) + text_table(residual_table(rows)) + _rmse(result, _units(result, ready))
+    return paragraph(lead) + text_table(residual_rows(rows)) + _rmse(result, _units(result, ready))
 
 
 def _rmse(result: Identification, unit: str) -> str:
