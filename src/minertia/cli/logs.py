@@ -12,9 +12,7 @@ from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_js
 
 FORMAT = 1
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
-campaign = typer.Typer(
-    name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
-)
+campaign = typer.Typer(name="campaign", help="Campaign files: everything an identification needs.")
 
 
 def is_log(path: str) -> bool:

@@ -101,19 +101,24 @@ class Excitation:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def __str__(self) -> str:
-        m = self.margins
-        head = (
+    @property
+    def headline(self) -> str:
+        """How good the motion is, in one line."""
+        return (
             f"{self.base.robot.name}: {self.motion.duration:g} s, condition number {self.condition:.4g} "
             f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
         )
+
+    def __str__(self) -> str:
+        m = self.margins
         rows = [f"{'joint':<16}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}   (part of the limit used)"]
         for j, name in enumerate(self.limits.names):
             effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
             rows.append(f"{name:<16}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}")
-        return "\n".join([head, *rows, *self._space_lines(), *self._deviation_lines(), *self.notes])
+        return "\n".join([self.headline, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
 
-    def _space_lines(self) -> list[str]:
+    def space_lines(self) -> list[str]:
+        """How near it comes to boxes and obstacles, in sentences."""
         lines = [f"frame '{frame}' stays {distance:.3g} m inside its box" for frame, distance in self.margins.boxes]
         if self.margins.clearance is not None:
             lines.append(f"nearest approach: {self.margins.clearance:.3g} m ({self.margins.nearest})")

@@ -17,6 +17,7 @@ from minertia.report.tables import Table
 GAP = "  "
 LONG_HEADER = 16  # characters of a word in a header that may be numbered instead
 SPLIT = 6  # lines that one more table must save
+SHARES = (2, 3, 4, 6)  # a name longer than a half of a line, a third ... may be broken, the first that helps
 LEAST = 40  # columns below which nothing is laid out narrower
 _PARTS = re.compile(r"[^_\-/.:\\]*[_\-/.:\\]+|[^_\-/.:\\]+")
 
@@ -83,15 +84,20 @@ def _widest(table: Table, column: int) -> int:
     return max(map(size, _cells(table, column)), default=0)
 
 
-def _narrowest(table: Table, column: int, width: int) -> int:
-    """Length of the longest word of a column; a name longer than half a line counts as its longest part."""
-    words = (word for cell in _cells(table, column) for word in cell.split(" "))
-    return max((size(piece) for word in words for piece in _pieces(word, width // 2)), default=0)
+def _narrowest(table: Table, column: int, limit: int) -> int:
+    """Length of the longest word of a column; a name longer than the limit counts as its longest part.
+
+    A number stays with its unit.
+    """
+    cells = iter(_cells(table, column))
+    words = next(cells).split(" ")
+    for cell in cells:
+        words += [cell] if column in table.right else cell.split(" ")
+    return max((size(piece) for word in words for piece in _pieces(word, limit)), default=0)
 
 
 def _natural(table: Table) -> int:
-    columns = range(len(table.headers))
-    return sum(_widest(table, c) for c in columns) + len(GAP) * (len(table.headers) - 1)
+    return _together([_widest(table, c) for c in range(len(table.headers))])
 
 
 def _widths(table: Table, width: int) -> list[int]:
@@ -99,7 +105,8 @@ def _widths(table: Table, width: int) -> list[int]:
     columns = range(len(table.headers))
     if _natural(table) <= width:
         return [_widest(table, c) for c in columns]
-    least = [_narrowest(table, c, width) for c in columns]
+    tried = [_least(table, width // share) for share in SHARES]
+    least = next((found for found in tried if _together(found) <= width), tried[-1])
     wish = [max(least[c], *(size(row[c]) for row in table.rows), 0) for c in columns]  # headers may have several lines
     left = width - len(GAP) * (len(columns) - 1) - sum(least)
     widths = list(least)
@@ -109,9 +116,16 @@ def _widths(table: Table, width: int) -> list[int]:
     return widths
 
 
+def _least(table: Table, limit: int) -> list[int]:
+    return [_narrowest(table, c, limit) for c in range(len(table.headers))]
+
+
+def _together(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
 def _fits(table: Table, width: int) -> bool:
-    gaps = len(GAP) * (len(table.headers) - 1)
-    return sum(_narrowest(table, c, width) for c in range(len(table.headers))) + gaps <= width
+    return _together(_least(table, width // SHARES[0])) <= width
 
 
 def _part(table: Table, columns: Sequence[int]) -> Table:
@@ -162,7 +176,7 @@ def _drawn(table: Table, width: int, rule: str) -> list[str]:
                 cells.append(space + text if c in table.right else text + space)
             lines.append(GAP.join(cells).rstrip())
         if number == 0:
-            lines.append(rule * (sum(widths) + len(GAP) * (len(widths) - 1)))
+            lines.append(rule * _together(widths))
     return lines
 
 
