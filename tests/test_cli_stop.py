@@ -98,7 +98,7 @@ def test_at_some_moments(name: str, arm: Path, tmp_path: Path) -> None:
 def test_at_many_moments(name: str, arm: Path, tmp_path: Path) -> None:
     if name == "rehearse":
         pytest.importorskip("mujoco")
-    interrupted(name, arm, tmp_path / "out", 40)
+    interrupted(name, arm, tmp_path / "out", 12 if name == "rehearse" else 40)
 
 
 def test_a_plain_kill_is_clean_too(arm: Path, tmp_path: Path) -> None:

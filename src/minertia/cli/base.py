@@ -81,7 +81,7 @@ def base(
     if as_json:
         say_json({**found.to_dict(), "frames": frames, "classes": found.classes(frames)})
     elif latex:
-        say(found.to_latex().rstrip("\n"))
+        say(found.to_latex().rstrip("\n"), wrap=False)
     else:
         say(found)
         say(_class_line(found, frames))

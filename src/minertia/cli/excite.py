@@ -10,12 +10,13 @@ import typer
 
 from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json
+from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
     from minertia.excitation.optimise import Progress
+    from minertia.excitation.result import Excitation
     from minertia.excitation.trajectory import Family, Trajectory
     from minertia.robot.robot import Robot
 
@@ -161,11 +162,23 @@ def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
     if as_json:
         say_json({**found.to_dict(), "files": [str(out / name) for name in MOTION_FILES]})
     else:
-        say(found)
+        _say_motion(found)
     for name in MOTION_FILES:
         diagnose(f"wrote {out / name}")
     if found.interrupted:  # what follows this command must not go on as if it had been left to its end
         raise KeyboardInterrupt
+
+
+def _say_motion(found: Excitation) -> None:
+    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+
+    say(found.headline)
+    for sentence in found.claim_lines():
+        say(sentence)
+    say_table(use_table(found), USE, last=False)
+    say_table(deviation_table(found), PREDICTED)
+    for sentence in (*found.space_lines(), *found.notes):
+        say(sentence)
 
 
 def _say_progress(p: Progress) -> None:
@@ -203,6 +216,7 @@ def _sweep(
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
     from minertia.excitation.sweep import sweeps
     from minertia.files import folder_at_once, write_file
+    from minertia.report.excitation_tables import sweep_table
     from minertia.report.sweeps_page import sweeps_page
 
     duration, harmonics, samples, seed = setting
@@ -219,7 +233,12 @@ def _sweep(
     if as_json:
         say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
     else:
-        say(found)
+        say(found.headline)
+        for sentence in found.claims.sentences:
+            say(sentence)
+        say_table(sweep_table(found))
+        for remark in found.remarks():
+            say(remark)
     for name in files:
         diagnose(f"wrote {out / name}")
 

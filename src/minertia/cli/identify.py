@@ -72,7 +72,7 @@ def validate(
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate as validated
-    from minertia.report.identification_tables import residual_table, short, unique
+    from minertia.report.identification_tables import residual_table, unique
 
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
@@ -92,7 +92,7 @@ def validate(
         return
     titles: dict[str, Any] = {}
     for r in found:
-        titles[unique(titles, short(r.log))] = r
+        titles[unique(titles, r.log)] = r
     say(f"{known.robot.name}: residual over effort; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))

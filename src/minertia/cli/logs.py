@@ -12,9 +12,7 @@ from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_js
 
 FORMAT = 1
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
-campaign = typer.Typer(
-    name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
-)
+campaign = typer.Typer(name="campaign", help="Campaign files: everything an identification needs.")
 
 
 def is_log(path: str) -> bool:
@@ -84,7 +82,7 @@ def new(
     from minertia.identification.campaigns.new import new_campaign
 
     if out is None:
-        say(new_campaign(robot, logs).rstrip("\n"))
+        say(new_campaign(robot, logs).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))

@@ -10,7 +10,7 @@ import typer
 
 from minertia.cli.excite import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
-from minertia.cli.terminal import diagnose, say, say_json, say_notes
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
     from minertia.validation.rehearsed import Rehearsal, Step
@@ -79,12 +79,20 @@ def rehearse(
     if as_json:
         say_json(found.to_dict())
     else:
-        say(found)
+        _say(found)
     for note in found.notes:
         diagnose(f"note: {note}")
     for sentence in found.skipped:
         diagnose(f"skipped {sentence}")
     diagnose(f"wrote {out / PAGE}")
+
+
+def _say(found: Rehearsal) -> None:
+    from minertia.report.tables import Table
+
+    say(f"rehearsal of {found.robot.name}")
+    rows = tuple((step.name, f"{step.seconds:.1f}", step.text) for step in found.steps)
+    say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
 
 
 def say_step(step: Step) -> None:

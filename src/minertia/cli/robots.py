@@ -41,12 +41,12 @@ def robots(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"format": FORMAT, "robots": found})
         return
-    headers = ("name", "joints", "kinds", "base", "base parameters", "what it is")
+    headers = ("name", "joints", "kinds", "base parameters", "what it is")
     rows = tuple(tuple(str(entry[key]) for key in _KEYS) for entry in found)
-    say_table(Table(headers, rows, right=(1, 4)))
+    say_table(Table(headers, rows, right=(1, 3)))
 
 
-_KEYS = ("name", "joints", "kinds", "base", "base_parameters", "title")
+_KEYS = ("name", "joints", "kinds", "base_parameters", "title")
 
 
 def _bundled(name: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _source_comment(name: str) -> list[str]:
 def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
     """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
     from minertia.report.robot_data import robot_data
-    from minertia.report.tables import joint_table, symbol_table
+    from minertia.report.tables import joint_tables, symbol_table
 
     found = read_given(robot, floating, snap)
     if as_json:
@@ -90,10 +90,9 @@ def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_jso
         return
     say(found)
     say(_summary(found))
-    if found.n_joints:
-        say_table(joint_table(found))
-    if found.symbols:
-        say_table(symbol_table(found))
+    tables = joint_tables(found) | ({"letters": symbol_table(found)} if found.symbols else {})
+    for number, (title, table) in enumerate(tables.items(), 1):
+        say_table(table, title, last=number == len(tables))
     say_notes(found.notes)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from minertia.cli.base import base
 from minertia.cli.campaigns import GreedyCommand
@@ -31,12 +32,27 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(excite, rehearse, generate, count, demo, doctor),
 )
 GROUPS = ((campaign, (new,)),)
+LONGEST = 1000  # characters of a sentence in the list of commands
+
+
+class WholeGroup(typer.core.TyperGroup):
+    """A list of commands that says what each does in whole sentences."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The first sentence of every command."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, found.get_short_help_str(limit=LONGEST)) for name, found in commands if found is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 app = typer.Typer(
     name="minertia",
+    cls=WholeGroup,
     help="Robot dynamic modelling and identification: base parameters in letters, certified; models from logs.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text: boxes break words and cut them short in 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
@@ -44,7 +60,7 @@ for command in COMMANDS:
 for group, commands in GROUPS:
     for command in commands:
         group.command()(guarded(command))
-    app.add_typer(group)
+    app.add_typer(group, cls=WholeGroup)
 
 
 def _show_version(wanted: bool) -> None:

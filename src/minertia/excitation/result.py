@@ -124,13 +124,16 @@ class Excitation:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def __str__(self) -> str:
-        m = self.margins
-        head = (
+    @property
+    def headline(self) -> str:
+        """How good the motion is, in one line."""
+        return (
             f"{self.base.robot.name}: {self.motion.duration:g} s, condition number {self.condition:.4g} "
             f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
         )
-        said = [line for text in (*self.claims.sentences, self._start_sentence) for line in wrap(text, WIDTH)]
+
+    def __str__(self) -> str:
+        m = self.margins
         w = max(len("joint"), *(len(name) for name in self.limits.names))
         rows = ["Part of each limit that is used:"]
         rows.append(f"{'joint':<{w}}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}")
@@ -139,7 +142,16 @@ class Excitation:
             rows.append(
                 f"{name:<{w}}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}"
             )
-        return "\n".join([head, *said, *rows, *self.margins.sentences, *self._deviation_lines(), *self.notes])
+        said = [line for text in self.claim_lines() for line in wrap(text, WIDTH)]
+        return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
+
+    def claim_lines(self) -> list[str]:
+        """What was checked, what was not, and from where to where it goes, in sentences."""
+        return [*self.claims.sentences, self._start_sentence]
+
+    def space_lines(self) -> list[str]:
+        """How near it comes to boxes, obstacles, the floor and itself, in sentences."""
+        return list(self.margins.sentences)
 
     @property
     def _start_sentence(self) -> str:

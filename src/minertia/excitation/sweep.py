@@ -109,14 +109,22 @@ class Sweeps:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
+    @property
+    def headline(self) -> str:
+        """What they are, in one line."""
+        return f"{self.base.robot.name}: {len(self.sweeps)} sweeps, from the last joint to the first"
+
+    def remarks(self) -> list[str]:
+        """What they can show, and notes, in sentences."""
+        said = f"{len(self.shown)} of {self.base.count} base parameters can be told apart by them"
+        more = [f"several joints must move at once for: {', '.join(self.hidden)}"] if self.hidden else []
+        return [said, *more, *self.limits.notes]
+
     def __str__(self) -> str:
-        head = f"{self.base.robot.name}: {len(self.sweeps)} sweeps, from the last joint to the first"
         checked = [line for sentence in self.claims.sentences for line in wrap(sentence, WIDTH)]
         rows = [f"{'joint':<16}{'from':>10}{'to':>10}{'largest use of a limit':>26}"]
         rows += [f"{s.name:<16}{s.range[0]:>10.3f}{s.range[1]:>10.3f}{s.margins.worst:>26.3f}" for s in self.sweeps]
-        said = f"{len(self.shown)} of {self.base.count} base parameters can be told apart by them"
-        more = [f"several joints must move at once for: {', '.join(self.hidden)}"] if self.hidden else []
-        return "\n".join([head, *checked, *rows, said, *more, *self.limits.notes])
+        return "\n".join([self.headline, *checked, *rows, *self.remarks()])
 
 
 def sweeps(
