@@ -121,7 +121,7 @@ def _parallel(page: Page) -> None:
     classes = [robots.base_of(c).classes()[f"MZ{k}"] for c, k in ((robots.PARALLEL, 2), (robots.OBLIQUE, 3))]
     page.text(
         f"MZ of the parallel link has no effect on either robot: {_yes(classes == ['none', 'none'])}. On the second "
-        "robot MY2 and MZ2 then go through the first column of table 1, whose quotient is a number in ours; the "
+        "robot MY2 and MZ2 then go through the first column of table 1, whose quotient stays in letters; the "
         "comparison of all coefficients is in the table of the rules below."
     )
     page.code(_shown(robots.PARALLEL))

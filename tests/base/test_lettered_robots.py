@@ -81,8 +81,8 @@ def hold(seed):
 
 
 def test_relations_hold_at_any_values_of_the_letters():
-    in_letters = [hold(seed) for seed in range(40)]
-    assert sum(in_letters) > 20
+    in_letters = [hold(seed) for seed in range(30)]
+    assert sum(in_letters) > 15
 
 
 @pytest.mark.slow
