@@ -12,10 +12,15 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import matrix_of
 from minertia.base.numeric import random_states
 from minertia.base.sample import Sample
+from minertia.codegen.generate import count_programs, generate
 from minertia.dynamics.model import torque_regressor
+from minertia.errors import InputError
+from minertia.excitation.excite import excite
+from minertia.excitation.sweep import sweeps
+from minertia.identification.identify import identify
 from minertia.report.words import certificate_sentences
 from minertia.robot.dh.read import parse_toml
-from minertia.robot.read import ReadOptions
+from minertia.robot.read import ReadOptions, read_robot
 from minertia.robot.symoro.read import parse_par
 from minertia.threads import one_thread
 from tests.lettered_robots import lettered_robot
@@ -186,3 +191,17 @@ def test_chosen_columns_are_exchanged_in_letters():
     found = base_parameters(rpr(), keep=("MZ2",))
     assert found.relation_texts()["MZR2"] == "MZ2 + MZ3 - cos(ALF2)/(cos(TH2)*sin(ALF2))*MY2"
     assert not any(found.is_numeric) and found.certificate.redrawn.error < 1e-12
+
+
+def test_nothing_that_needs_numbers_takes_drawn_ones(tmp_path):
+    robot = read_robot("cmu_dd_arm2")
+    for ask in (
+        lambda: generate(robot, tmp_path / "code"),
+        lambda: excite(robot),
+        lambda: sweeps(robot),
+        lambda: identify(robot, []),
+    ):
+        with pytest.raises(InputError, match=r"letters without a value \(A1, A2\)"):
+            ask()
+    assert not (tmp_path / "code").exists()
+    assert count_programs(robot, ("gravity",)).counts["gravity"]

@@ -67,6 +67,7 @@ def excite(
     _check_times(duration, harmonics if family is None else 1, n_samples, starts)
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_values("an exciting motion")
     robot = robot if gravity is None else robot.with_gravity(gravity)
     limits = motion_limits(robot) if limits is None else limits
     base = base_parameters(robot, rotors=rotors, friction=friction)

@@ -127,6 +127,7 @@ def identify(
     robot's.  rows: filter of both sides of the equation.  judge: how measured and predicted efforts are compared (by
     default as fitted); judged_motions: the training recordings to judge on, where they differ.
     """
+    robot.require_values("an identification")
     robot = robot if gravity is None else robot.with_gravity(gravity)
     model = linear_model(robot, effects, joints=joints)
     with one_thread():
