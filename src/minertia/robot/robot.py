@@ -190,7 +190,7 @@ class Robot:
         if unknown:
             raise InputError(
                 f"the robot '{self.name}' has letters without a value ({', '.join(unknown)}), but {what} needs "
-                "numbers; give values under [symbols] of a TOML description (minertia convert makes one), or in the file"
+                "numbers; give values under [symbols] of a TOML description (minertia convert makes one)"
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
