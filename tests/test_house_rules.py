@@ -183,8 +183,6 @@ def test_the_table_of_contributing_names_files_that_exist() -> None:
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     words = {word for line in rows for word in re.findall(r"`([\w./]+)`", line)}
     named = {word for word in words if "/" in word or word.endswith(".toml")}
-        word for line in rows for word in re.findall(r"`([\w./]+)`", line) if "/" in word or word.endswith(".toml")
-    }
     assert len(rows) > 12 and len(named) > 15
     missing = [name for name in named if "foo" not in name and not ((SRC / name).exists() or (ROOT / name).exists())]
     assert [name for name in missing if name != "minertia/__init__.py"] == []
