@@ -15,7 +15,8 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "extras", "files", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("version", "errors", "extras", "files", "notebook", "tables", "threads", "algebra", "robot", "dynamics", "base"),
+    "codegen",
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")

@@ -26,6 +26,7 @@ from minertia.identification.problem.prediction import load_efforts, pinned
 from minertia.identification.problem.rows import LogMotion, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
+from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -74,8 +75,9 @@ class Problem:
     def __repr__(self) -> str:
         e, seen = self.excitation, self.observation
         return (
-            f"<Problem of '{self.campaign.robot.name}': {seen.samples} samples of {len(seen.row_names)} joints from "
-            f"{len(self.logs)} logs, {e.rank} of {e.count} unknowns excited>"
+            f"<Problem of '{clipped(self.campaign.robot.name, 40)}': {plural(seen.samples, 'sample')} of "
+            f"{plural(len(seen.row_names), 'joint')} from {plural(len(self.logs), 'log')}, {e.rank} of {e.count} "
+            "unknowns excited>"
         )
 
 

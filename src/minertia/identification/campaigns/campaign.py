@@ -20,6 +20,7 @@ from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
+from minertia.notebook import clipped
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
@@ -210,7 +211,8 @@ class Campaign:
     def __repr__(self) -> str:
         logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"
         effects = "chosen" if self.effects is None else f"{len(self.effects)} stated"
-        return f"<Campaign '{self.name}': {logs}; effects {effects}; estimator {self.estimator}>"
+        estimator = self.estimator if isinstance(self.estimator, str) else type(self.estimator).__name__
+        return f"<Campaign '{clipped(self.name, 40)}': {logs}; effects {effects}; estimator {estimator}>"
 
     def find(self, log: str | Path) -> Path:
         """The file of a log, looked up as it is named, then in the campaign's places.

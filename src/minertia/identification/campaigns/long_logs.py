@@ -32,6 +32,7 @@ from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
 from minertia.identification.signals.streaming import prepared_blocks
+from minertia.notebook import plural
 
 Array = NDArray[np.float64]
 LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
@@ -262,6 +263,9 @@ class JudgedBlocks:
     evaluation: Evaluation
     rows: tuple[int, ...]
     carried: Carried | None = None
+
+    def __repr__(self) -> str:
+        return f"<JudgedBlocks: {plural(len(self.log), 'sample')} judged below {self.evaluation.cutoff_hz:.3g} Hz>"
 
     @property
     def unit(self) -> str:

@@ -9,6 +9,7 @@ from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
+from minertia.notebook import plural
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,10 @@ class Evidence:
     spread: Spread | None = None
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        return (
+            f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
+            f"residual {100 * self.training.relative:.3g} % of the effort, {plural(len(self.faults), 'fault')}>"
+        )

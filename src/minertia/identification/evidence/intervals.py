@@ -42,6 +42,13 @@ class Spread:
     covariance: Array
     white: Array
 
+    def __repr__(self) -> str:
+        typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
+        return (
+            f"<Spread: correlation length {self.length} samples, {self.blocks} blocks; deviations {typical:.3g} times "
+            "those for white residuals (median)>"
+        )
+
     def half_width(self, deviation: Array, level: float = 0.95) -> Array:
         """Half the interval of values with these deviations."""
         return np.asarray(deviation * student.ppf(0.5 + level / 2, np.maximum(self.freedom, 1.0)))

@@ -25,6 +25,9 @@ class LeftOut:
     effort: Array
     samples: int
 
+    def __repr__(self) -> str:
+        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"
+
     @property
     def relative(self) -> float:
         """Norm of the residual over that of the effort; nan without stretches, inf where a fit was impossible."""

@@ -14,6 +14,7 @@ from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
+from minertia.notebook import clipped
 
 Array = NDArray[np.float64]
 
@@ -29,6 +30,10 @@ class ParameterEvidence:
     interval: tuple[float, float]
     kind: str  # "alone", "combination" or "fixed"
     over_recordings: Mapping[str, float] | None = None
+
+    def __repr__(self) -> str:
+        known = "fixed" if self.kind == "fixed" else f"deviation {self.deviation:.2g}, {self.kind}"
+        return f"<ParameterEvidence {clipped(self.name, 40)} = {self.value:.5g}, {known}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of the result's parameter list."""

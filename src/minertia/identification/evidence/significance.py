@@ -25,6 +25,7 @@ from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.notebook import clipped
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -56,6 +57,12 @@ class Significance:
     residual_after: float
     rule: str
     curve: tuple[dict[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Significance by {clipped(self.rule, 60)}: {len(self.essential)} of {len(self.names)} values stay; "
+            f"residual {100 * self.residual_before:.3g} to {100 * self.residual_after:.3g} % of the effort>"
+        )
 
     @property
     def gain(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.residuals import Residuals, residuals_of
+from minertia.notebook import clipped
 
 EQUAL = 1.01  # ratio of errors within which two models are equally good
 OVERFIT = 1.5  # unseen over training error from which the difference is named
@@ -31,6 +32,10 @@ class Verdict:
     def word(self) -> str:
         """The verdict in a word or two."""
         return "good" if self.is_good else "not good"
+
+    def __repr__(self) -> str:
+        first = f": {clipped(self.reasons[0], 120)}" if self.reasons else ""
+        return f"<Verdict: {self.word}{first}{f' (and {len(self.reasons) - 1} more)' if self.reasons[1:] else ''}>"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

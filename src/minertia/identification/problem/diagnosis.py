@@ -33,6 +33,12 @@ class Excitation:
     independent: tuple[int, ...]
     not_excited: dict[str, str]
 
+    def __repr__(self) -> str:
+        return (
+            f"<Excitation: {self.rank} of {self.count} unknowns told apart, condition number {self.condition:.3g} "
+            f"(columns scaled: {self.scaled_condition:.3g})>"
+        )
+
     @property
     def is_complete(self) -> bool:
         """Whether every unknown gets a value."""

@@ -28,6 +28,7 @@ from minertia.identification.problem.terms import (
     Wanted,
     chosen_effects,
 )
+from minertia.notebook import clipped, plural
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
@@ -55,6 +56,12 @@ class LinearModel:
     rows: tuple[int, ...]
     choice: EffectChoice
     reference: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"<LinearModel of '{clipped(self.robot.name, 40)}': {plural(self.count, 'unknown')} of "
+            f"{len(self.standard)} parameters, efforts of {plural(len(self.rows), 'joint')}>"
+        )
 
     @property
     def count(self) -> int:

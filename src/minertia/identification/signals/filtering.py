@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.notebook import clipped, plural, stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +61,9 @@ class Filter:
     parallel_hz: float | None = None
     on: str = "equation"
     trim_s: float | None = None
+
+    def __repr__(self) -> str:
+        return stated(self)
 
     def __post_init__(self) -> None:
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
@@ -117,6 +122,13 @@ class Motion:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __repr__(self) -> str:
+        name = f" '{clipped(Path(self.source).name, 50)}'" if self.source else ""
+        return (
+            f"<Motion{name}: {plural(len(self), 'sample')} of {plural(self.q.shape[1], 'joint')} at {self.rate_hz:.4g} "
+            f"Hz, cut-off {self.filter.cutoff_hz or 0:.4g} Hz; {self.kept} kept>"
+        )
 
     @property
     def kept(self) -> int:
