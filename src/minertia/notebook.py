@@ -28,9 +28,11 @@ SMALL = {"fontsize": 8}
 GRID = {"color": "0.88", "linewidth": 0.6}
 MEASURED, PREDICTED, REST, LIMIT = "#f5b774", "#0b5cad", "0.45", "#b3261e"
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.3em 0"
-_CAPTION = "text-align:left;caption-side:top;color:inherit;padding:.2em .6em;font-weight:600"
+_CAPTION = "text-align:left;caption-side:top;color:inherit;padding:.2em .6em;font-weight:600;white-space:nowrap"
 _HEAD = "padding:.15em .6em;border-bottom:1px solid currentColor;text-align:"
-_CELL = "padding:.1em .6em;text-align:"
+_CELL = "padding:.1em .6em;vertical-align:top;text-align:"
+_SIDES = {True: "right;white-space:nowrap", False: "left"}  # numbers do not wrap, relations do
+_NOTE = "margin:.2em .6em"
 _BOX = "max-height:32em;overflow:auto"
 
 
@@ -71,7 +73,7 @@ def html_table(
 
     right: columns set to the right.  notes: sentences below.  A long table scrolls in a box of its own.
     """
-    sides = ["right" if k in right else "left" for k in range(len(headers))]
+    sides = [_SIDES[k in right] for k in range(len(headers))]
     head = "".join(f'<th style="{_HEAD}{side}">{_text(h)}</th>' for h, side in zip(headers, sides, strict=True))
     body = "".join(
         "<tr>"
@@ -79,7 +81,7 @@ def html_table(
         + "</tr>"
         for r in rows
     )
-    below = "".join(f"<p>{_text(note)}</p>" for note in notes)
+    below = "".join(f'<p style="{_NOTE}">{_text(note)}</p>' for note in notes)
     return (
         f'<div style="{_BOX}"><table style="{_TABLE}"><caption style="{_CAPTION}">{_text(title)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"

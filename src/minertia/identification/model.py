@@ -100,7 +100,8 @@ def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: 
     """An HTML table of identified values."""
     rows = []
     for p in parameters:
-        relative = "fixed" if p["class"] == "fixed" else f"{100 * _relative(p):.2f} %"
+        part = 100 * _relative(p)
+        relative = "fixed" if p["class"] == "fixed" else f"{part:.3g} %" if part < 100 else "over 100 %"
         interval = f"{p['interval'][0]:.4g} to {p['interval'][1]:.4g}"
         rows.append((p["name"], f"{p['value']:.5g}", f"{p['deviation']:.2g}", relative, interval, p["relation"]))
     headers = ("parameter", "value", "deviation", "relative", "95 % interval", "relation")
