@@ -128,8 +128,8 @@ class Campaign:
             object.__setattr__(self, name, value)
 
         put("robot", _robot(self.robot))
-        put("train", self._logs(self.train))
-        put("validate", self._logs(self.validate))
+        put("train", self._logs(self.train, "log"))
+        put("validate", self._logs(self.validate, "validation log"))
         put("columns", self._columns())
         put("robot", self._coupled())
         put("name", self.name or self.robot.name)
@@ -139,13 +139,13 @@ class Campaign:
         for key in ("options", "fix"):
             put(key, MappingProxyType(dict(getattr(self, key) or {})))
 
-    def _logs(self, given: Any) -> tuple[Log, ...]:
-        """Logs of whatever was given; recordings without a name are numbered."""
+    def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
+        """Logs of whatever was given; recordings without a name get this word and a number."""
         many = isinstance(given, Sequence) and not isinstance(given, str)
         logs = [self._log(item) for item in (given if many else [given])]
         return tuple(
             log if log.file is not None or log.title or getattr(log.source, "source", "") else replace(log, title=title)
-            for log, title in zip(logs, (f"log {k + 1}" for k in range(len(logs))), strict=True)
+            for log, title in zip(logs, (f"{word} {k + 1}" for k in range(len(logs))), strict=True)
         )
 
     def _log(self, item: Any) -> Log:
