@@ -36,14 +36,14 @@ def parameter_table(result: Identification) -> Table:
 
 
 def residual_table(judged: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row per recording and model, one column per joint and one for all."""
+    """Relative residuals, one row per log and model, one column per joint and one for all."""
     joints = next(iter(judged.values())).joints if judged else ()
     rows = tuple((name, percent(r.relative), *map(percent, r.joint_relative)) for name, r in judged.items())
     return Table(("", "all", *joints), rows, right=tuple(range(1, len(joints) + 2)))
 
 
 def result_rows(result: Identification) -> dict[str, Residuals]:
-    """Training, each validation log, and the rivals on it."""
+    """Training, each validation log, and the reference models on it."""
     rows = {"training": result.training}
     rows |= {unique(rows, short(r.log)): r for r in result.validation}
     for name, judged in result.evidence.rivals.items():

@@ -37,7 +37,7 @@ from minertia.notebook import plural
 Array = NDArray[np.float64]
 LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
-HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
+HELD = 1_000_000  # samples left after decimation that are kept in memory between passes
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _moving(log: LongLog, t: Array, travel: Array) -> LongLog:
 class MotionBlocks:
     """The motion of a long log, in sections that can be read again; `filter` is resolved.
 
-    Where thinning leaves few samples, the first pass keeps them and the log is not read again.
+    Where decimation leaves few samples, the first pass keeps them and the log is not read again.
     """
 
     log: LongLog

@@ -17,9 +17,9 @@ class Evidence:
     """What is known of an estimate.
 
     training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
-    rivals: of other models on those.  left_out: of stretches of the training predicted by the rest of it.
-    spread: widths under correlated residuals, None where there are too few stretches to tell.
-    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can ask for.
+    rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
+    spread: widths under correlated residuals, None where there are too few blocks to tell.
+    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can have caused.
     remarks: sentences on what is odd without deciding.
     """
 

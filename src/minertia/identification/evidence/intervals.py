@@ -31,7 +31,7 @@ class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
     inflation: deviation over that for white residuals.  freedom: degrees of freedom of each deviation.
-    length: samples after which residuals have forgotten; blocks: independent stretches used.
+    length: autocorrelation time of the residuals, in samples; blocks: independent blocks of time used.
     covariance, white: of all values, under correlated and under white residuals.
     """
 
@@ -63,7 +63,7 @@ class Spread:
 
 
 def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
-    """How much wider than for white noise the deviations are, from the blocks of the recordings (theory, eq. 27)."""
+    """How much wider than for white noise the deviations are, from blocks of the logs (theory, eq. 27)."""
     with one_thread():
         length = correlation_length(problem, beta)
         T = independent_blocks(problem, sigma, LENGTHS * length)

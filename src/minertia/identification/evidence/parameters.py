@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """One value: deviation and 95 % interval under correlated residuals; over recordings: mean, deviation, min, max."""
+    """One value: deviation and 95 % interval under correlated residuals; over the logs: mean, deviation, min, max."""
 
     name: str
     value: float
@@ -48,7 +48,7 @@ class ParameterEvidence:
 
 
 def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, float]]:
-    """Mean, deviation, minimum and maximum over fits of each recording alone, where it excites the unknown."""
+    """Mean, deviation, minimum and maximum over fits of each log alone, where it excites the unknown."""
     if len(problem.logs) < 2:
         return {}
     values: dict[str, list[float]] = {name: [] for name in problem.names}
@@ -102,7 +102,7 @@ class DataAlone:
 
 
 def data_alone(problem: Observation, independent: Sequence[int]) -> DataAlone | None:
-    """The weighted fit of what a problem excites; None where there are too few stretches to judge it."""
+    """The weighted fit of what a problem excites; None where there are too few blocks to judge it."""
     part = problem.reduced(independent)
     if not part.count or sum(len(r.counts) for r in part.logs) < 4:
         return None

@@ -114,7 +114,7 @@ def eliminate(
 ) -> Significance:
     """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
 
-    unseen: recordings for the error on motion not used; without them, stretches of the training are left out.
+    unseen: logs for the error on motion not used; without them, cross-validation folds of the training.
     """
     with one_thread():
         problem = _complete(problem)
@@ -171,7 +171,7 @@ class FTest:
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
-    """Widths under correlated residuals, where there are stretches enough to tell."""
+    """Widths under correlated residuals, where there are blocks enough to tell."""
     enough = sum(len(r.counts) for r in problem.logs) >= 4 and problem.count
     return spread(problem, beta, sigma) if enough else None
 
@@ -179,7 +179,7 @@ def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
 def _complete(problem: Observation) -> Observation:
     found = excitation(problem)
     if found.rank == 0:
-        raise MinertiaError("nothing moved in these recordings, so no value is significant")
+        raise MinertiaError("nothing moved in these logs, so no value is significant")
     return problem if found.is_complete else problem.reduced(found.independent)
 
 

@@ -43,7 +43,7 @@ class Verdict:
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
+    """Better than the reference models on motion it has not seen, or not; the rest are remarks."""
     e = evidence
     is_good, reasons = _on_unseen(e.training, e.unseen, e.rivals) if e.unseen else _on_left_out(e.training, e.left_out)
     poor = [p.name for p in e.parameters if p.kind != "fixed" and p.relative_deviation > POOR]
@@ -56,7 +56,7 @@ def verdict(evidence: Evidence) -> Verdict:
 def _on_unseen(
     training: Residuals, unseen: Sequence[Residuals], rivals: Mapping[str, Sequence[Residuals]]
 ) -> tuple[bool, list[str]]:
-    """Judged by recordings that were not fitted."""
+    """Judged by logs that were not fitted."""
     is_good = True
     own = float(np.mean([r.relative for r in unseen]))
     logs = "1 unseen log" if len(unseen) == 1 else f"{len(unseen)} unseen logs"
@@ -74,13 +74,13 @@ def _on_unseen(
 
 
 def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
-    """Judged by stretches of the training."""
-    reasons = ["no unseen log was given; judged on stretches of the training that were left out"]
+    """Judged by cross-validation folds of the training."""
+    reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
     own = left_out.relative
     if not np.isfinite(own):
-        return False, [*reasons, "the logs are too short to leave stretches out"]
-    reasons.append(f"stretches left out are predicted to {_percent(own)} of the effort")
-    judged = residuals_of("stretches left out", training.joints, left_out.rest, left_out.effort, left_out.samples)
+        return False, [*reasons, "the logs are too short for cross-validation folds"]
+    reasons.append(f"on left-out folds the residual is {_percent(own)} of the effort")
+    judged = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
     is_small, told = _size(own, training, [judged])
     reasons += told
     if own > OVERFIT * training.relative:
@@ -92,7 +92,7 @@ def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str
 
 
 def _size(own: float, training: Residuals, unseen: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Whether what is left is small enough to call a model good, however its rivals do, and what to say of it."""
+    """Whether what is left is small enough for a good model, however the reference models do, and what to say."""
     is_small, told = own < MOST, []
     if own >= MOST:
         told.append(

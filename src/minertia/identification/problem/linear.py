@@ -92,7 +92,7 @@ class LinearModel:
     ) -> Array:
         """Y, shape (N, rows, unknowns).
 
-        load (N, efforts): what the links ask for, for load-dependent effects.  temperature (N, coordinates) [degC].
+        load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
         samples: of the pass that these samples are part of, to choose the quickest way; by default they are alone.
         """
         names = [self.standard[k] for k in self.kept]
@@ -106,7 +106,7 @@ class LinearModel:
     def nominal(self) -> Array:
         """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0."""
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
-        return self.values(dict(self.robot.effect_values) | own | self.choice.pinned)
+        return self.values(dict(self.robot.effect_values) | own | self.choice.fixed)
 
     def standard_values(self, beta: Array) -> dict[str, float]:
         """Standard parameters with the same efforts, zero outside the kept columns."""
@@ -246,8 +246,8 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     rank, _ = numeric.rank_and_gap(R)
     if rank == model.count:
         return _replace(model, names=model.names, K=model.K, kept=model.kept, reference=reference)
-    pinned = [c for c in range(model.count) if model.names[c] in model.choice.pinned]
-    order = [*(c for c in range(model.count) if c not in pinned), *pinned]
+    fixed = [c for c in range(model.count) if model.names[c] in model.choice.fixed]
+    order = [*(c for c in range(model.count) if c not in fixed), *fixed]
     chosen = sorted(numeric.independent_columns(R, order))
     merged = numeric.express(R, chosen)
     names = tuple(_merged_name(model.names[c], int(np.count_nonzero(merged[k])) > 1) for k, c in enumerate(chosen))
@@ -305,7 +305,7 @@ def _add_term(
     """The effort of one extra effect, on the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
     if "load" in term.effect.inputs and load is None:
-        raise MinertiaError("load-dependent friction needs the efforts the links ask for; fit without it first")
+        raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")
     unit = UnitEffects(
         robot,
         State(*(list(values.T) for values in state)),

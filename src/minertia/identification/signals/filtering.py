@@ -1,7 +1,7 @@
 """Zero-phase filters, differentiation and decimation: from a recording to a `Motion` that a regressor can be built on.
 
 Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
-every column of the regressor and the efforts, pass the same linear-phase filter and are thinned out (the parallel
+every column of the regressor and the efforts, pass the same linear-phase filter and are decimated (the parallel
 filter), so that noise above the motion's frequencies is taken from both alike.
 """
 
@@ -46,7 +46,7 @@ class Filter:
     parabola on five points, Khosla), "savgol" (`window` points, `degree`), "logged" (the log's velocities,
     differentiated once).
     rate_hz: rate after decimation, None: five times the cut-off.  parallel_hz: cut-off of the filter on both sides
-    before thinning out, None: 0.4 rate_hz.
+    before decimation, None: 0.4 rate_hz.
     on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
     same low-pass, before the regressor is built (cheaper on long logs).
     trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
