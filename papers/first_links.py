@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.quotient import number_of
 from minertia.algebra.vec3 import Vec, Z, apply, transpose
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -100,7 +100,7 @@ def unseen(chain: Chain, j: int) -> float:
 
 
 def _number(value: Value) -> float:
-    return float(evaluate(value, VALUES))
+    return float(number_of(value, VALUES))
 
 
 def table_1_in_letters(chain: Chain) -> dict[str, Linear]:

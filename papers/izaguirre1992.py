@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +22,7 @@ from minertia.identification.problem.prediction import predict
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop
-from papers.page import Page
+from papers.page import Page, below_limit
 from papers.puma260 import (
     COUPLING,
     DRIVES,
@@ -57,6 +58,8 @@ PUBLISHED_COUNTS = {  # abstract and section 7.1: multiplications, additions
 }
 WORDS = {"coefficients": "D and g", "velocity_torque": "velocity torques"}
 SHARE = 0.01  # section 7: of a joint's largest torque
+DIGITS = 6  # of the constants in the code that is shown
+CONSTANT = re.compile(r"\b\d+\.\d{6,}\b")
 
 
 def page() -> Page:
@@ -127,7 +130,7 @@ def _dependencies(page: Page) -> None:
         (
             "singular values at which the rank ends",
             "zero: of the order of 1e-10",
-            f"{above:.2f}, then {below:.0e} (columns of length 1)",
+            f"{above:.2f}, then {below_limit(below, 1e-12)} (columns of length 1)",
         ),
     ]
     page.table(("", "published (section 6.1)", "ours"), rows)
@@ -151,7 +154,8 @@ def _identification(page: Page) -> None:
         f"rest at both ends, as fast as {np.degrees(FASTEST):.0f} degrees per second allow; samples every "
         f"{1e3 * SAMPLING:.0f} ms, central differences twice, the first and last 15 samples dropped, a fit weighted "
         f"by joint. The arm moves in MuJoCo under computed torque with values that are {ROUGH:g} times the true ones; "
-        f"torques carry noise of {100 * NOISE:g} % of a joint's largest."
+        f"torques carry noise of {100 * NOISE:g} % of a joint's largest, and positions the rounding of encoders of "
+        "16 bits, drawn evenly over a step."
     )
     essential = set(c.significance.essential)
     exact = dict(zip(c.result.linear.names, c.result.linear.nominal(), strict=True))
@@ -401,7 +405,7 @@ def _code(page: Page) -> None:
         f"{plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
         f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. The "
         "paper's 20 ms for the background on an Intel 8087 are not repeated here. Appendix A is lost; the gravity "
-        "torques as generated from our campaign:"
+        f"torques as generated from our campaign, their constants to {DIGITS} digits:"
     )
     page.code(_gravity_code(c), "c")
 
@@ -411,4 +415,4 @@ def _gravity_code(c: Campaign) -> str:
         generate(c.robot(True), folder, programs=("gravity",))
         text = next(Path(folder).glob("PUMA*.c"), next(Path(folder).glob("puma*.c"), None)).read_text(encoding="utf-8")
     start = text.index("void ")
-    return text[start : text.index("\n}", start) + 2]
+    return CONSTANT.sub(lambda found: f"{float(found[0]):.{DIGITS}g}", text[start : text.index("\n}", start) + 2])

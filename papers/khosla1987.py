@@ -20,7 +20,7 @@ from papers.khosla_arm import A1, A2, D4, ESTIMATED, INITIAL, MASS4, TABLE4, WRI
 from papers.khosla_control import add_control, add_payload
 from papers.khosla_experiments import LOW, SEEDS, six_joint_experiments, two_joint_experiments
 from papers.khosla_runs import PERIOD, Experiment, experiments, from_initial
-from papers.page import Page
+from papers.page import Page, shown
 
 Array = np.ndarray[Any, Any]
 LENGTHS = (0.3, 0.45, 0.6)  # m, of link 1
@@ -57,8 +57,9 @@ def _what_is_printed(page: Page) -> None:
         "first moments, mass) gives them back. Not printed: the lengths, the table of joints 3 to 6, the "
         f"trajectories, the second set of initial values, and the accuracy of the sensors. Ours are: link 1 {A1} m, "
         f"link 2 {A2} m, from axis 3 to the wrist {D4} m, link 4 {MASS4} kg; the second set is {LOW:g} times the "
-        f"first; encoders of 16 bits, tachometers with a deviation of {1e3 * khosla_runs.TACHOMETER:g} mrad/s, and "
-        f"drives that are off by {100 * khosla_runs.TORQUE:g} % of a joint's largest torque at each sample."
+        "first; encoders of 16 bits (their rounding drawn evenly over a step), tachometers with a deviation of "
+        f"{1e3 * khosla_runs.TACHOMETER:g} mrad/s, and drives that are off by "
+        f"{100 * khosla_runs.TORQUE:g} % of a joint's largest torque at each sample."
     )
     page.text(
         "About which point are the printed inertias? Taken about the origin of the link's frame, some links cannot "
@@ -331,7 +332,7 @@ def _tables(page: Page, found: tuple[Experiment, ...]) -> None:
             for k, symbol in enumerate(LINK_SYMBOLS):
                 if classes[f"{symbol}{link}"] != "none":
                     published = [_printed_cell(link, column, k) for column in (INITIAL, ESTIMATED)]
-                    got = [f"{table[link - 1, k]:.6f}" for table in (simulated, *ours)]
+                    got = [shown(table[link - 1, k]) for table in (simulated, *ours)]
                     rows.append((f"{symbol}{link}", *published, *got, classes[f"{symbol}{link}"]))
         page.table(head, rows)
     page.text(_table_verdict(found[0], simulated, ours, classes))

@@ -98,7 +98,7 @@ def run(number: int, is_coupled: bool = False) -> Moving:
     """One trajectory of the campaign, driven by computed torque with a rough model."""
     motion = trajectory(number)
     largest = np.abs(inverse_dynamics(puma(), motion.q, motion.qd, motion.qdd)).max(axis=0)
-    flaws = Imperfections(resolution=RESOLUTION, torque_noise=NOISE * largest, velocity_cutoff=20.0)
+    flaws = Imperfections(RESOLUTION, NOISE * largest, velocity_cutoff=20.0, is_dithered=True)
     true = coupled() if is_coupled else puma()
     plant = Plant(true, period=SERVO, substeps=2, imperfections=flaws, seed=number)
     return sampled(plant.run(computed_torque(control_model(rough()), Gains(30.0)), motion))

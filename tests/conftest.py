@@ -14,7 +14,8 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """A command run in this process: exit code, what it printed, and what it said on stderr."""
-    monkeypatch.delenv("MINERTIA_DEBUG", raising=False)
+    for name in ("MINERTIA_DEBUG", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
 
     def command(*args: object) -> tuple[int, str, str]:
         code = main([str(arg) for arg in args])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import CampaignError, did_you_mean
+from minertia.files import reading
 
 MAX_BYTES = 2_000_000
 UNANSWERED = "?"  # what the writer of a campaign could not know
@@ -137,10 +138,13 @@ class Table:
 def load_toml(path: str | Path) -> Table:
     """The top table of a TOML file."""
     file = Path(path)
+    reading(file)
     try:
-        if file.stat().st_size > MAX_BYTES:
+        with open(file, "rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
             raise CampaignError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", file=path)
-        text = file.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise CampaignError("the file is not text", file=path) from None
     except OSError as err:
@@ -151,9 +155,10 @@ def load_toml(path: str | Path) -> Table:
 def parse_options(text: str, source: str) -> Table:
     """The top table of TOML text."""
     try:
-        return Table(tomllib.loads(text), source)
-    except (ValueError, RecursionError) as err:
-        raise CampaignError(f"this is not valid TOML: {str(err)[:160]}", file=source) from None
+        return Table(toml_document(text), source)
+    except DocumentError as err:
+        where = "" if err.line is None else f" (line {err.line})"
+        raise CampaignError(f"{err}{where}", file=source) from None
 
 
 def shown(value: object) -> str:

@@ -35,7 +35,7 @@ def test_jitter_repeats_and_gaps():
     t[1000:] += 0.02
     found = checks(Recording(t, m["q"], m["tau"]))
     assert "unevenly sampled" in found["jitter"][3]
-    assert found["repeated stamps"][:3] == ("warning", "t", 501)
+    assert found["repeated stamps"][:3] == ("info", "t", 501)
     assert found["gaps"][2] == 1000 and "the longest 24 ms" in found["gaps"][3]
 
 

@@ -305,21 +305,36 @@ def test_cubic_friction_in_a_file(tmp_path):
     assert [e.kind for e in read_campaign(path).effects] == ["viscous", "cubic", "spring"]
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_joints_that_are_not_logged_are_held(tmp_path, named):
-    """A log of the first joint of two, by number or by name: the other one is asked for, everything else is known."""
+def test_joints_that_the_header_names_are_the_ones_that_move(tmp_path):
+    """A log of one joint of two, by name: the other one is asked for, everything else is known."""
+    for there, other in (names := read_robot("planar2r").coordinate_names, names[::-1]):
+        columns = table(motion(1), q="q", tau="tau")
+        named = {"t": columns["t"], f"{there}_position": columns["q1"], f"{there}_torque": columns["tau1"]}
+        write_csv(tmp_path / "run.csv", named)
+        text = new_campaign("planar2r", [tmp_path / "run.csv"])
+        assert f'hold = {{ "{other}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+        path = tmp_path / "arm.toml"
+        path.write_text(text)
+        with pytest.raises(CampaignError, match=f"hold.{other}.*still"):
+            read_campaign(path)
+        path.write_text(text.replace(f'"{other}" = "?"', f'"{other}" = 0.3'))
+        assert read_campaign(path).robot.coordinate_names == (there,)
+
+
+def test_which_joints_numbered_columns_belong_to_is_asked(tmp_path):
+    """A log of one joint of two, by number: nothing tells which, so nothing is guessed."""
     first, last = read_robot("planar2r").coordinate_names
-    names = {"q1": f"{first}_position", "tau1": f"{first}_torque"} if named else {}
-    columns = {names.get(name, name): values for name, values in table(motion(1), q="q", tau="tau").items()}
-    write_csv(tmp_path / "run.csv", columns)
+    write_csv(tmp_path / "run.csv", table(motion(1), q="q", tau="tau"))
     text = new_campaign("planar2r", [tmp_path / "run.csv"])
-    assert f'hold = {{ "{last}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+    assert "the log has 1 numbered joints (q1 ...), the robot 2" in text and 'hold = "?"' in text
     path = tmp_path / "arm.toml"
     path.write_text(text)
-    with pytest.raises(CampaignError, match=f"hold.{last}.*still"):
+    with pytest.raises(CampaignError, match="'hold'.*still"):
         read_campaign(path)
-    path.write_text(text.replace(f'"{last}" = "?"', f'"{last}" = 0.3'))
-    assert read_campaign(path).robot.coordinate_names == (first,)
+    example = re.search(r"\{ .* = 0 \}", text)[0]  # the answer that the comment gives
+    for answer, moves in ((example, first), (f'{{ "{first}" = 0.3 }}', last)):
+        path.write_text(text.replace('hold = "?"', f"hold = {answer}"))
+        assert read_campaign(path).robot.coordinate_names == (moves,)
 
 
 def test_a_campaign_made_in_python_is_the_file(tmp_path: Path):

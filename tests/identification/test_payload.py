@@ -11,6 +11,7 @@ from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import nearest_body
 from minertia.identification.payload import identify_gains, identify_payload
+from minertia.identification.problem.terms import robot_effects
 from minertia.robot.inertia import from_com, impossible, symmetric
 from minertia.robot.read import read_robot
 from tests.identification.fits import campaign, fitted
@@ -56,6 +57,14 @@ def test_exact_without_noise_in_any_frame():
     assert np.allclose(found.inertia, INERTIA, atol=1e-8)
     with pytest.raises(UnknownName):
         identify_payload(campaign(robot, fourier_motion(robot, 60, 1)), fourier_motion(loaded, 60, 2), at="nowhere")
+
+
+def test_a_model_with_friction_by_load():
+    """The load to be found changes the friction: both are found, to within what the fit of the model left."""
+    robot = read_robot("puma560").with_parameters({f"FCL{j}": 0.08 for j in (1, 2, 3)})
+    model = fitted(robot, fourier_motion(robot, 600, 1), effects=robot_effects(robot)).model()
+    loaded = fourier_motion(robot.with_payload(MASS, COM, INERTIA), 600, 2)
+    assert identify_payload(model, loaded).mass == pytest.approx(MASS, rel=2e-3)
 
 
 def test_fields_of_arm_makers(runs):

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.polynomial import Poly
+from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.base import numeric
-from minertia.base.numeric import Certificate
+from minertia.base.certificate import Certificate
+from minertia.base.sample import product
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import ShapeError
 from minertia.notebook import clipped, frame, html_table, plural
@@ -57,6 +59,17 @@ class BaseParameters:
         where = {name: k for k, name in enumerate(self.columns)}
         return [where[name] for name in self.kept]
 
+    @cached_property
+    def divisors(self) -> tuple[Poly, ...]:
+        """What relations divide by: at values of the letters where one of these is zero they say nothing."""
+        found = (d for form in self.relations for c in form.terms.values() for d in divisors(c))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Letters without a value of their own, with those drawn for them: numbers in numeric relations are theirs."""
+        return {name: self.robot.symbol_values[name] for name, value in self.robot.symbols.items() if value is None}
+
     def values(self, chi: ArrayLike | None = None) -> Array:
         """beta = K chi; by default of the robot's nominal parameters."""
         if chi is None:
@@ -85,7 +98,7 @@ class BaseParameters:
         if other.columns != self.columns or other.count != self.count:
             raise ShapeError("the two sets belong to different robots or different choices of columns")
         kept = self.kept_indices
-        return numeric.cleared(other.K[:, kept] @ np.linalg.inv(self.K[:, kept]))
+        return product(other.K[:, kept], np.asarray(np.linalg.inv(self.K[:, kept]), float))
 
     # ------------------------------------------------------------------ classes
 
@@ -94,8 +107,7 @@ class BaseParameters:
 
         frames: "joint", or "file" for parameters written in the description file's own link frames.
         """
-        K = self.K if frames == "joint" else self.K @ file_to_joint(self.robot, self.columns)
-        K = numeric.cleared(K)
+        K = self.K if frames == "joint" else product(self.K, file_to_joint(self.robot, self.columns))
         reduced = K / np.maximum(np.abs(K).max(axis=0), 1e-300)
         _, s, Vt = np.linalg.svd(reduced, full_matrices=True)
         rank = int((s > numeric.RANK_TOLERANCE * s.max(initial=1e-300)).sum())
@@ -117,8 +129,9 @@ class BaseParameters:
         return {name: latex(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def to_latex(self) -> str:
-        """An align* environment with all relations."""
+        """An align* environment with all relations, and what they divide by."""
         rows = [f"  {latex_name(name)} &= {written}" for name, written in self.relation_latex().items()]
+        rows += [rf"  {latex(divisor)} &\neq 0" for divisor in self.divisors]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
 
     def to_frame(self) -> Any:
@@ -157,19 +170,14 @@ class BaseParameters:
             "relations": self.relation_texts(),
             "latex": self.relation_latex(),
             "numeric": [name for name, is_numeric in zip(self.names, self.is_numeric, strict=True) if is_numeric],
+            "divisors": [text(divisor) for divisor in self.divisors],
             "symbols": dict(self.robot.symbol_values),
             "changed_geometry": [f"{note.where}: {note.text}" for note in self.robot.notes if note.is_geometry],
             "columns": list(self.columns),
             "K": self.K.tolist(),
             "kept": list(self.kept),
             "classes": self.classes(),
-            "certificate": {
-                "rank": self.certificate.rank,
-                "gap": self.certificate.gap,
-                "error": self.certificate.error,
-                "states": self.certificate.states,
-                "seed": self.certificate.seed,
-            },
+            "certificate": self.certificate.to_dict(),
         }
 
     def to_json(self) -> str:
@@ -208,10 +216,18 @@ class BaseParameters:
             f"{name:<{width}} = {written}{mark}"
             for (name, written), mark in zip(self.relation_texts().items(), marks, strict=True)
         ]
-        c = self.certificate
         head = f"{self.robot.name}: {self.count} base parameters ({self.method})"
-        tail = f"certificate: rank {c.rank}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
-        return "\n".join([head, *lines, tail])
+        return "\n".join([head, *lines, *self._remarks(), str(self.certificate)])
+
+    def _remarks(self) -> list[str]:
+        """What the letters must not be, and what numbers in relations belong to."""
+        remarks = []
+        if self.divisors:
+            remarks.append(f"holds where {', '.join(text(d) for d in self.divisors)} is not 0")
+        if any(self.is_numeric) and self.drawn:
+            values = ", ".join(f"{name} = {value:.15g}" for name, value in self.drawn.items())
+            remarks.append(f"relations marked [numeric] hold only for the values drawn: {values}")
+        return remarks
 
 
 def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[str, float]) -> Array:
@@ -220,7 +236,7 @@ def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[s
     K = np.zeros((len(forms), len(columns)))
     for row, form in enumerate(forms):
         for name, coefficient in form.terms.items():
-            K[row, where[str(name)]] = evaluate(coefficient, values)
+            K[row, where[str(name)]] = number_of(coefficient, values)
     return K
 
 

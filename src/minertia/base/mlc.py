@@ -12,7 +12,7 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import Vec
 from minertia.base.closed_form import Forms, rotor_partner, unit_forms
-from minertia.base.geometry import Axes, structural
+from minertia.base.geometry import Axes
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
@@ -22,9 +22,9 @@ ENTRIES = {"U11": "XX", "U12": "XY", "U13": "XZ", "U22": "YY", "U23": "YZ", "U33
 MOMENTS = {"K1": "MX", "K2": "MY", "K3": "MZ"}
 
 
-def minimal_combinations(robot: Robot, columns: tuple[str, ...]) -> dict[str, Linear]:
+def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
     """{name: form} of the set, for the given standard parameters; effects keep their own names."""
-    axes = Axes(robot)
+    axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _compose(robot, base, links)
     found: dict[str, Scalar] = {}
@@ -76,7 +76,7 @@ def _combinations(robot: Robot, axes: Axes, x: Forms, j: int) -> Forms:
         found |= {name: x[symbol] for name, symbol in MOMENTS.items()}
     elif axis.r1 is not None and not axis.parallel:
         assert axis.u is not None
-        found |= _oblique_moments(x, structural(axis.u))
+        found |= _oblique_moments(x, axis.u)
     return found
 
 

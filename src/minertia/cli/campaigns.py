@@ -84,6 +84,12 @@ def _option(name: str, metavar: str, text: str, **more: Any) -> Any:
     return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
 
 
+DropTorn = Annotated[
+    bool,
+    typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
+]
+
+
 @dataclass(frozen=True)
 class CampaignOption:
     """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
@@ -193,6 +199,9 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "rate": CampaignOption(
         Annotated[float | None, _option("rate", "HZ", "Rate after decimation.", callback=finite)],
         lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None)),
+    ),
+    "drop_torn": CampaignOption(
+        DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
     ),
 }
 ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map, say_findings
+from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
 from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
@@ -40,6 +40,7 @@ def payload(
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="FRAME", help="Link or frame the load is given in.", show_default=False),
@@ -62,13 +63,15 @@ def payload(
     from minertia.identification.campaigns.campaign import Campaign
 
     known = _unloaded(unloaded, robot, campaign, data, columns)
+    if drop_torn and isinstance(known, Campaign):
+        known = known.without_torn_rows()
     if at is None:
         _say_where(known.robot)
     if mass is None and com is not None:
         raise InputError("--com goes with the --mass of a known load")
     with progress(2 * (len(loaded) + 1)) as tell:
         if mass is None:
-            found: Any = _load(known, loaded, at, columns, tell)
+            found: Any = _load(known, loaded, at, columns, drop_torn, tell)
         elif isinstance(known, Campaign):
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
@@ -108,11 +111,21 @@ def _unloaded(
 
 
 def _load(
-    known: Campaign | IdentifiedModel, loaded: list[str], at: str | None, columns: Path | None, tell: Any
+    known: Campaign | IdentifiedModel,
+    loaded: list[str],
+    at: str | None,
+    columns: Path | None,
+    drop_torn: bool,
+    tell: Any,
 ) -> Payload:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
+    from minertia.identification.validate import campaign_like
 
-    return identify_payload(known, loaded, at=at, columns=columns, tell=tell)
+    mapping: Any = columns
+    if drop_torn and not isinstance(known, Campaign):
+        mapping = campaign_like(known, (), columns).without_torn_rows().map
+    return identify_payload(known, loaded, at=at, columns=mapping, tell=tell)
 
 
 def _gains(known: Campaign, loaded: list[str], load: tuple[float, Any, str | None], tell: Any) -> DriveGains:

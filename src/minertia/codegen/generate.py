@@ -17,11 +17,13 @@ from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
+from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
+from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
+from minertia.robot.read import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -97,8 +99,9 @@ def generate(
     representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
     temperature: bool = True,
+    force: bool = False,
 ) -> GenerationResult:
-    """Write code for a robot into a folder (None: only count).
+    """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.
     parameters, payload, motors, values, essential, temperature: see `Setting`.
@@ -106,7 +109,7 @@ def generate(
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
-    "numpy", "matlab", "fmu" or "ros2".
+    "numpy", "matlab", "fmu" or "ros2".  force: replace files that minertia did not write, or that were edited since.
     """
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
@@ -131,12 +134,15 @@ def generate(
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
     style = c.Style(identifier(robot.name), precision, sincos)
+    if out is not None:
+        check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
     folder = None if out is None else Path(out)
     paths: tuple[Path, ...] = ()
     if folder is not None:
         files = row.render(unit)
-        paths = write_files(folder, files | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {}))
+        chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
+        paths = write_files(folder, files | chosen, force=force)
     statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
     return GenerationResult(folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects)
 
@@ -175,10 +181,11 @@ def count_programs(
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
     """The choices saved with generated code."""
     path = Path(folder) / REPRESENTATIVES
+    reading(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
 
 
@@ -292,7 +299,7 @@ def _fmu_files(unit: _Unit) -> Files:
     (program,) = unit.programs
     block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
     sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
-    archive, note = fmu.render(block, sources, unit.title)
+    archive, note = fmu.render(block, sources, _selftest(unit), unit.title)
     unit.notes += [note] if note else []
     return {f"{unit.style.prefix}.fmu": archive}
 
@@ -306,11 +313,13 @@ def _ros2_files(unit: _Unit) -> Files:
 class Target:
     """A row of `TARGETS`: how its files are made, and what may be asked of it.
 
-    programs: what is generated where nothing is asked.  needs: programs it cannot do without.  is_block: one program,
-    no more.  is_double: no other precision.  at_joints: efforts at the joints alone.
+    names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
+    nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
+    precision.  at_joints: efforts at the joints alone.
     """
 
     render: Callable[[_Unit], Files]
+    names: tuple[str, ...] = ()
     programs: tuple[str, ...] = DEFAULT
     needs: tuple[str, ...] = ()
     is_block: bool = False
@@ -330,24 +339,22 @@ class Target:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 
 
+_C_NAMES = ("{}.h", "{}.c", "selftest.c", "Makefile", "README.md")
+_ROS2_NAMES = ("package.xml", "plugins.xml", "CMakeLists.txt", "README.md", "src/{}.c", "test/selftest.c")
 TARGETS: dict[str, Target] = {
-    "c": Target(_c_files),
-    "cortex-m": Target(_cortex_m_files),
-    "numpy": Target(_numpy_files, is_double=True),
+    "c": Target(_c_files, _C_NAMES),
+    "cortex-m": Target(_cortex_m_files, _C_NAMES),
+    "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
     "matlab": Target(_matlab_files, is_double=True),
-    "fmu": Target(_fmu_files, ("inverse_dynamics",), is_block=True, is_double=True),
-    "ros2": Target(_ros2_files, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
+    "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
+    "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
 }
 
 
-def write_files(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Path, ...]:
-    """Write each file aside and rename it into place, so that no reader ever sees half a file."""
-    make_folder(folder)
-    for name, content in files.items():
-        path = folder / name
-        make_folder(path.parent)
-        if isinstance(content, bytes):
-            write_bytes_atomic(path, content)
-        else:
-            write_text_atomic(path, content)
+def write_files(folder: Path, files: Mapping[str, str | bytes], *, force: bool = False) -> tuple[Path, ...]:
+    """Write files into a folder, all of them or none; force: as in `generate`."""
+    with folder_at_once(folder, force=force) as draft:
+        for name, content in files.items():
+            make_folder((draft / name).parent)
+            write_file(draft / name, content)
     return tuple(folder / name for name in files)

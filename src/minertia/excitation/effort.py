@@ -60,9 +60,13 @@ class EffortModel:
         tau = smooth + qd @ self.viscous.T + qdd @ self.rotors.T + self.offset
         return np.asarray(tau if self.others is None else tau + self.others.value(q, qd))
 
+    def sizes(self, tau: Array) -> Array:
+        """Size of every effort (N, n), with what grows with the load and what jumps at its largest."""
+        return np.asarray(np.abs(tau) * self.gain + self.coulomb)
+
     def largest(self, tau: Array) -> Array:
         """Largest size (n,) of efforts (N, n), with the friction that jumps."""
-        return np.asarray(np.abs(tau).max(axis=0) * self.gain + self.coulomb)
+        return np.asarray(self.sizes(tau).max(axis=0))
 
     def add_slopes(self, by_effort: Array, state: Array, slopes: Array) -> None:
         """Add to the slopes (3, N, n) by q, qd, qdd what effects without a column in W do to the efforts."""
@@ -118,7 +122,7 @@ def _load_shares(robot: Robot, chi: Values) -> Array:
 
 
 def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
-    """Size of each base parameter to compare its deviation with.
+    """Size of each base parameter to compare its deviation with; nan where the file has no value of its kind at all.
 
     The nominal value, but at least a part `floor` of the root mean square of its kind over the robot, so that a
     parameter that happens to be zero does not ask for infinite precision.
@@ -130,7 +134,7 @@ def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
         for kind in set(kinds)
     }
     sizes = [max(abs(v), floor * scale[k]) for v, k in zip(values, kinds, strict=True)]
-    return np.array([s if s > 0 else 1.0 for s in sizes])
+    return np.array([s if s > 0 else np.nan for s in sizes])
 
 
 def _kind(name: str) -> str:

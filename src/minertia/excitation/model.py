@@ -15,7 +15,7 @@ from minertia.codegen.gradient import reverse
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.effects import free_torques
-from minertia.dynamics.kinematics import State, passages
+from minertia.dynamics.kinematics import Passage, State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 from minertia.excitation.smooth import SmoothGraph
@@ -114,13 +114,15 @@ class SlopedModel:
 
 
 class PointModel:
-    """Positions [m] in the base frame of the origins of named frames, with derivatives."""
+    """Positions [m] in the base frame of the origins of frames, given by name or as such, with derivatives."""
 
-    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
+    def __init__(self, robot: Robot, frames: Sequence[str | Frame]) -> None:
         robot = robot.numeric
         graph = Graph()
         q = graph.variables("q", robot.n)
-        points = [s for name in names for s in _origin(robot, q, find_frame(robot, name))]
+        ways = passages(robot, q)
+        found = [find_frame(robot, frame) if isinstance(frame, str) else frame for frame in frames]
+        points = [s for frame in found for s in _origin(robot, ways, frame)]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
         self.forward = _forward("points", graph, ("q",), robot.n, outputs, (len(outputs),))
         self.backward = _backward("points", graph, ("q",), robot.n, outputs)
@@ -165,10 +167,9 @@ def find_frame(robot: Robot, name: str) -> Frame:
     return Frame(j, robot.joints[j].file_frame)
 
 
-def _origin(robot: Robot, q: Sequence[Expr], frame: Frame) -> Vec:
+def _origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:
     """Position of a frame's origin in the base frame."""
     _, point = frame.pose
-    ways = passages(robot, q)
     j = frame.joint
     while j is not None:
         point = vadd(ways[j].outward(point), ways[j].p)

@@ -45,6 +45,12 @@ class IdentifiedModel:
         """The robot as it was described before, with its nominal parameters if it had any."""
         return self.linear.robot
 
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """Full names of the effects that predictions include."""
+        choice = self.linear.choice
+        return (*choice.own, *(t.name for t in choice.terms))
+
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.beta, motion)
@@ -59,11 +65,14 @@ class IdentifiedModel:
             excess=float(self.evidence.get("standard_excess", 0.0)),
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it."""
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
+
+        force: replace a file that minertia did not write, or that was edited since.
+        """
         from minertia.identification.model_file import write_model  # which reads models back
 
-        write_model(self, path)
+        write_model(self, path, force=force)
 
     def to_frame(self) -> Any:
         """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""

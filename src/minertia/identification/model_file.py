@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import numpy as np
 import tomli_w
 
 from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError
-from minertia.files import is_file, why_no_file, write_text_atomic
+from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.robot.dh.write import toml_text
@@ -24,9 +24,12 @@ from minertia.robot.robot import Robot
 KIND = MODEL
 
 
-def write_model(model: IdentifiedModel, path: str | Path) -> None:
-    """Write a model; the file appears whole or not at all."""
-    write_text_atomic(path, model_text(model))
+def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
+    """Write a model; the file appears whole or not at all.
+
+    force: replace a file that minertia did not write, or that was edited since.
+    """
+    write_file(path, model_text(model), force=force)
 
 
 def model_text(model: IdentifiedModel) -> str:
@@ -49,7 +52,7 @@ def model_text(model: IdentifiedModel) -> str:
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         "frames": _frames(linear.robot),
-        "robot": tomllib.loads(toml_text(linear.robot)),
+        "robot": toml_document(toml_text(linear.robot)),
     }
     return tomli_w.dumps(_plain(document))
 
@@ -68,9 +71,9 @@ def read_model(path: str | Path) -> IdentifiedModel:
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:
-        document = tomllib.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as err:
-        raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
+        document = toml_document(read_text(Path(path)))
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
     check_format(document, str(path))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from minertia.errors import CampaignError
+import numpy as np
+
+from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.estimators import named_estimator, table_name
-from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
 from minertia.identification.model_file import is_model_file, read_model
+from minertia.identification.problem.observation import Observation
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
@@ -28,7 +31,7 @@ def solve(problem: Problem, estimator: str | Estimator | None = None) -> Estimat
         choice = informed.chosen(problem.free)
         chosen, found = choice.estimator, problem.excitation
         part = problem.free if chosen.fills_gaps else problem.free.reduced(found.independent)
-        fit = chosen.fit(part)
+        fit = _fitted(chosen, part)
     return Estimate(
         names=problem.names,
         classes=problem.linear.classes,
@@ -48,6 +51,20 @@ def solve(problem: Problem, estimator: str | Estimator | None = None) -> Estimat
         part=part,
         fills_gaps=chosen.fills_gaps,
     )
+
+
+def _fitted(chosen: Estimator, part: Observation) -> Fit:
+    """The fit, refused where its numbers run out of digits."""
+    try:
+        fit = chosen.fit(part)
+    except np.linalg.LinAlgError:
+        fit = None
+    if fit is None or not (np.isfinite(fit.beta).all() and np.isfinite(fit.covariance).all()):
+        raise MinertiaError(
+            "the fit has no solution in numbers: its options, or the size of the efforts, positions or fixed values, "
+            "leave no digits; look at the units, or fit with --estimator weighted"
+        )
+    return fit
 
 
 def prior_values(campaign: Campaign) -> dict[str, float] | None:

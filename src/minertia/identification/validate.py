@@ -23,11 +23,12 @@ def validate(
     logs: LogLike | Sequence[LogLike],
     *,
     columns: ColumnMap | str | Path | None = None,
+    drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
     """Residuals of a model, or of its file, on logs that are read, filtered and judged as its campaign's were."""
     known = model if isinstance(model, IdentifiedModel) else read_model(model)
-    ready = prepare_logs(known, logs, columns=columns, tell=tell)
+    ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     tell("predicting")
     return tuple(_validated(known, log) for log in ready)
 
@@ -37,10 +38,12 @@ def prepare_logs(
     logs: LogLike | Sequence[LogLike],
     *,
     columns: ColumnMap | str | Path | None = None,
+    drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[PreparedLog, ...]:
-    """Logs read, repaired and filtered as the campaign of a model says."""
-    return prepare_campaign(campaign_like(model, logs, columns), tell).validate
+    """Logs read, repaired and filtered as the campaign of a model says; drop_torn: without torn rows."""
+    campaign = campaign_like(model, logs, columns)
+    return prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign, tell).validate
 
 
 def campaign_like(

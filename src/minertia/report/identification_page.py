@@ -30,7 +30,7 @@ from minertia.report.identification_tables import (
     DEVIATIONS,
     percent,
     physical_sentence,
-    residual_table,
+    residual_rows,
     result_rows,
     short,
 )
@@ -100,7 +100,7 @@ def _unseen(result: Identification) -> str:
 
 
 def _residuals(result: Identification) -> str:
-    rows = result_rows(result)
+    rows = result_rows(result, short)
     nominal = _nominal_on_training(result)
     if nominal is not None:
         rows = {"training": rows.pop("training"), "nominal model, training": nominal, **rows}
@@ -108,7 +108,7 @@ def _residuals(result: Identification) -> str:
         "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
         "Logs named here were not fitted; the nominal model has the robot file's own parameters."
     )
-    return paragraph(lead) + text_table(residual_table(rows)) + _rmse(result, _units(result))
+    return paragraph(lead) + text_table(residual_rows(rows)) + _rmse(result, _units(result))
 
 
 def _rmse(result: Identification, unit: str) -> str:

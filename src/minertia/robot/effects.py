@@ -7,6 +7,7 @@ here.  Constants of a shape (a rest position, a width) belong to a joint: `Robot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -39,10 +40,11 @@ class Effect:
 
     word: what campaign files call it; one word may stand for several rows.  unit, sliding_unit: of the parameter at a
     revolute and at a prismatic joint.  formula: the shape in print.  inputs: the parts of a `JointState` that the shape
-    reads.  constants: names and usual values of the numbers in the shape, None where one must be stated; scan: values
-    that are tried for the one that is not stated.  is_standard: whether every robot has a column for it.  has_twin:
-    whether a motor that turns with several joints can have it, too.  acts_alone: whether each joint states its own.
-    is_bounded: whether |shape| is at most 1, so that limits of effort can count with its size.
+    reads.  constants: names and usual values of the numbers in the shape, None where one must be stated; signed: those
+    that need not be positive; scan: values that are tried for the one that is not stated.  is_standard: whether every
+    robot has a column for it.  has_twin: whether a motor that turns with several joints can have it, too.  acts_alone:
+    whether each joint states its own.  is_bounded: whether |shape| is at most 1, so that limits of effort can count
+    with its size.
 
     A shape that reads the load grows with it in proportion: shape(k load) = k shape(load) for k > 0.
     """
@@ -57,6 +59,7 @@ class Effect:
     inputs: tuple[str, ...] = ("qd",)
     is_nonnegative: bool = True
     constants: Mapping[str, float | None] = field(default_factory=dict)
+    signed: tuple[str, ...] = ()
     scan: tuple[float, ...] = ()
     is_standard: bool = False
     has_twin: bool = False
@@ -70,6 +73,13 @@ class Effect:
         """All constants, usual ones where none is given, and the names of those that are missing."""
         values = {name: given.get(name, usual) for name, usual in self.constants.items()}
         return {k: v for k, v in values.items() if v is not None}, [k for k, v in values.items() if v is None]
+
+    def wrong_constant(self, given: Constants) -> str | None:
+        """The name of a constant that is not finite or, where it must be, not positive; None if all are good."""
+        for name, value in given.items():
+            if not math.isfinite(value) or (value <= 0 and name not in self.signed):
+                return name
+        return None
 
 
 def _half(a: Scalar) -> Scalar:
@@ -145,20 +155,20 @@ EFFECTS = (
     Effect("FVT", "thermal_viscous", *VISCOUS, "viscous friction that falls with temperature, at the reference",
            "FVT qd exp(-(T - reference) / scale)",
            lambda s, c: mul(s.qd, exp(neg(div(_warmer(s, c), c["scale"])))), ("qd", "temperature"),
-           constants={"reference": 25.0, "scale": 20.0}),
+           constants={"reference": 25.0, "scale": 20.0}, signed=("reference",)),
     Effect("FCK", "thermal_coulomb", "N m/K", "N/K", "change of Coulomb friction with temperature",
            "FCK (T - reference) sign(qd)", lambda s, c: mul(_warmer(s, c), sign(s.qd)), ("qd", "temperature"),
-           is_nonnegative=False, constants={"reference": 25.0}),
+           is_nonnegative=False, constants={"reference": 25.0}, signed=("reference",)),
     Effect("KS", "spring", "N m/rad", "N/m",
            "stiffness of a spring; with an offset its rest position need not be known", "KS (q - rest)",
-           lambda s, c: sub(s.q, c["rest"]), ("q",), constants={"rest": 0.0}),
+           lambda s, c: sub(s.q, c["rest"]), ("q",), constants={"rest": 0.0}, signed=("rest",)),
     Effect("GAS", "gas_spring", "1", "1", "gas-spring counterbalance with stated geometry and filling",
            "GAS h p area with GAS near 1: a piston between two pins at the distances outer and inner [m] from the "
            "joint's axis, at the angle delta = q + angle; length l = sqrt(outer^2 + inner^2 - 2 outer inner "
            "cos(delta)), lever h = outer inner sin(delta) / l, pressure p = energy / (volume - (l - closed) area)",
            _gas_spring, ("q",),
            constants={"outer": None, "inner": None, "angle": 0.0, "closed": None, "volume": None, "area": None,
-                      "energy": None}, acts_alone=True),
+                      "energy": None}, signed=("angle", "closed"), acts_alone=True),
 )  # fmt: skip
 BY_SYMBOL: Mapping[str, Effect] = MappingProxyType(
     {e.name: e for e in EFFECTS} | {f"{e.name}M": e for e in EFFECTS if e.has_twin}

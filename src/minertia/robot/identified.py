@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import tomli_w
 
 from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.effects import BY_SYMBOL
@@ -23,7 +23,7 @@ FORMAT = 1
 def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
     """The robot of a model file, with everything that was identified."""
     try:
-        document = tomllib.loads(text)
+        document = toml_document(text)
         check_format(document, source)
         evidence = document.get("evidence", {})
         return identified_robot(
@@ -33,6 +33,8 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
             is_physical=bool(document["physical"]),
             excess=float(evidence.get("standard_excess", 0.0)),
         )
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=source, line=err.line) from None
     except KeyError as err:
         raise DescriptionError(f"the model is not complete: {err} is missing", file=source) from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:

@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from minertia.errors import DescriptionError, UnknownName
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
+from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
@@ -72,7 +73,9 @@ def read_robot(
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
     if is_file(path):
-        return read_text(path), str(name_or_path), path.suffix.lower()
+        text = read_text(path)
+        reading(*referenced(path, text))
+        return text, str(name_or_path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
         text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
@@ -84,15 +87,19 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 def read_text(path: Path) -> str:
     """The text of a file, refused when it is too large or not text."""
-    size = path.stat().st_size
+    reading(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)  # its size may be said wrongly, or grow
+        text = data.decode("utf-8-sig", errors="strict" if len(data) <= MAX_BYTES else "replace")
+        size = max(path.stat().st_size, len(data))
+    except (UnicodeDecodeError, OSError) as err:
+        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
     if size > MAX_BYTES:
         raise DescriptionError(
             f"the file has {size / 1e6:.0f} MB; a robot description has at most {MAX_BYTES // 1_000_000} MB", file=path
         )
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as err:
-        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]

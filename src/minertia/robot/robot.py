@@ -30,8 +30,10 @@ from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+STRONGEST = 1000.0  # m/s2 of gravity that can be meant
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
+DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,9 @@ class Robot:
     @property
     def has_letters(self) -> bool:
         """Whether any length or angle is a letter."""
-        return any(isinstance(s, Poly) for joint in self.joints for s in _placement(joint))
+        placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
+        poses = (*placements, *(frame.pose for frame in self.frames.values()))
+        return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 
     @cached_property
     def symbol_values(self) -> Mapping[str, float]:
@@ -185,10 +189,20 @@ class Robot:
     @cached_property
     def numeric(self) -> Robot:
         """The same robot with every letter replaced by its value."""
+        return self.at(self.symbol_values)
+
+    def at(self, values: Mapping[str, float]) -> Robot:
+        """The same robot with every letter replaced by a number."""
         if not self.has_letters:
             return self
-        values = self.symbol_values
-        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={})
+        joints = tuple(_at(joint, values) for joint in self.joints)
+        frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
+        return replace(self, joints=joints, frames=frames, symbols={})
+
+    def other_values(self, seed: int) -> dict[str, float]:
+        """Another value for every letter, those with one included: what holds there too holds for the letters."""
+        rng = np.random.default_rng((SEED, seed))
+        return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
 
@@ -374,8 +388,8 @@ class Robot:
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
         g = tuple(float(v) for v in gravity)
-        if len(g) != 3 or not np.all(np.isfinite(g)):
-            raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
+        if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
+            raise InputError(f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, not {g}")
         return replace(self, gravity=(g[0], g[1], g[2]))
 
     def with_notes(self, notes: Sequence[Note]) -> Robot:
@@ -413,10 +427,6 @@ class Robot:
 
 def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:
     return tuple(s for s in STANDARD_SYMBOLS if (rotors if s in ROTOR_SYMBOLS else friction))
-
-
-def _placement(joint: Joint) -> list[object]:
-    return [*(s for row in joint.R for s in row), *joint.p, *joint.file_frame[1]]
 
 
 def _at(joint: Joint, values: Mapping[str, float]) -> Joint:
@@ -458,4 +468,8 @@ def _with_values(
     for name in changed.other_effects:
         symbol, link = split_name(name)
         changed.effect_constants(link - 1, symbol)  # says what is missing
+    for name, given in constants.items():
+        wrong = BY_SYMBOL[split_name(name)[0]].wrong_constant(given)
+        if wrong is not None:
+            raise InputError(f"the constant {wrong} of {name} must be a positive number, not {given[wrong]:g}")
     return changed

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 FORMAT = 1
 DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
 TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
+RECORD = "rehearsal.json"  # the file of all that was found
 LOAD = 0.05  # part of the moving mass
 
 

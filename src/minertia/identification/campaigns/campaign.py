@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from minertia.notebook import clipped
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
+PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
 Effects: TypeAlias = "tuple[EffectSpec | str | Mapping[str, Any], ...]"
 
 
@@ -152,10 +154,21 @@ class Campaign:
         if isinstance(item, Log):
             return item if item.file is None else replace(item, source=self.find(item.file))
         if isinstance(item, str | Path):
-            return Log(self.find(item))
+            return self._named(item)
         if isinstance(item, Recording) or hasattr(item, "tau") or hasattr(item, "__iter__"):
             return Log(item)
         raise InputError(f"a log is the path of a file, a recording or a motion, not {type(item).__name__}")
+
+    def _named(self, name: str | Path) -> Log:
+        """A log as it is named: a file, or a part of one between two times [s]: "run.csv[2.5:10]"."""
+        found, part = self.find(name), PART.fullmatch(str(name))
+        if part is None or is_there(found):
+            return Log(found)
+        try:
+            start, stop = (float(text) if text.strip() else None for text in part.groups()[1:])
+        except ValueError:
+            raise CampaignError("a part of a log is between two times [s], as in run.csv[2.5:10]", file=name) from None
+        return Log(self.find(part[1].strip()), start, stop)
 
     def _columns(self) -> ColumnMap:
         given: Any = self.columns
@@ -177,6 +190,10 @@ class Campaign:
         """Where signals stand in the logs."""
         assert isinstance(self.columns, ColumnMap)
         return self.columns
+
+    def without_torn_rows(self) -> Campaign:
+        """The campaign that leaves out torn rows of its logs."""
+        return replace(self, columns=replace(self.map, drop_torn=True))
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
@@ -202,11 +219,11 @@ class Campaign:
         r = self.repairs
         return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
 
-    def save(self, path: str | Path) -> tuple[Path, ...]:
+    def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write the campaign as a file that can be run again; returns what was written."""
         from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
 
-        return write_campaign(self, path)
+        return write_campaign(self, path, force=force)
 
     def __repr__(self) -> str:
         logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"

@@ -13,6 +13,18 @@ from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS, WORDS
 from minertia.robot.robot import Robot
 from minertia.tables import Table
 
+# smallest and largest constant that can be meant, in SI units
+NUMBERS = {
+    "width": (1e-6, 1e3),
+    "velocity": (1e-6, 1e3),
+    "rest": (-1e6, 1e6),
+    "angle": (-1e3, 1e3),
+    **dict.fromkeys(("outer", "inner", "closed"), (1e-6, 1e3)),
+    **dict.fromkeys(("volume", "area"), (1e-12, 1e3)),
+    "energy": (1e-6, 1e12),
+    "reference": (-300.0, 1e4),
+    "scale": (1e-3, 1e4),
+}
 DEFAULT_EFFECTS = tuple(word for word in WORDS if BY_SYMBOL[WORDS[word][0]].is_standard)
 
 
@@ -53,6 +65,10 @@ def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
     numbers = {name: value for name in effect.constants if (value := _number(options, name)) is not None}
     if effect.scan:
         numbers = {name: value for name, value in numbers.items() if value != 0}  # 0 asks for the scan, too
+    for name, value in numbers.items():
+        low, high = NUMBERS[name]
+        if not low <= value <= high:
+            raise options.fail(f"this is {value:g}; for '{word}' it must lie between {low:g} and {high:g}", name)
     missing = effect.filled(numbers)[1]
     if missing and not (effect.scan and len(missing) == 1):
         raise options.fail(f"the effect '{word}' needs this number", missing[0])

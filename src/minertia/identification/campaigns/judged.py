@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,11 @@ class JudgedMotion:
     def tau(self) -> Array:
         """Measured joint efforts, not filtered."""
         return self.motion.tau
+
+    @property
+    def channels(self) -> Mapping[str, Array]:
+        """What else was logged."""
+        return self.motion.channels
 
     @property
     def times(self) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried
 from minertia.identification.logs.even import EVEN, check_finite
-from minertia.identification.logs.readers import iter_blocks
+from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
@@ -35,7 +34,7 @@ from minertia.identification.signals.streaming import prepared_blocks
 from minertia.notebook import plural
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # size of a file from which it is read in blocks
+LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after decimation that are kept in memory between passes
 
@@ -45,7 +44,7 @@ class LongLog:
     """The samples from `first` to before `stop` of a log whose stamps are even, in blocks; every pass reads the file.
 
     span: first and last stamp [s].  part: of the file, by samples; grid: times that replace its own.  notes: what was
-    done to it.
+    done to it; torn: rows that were dropped.
     """
 
     campaign: Campaign
@@ -56,6 +55,7 @@ class LongLog:
     part: slice
     grid: Grid | None = None
     notes: tuple[str, ...] = ()
+    torn: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return self.stop - self.first
@@ -79,7 +79,7 @@ class LongLog:
 
     def beginning(self) -> Recording:
         """The first samples, for what is judged from a part; the notes say so."""
-        part = _start(self)
+        part = replace(_start(self), torn=self.torn)
         return part.noted(
             *self.notes,
             f"read in blocks: of {len(self)} samples the first {len(part)} were audited, and chose what was left open",
@@ -87,7 +87,7 @@ class LongLog:
 
     def as_logged(self) -> Recording:
         """The first samples as they were logged, for an audit."""
-        return self.beginning() if self.grid is None else _start(self._logged())
+        return self.beginning() if self.grid is None else replace(_start(self._logged()), torn=self.torn)
 
 
 def _between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
@@ -113,7 +113,7 @@ def _start(blocks: Iterable[Recording]) -> Recording:
 
 def long_log(campaign: Campaign, log: Log) -> LongLog | None:
     """The log in blocks; None where it is small, or where its stamps are to stay as they are and do not allow it."""
-    if log.file is None or _size(log.file) < LONG_BYTES:
+    if log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
         return None
     stamps, travel = _scanned(campaign, log)
     first = 0 if log.start is None else int(np.searchsorted(stamps.t, log.start))
@@ -131,15 +131,10 @@ def long_log(campaign: Campaign, log: Log) -> LongLog | None:
         grid = even_grid(stamps)
     t = stamps.t if grid is None else grid.times(0, grid.count)
     notes = (*stamps.notes[n_notes:], *(() if grid is None else (grid.note,)))
-    long = LongLog(campaign, log, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes)
+    long = LongLog(campaign, log, 0, len(t), (float(t[0]), float(t[-1])), part, grid, notes, stamps.torn)
     if not campaign.repairs.standstill:
         return long
     return _moving(long, t, travel if grid is None else _travel(long))
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _file_blocks(campaign: Campaign, log: Log) -> Iterator[Recording]:
@@ -153,10 +148,12 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     start = -np.inf if log.start is None else log.start
     stop = np.inf if log.stop is None else log.stop
     head: Recording | None = None
+    torn: list[int] = []
     for block in _file_blocks(campaign, log):
         block.efforts()
         head = head or block.select(slice(0, 1))
         times.append(block.t)
+        torn += block.torn
         inside = (block.t >= start) & (block.t < stop)
         q = block.q if inside.all() else block.q[inside]
         low = np.minimum(low, q.min(axis=0, initial=np.inf))
@@ -165,7 +162,10 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     t = np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     none = np.zeros((len(t), 0))
-    return replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=()), np.asarray(high - low)
+    bare = replace(
+        head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), channels={}, torn=tuple(dict.fromkeys(torn))
+    )
+    return bare, np.asarray(high - low)
 
 
 def _travel(log: LongLog) -> Array:
@@ -315,9 +315,11 @@ def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion,
 
 def _joined(a: Motion, b: Motion) -> Motion:
     arrays = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("t", "q", "qd", "qdd", "tau")}
-    return replace(a, **arrays, keep=(0, len(a) + len(b), 1))  # type: ignore[arg-type]
+    channels = {name: np.concatenate([a.channels[name], b.channels[name]]) for name in a.channels}
+    return replace(a, **arrays, channels=channels, keep=(0, len(a) + len(b), 1))  # type: ignore[arg-type]
 
 
 def _select(motion: Motion, rows: slice) -> Motion:
     arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
-    return replace(motion, **arrays, keep=(0, len(arrays["t"]), 1))  # type: ignore[arg-type]
+    channels = {name: values[rows] for name, values in motion.channels.items()}
+    return replace(motion, **arrays, channels=channels, keep=(0, len(arrays["t"]), 1))  # type: ignore[arg-type]

@@ -8,7 +8,8 @@ from typing import Any
 from minertia.errors import CampaignError, FilterError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
 from minertia.identification.campaigns.effects import joint_list, parse_effects
-from minertia.identification.loads.load import Load
+from minertia.identification.estimators.options import RANGES
+from minertia.identification.loads.load import LARGEST, Load
 from minertia.identification.logs.columns_file import parse_columns
 from minertia.identification.logs.readers import is_there
 from minertia.identification.signals.evaluation import Evaluation
@@ -26,6 +27,7 @@ ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
 MODEL_KEYS = ("effects", "fix", "prior")
 FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
+ESTIMATOR_KEYS = ("name", *RANGES, "kind")  # which of them an estimator takes, it says itself
 EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
 
 
@@ -60,6 +62,7 @@ class _Reader:
         train = self._logs(logs, "train")
         if not train:
             raise logs.fail("name at least one log to fit", "train")
+        estimator.only(ESTIMATOR_KEYS)
         options = {key: estimator.get(key) for key in estimator if key != "name"}
         return Campaign(
             robot,
@@ -139,6 +142,9 @@ class _Reader:
         mass, com = load.positive("mass"), load.numbers("com", 3)
         if mass is None:
             raise load.fail("a load needs its mass [kg]", "mass")
+        for key, values in (("mass", (mass,)), ("com", com or ()), ("inertia", load.numbers("inertia", 6) or ())):
+            if any(abs(v) > LARGEST for v in values):
+                raise load.fail(f"no load has a number above {LARGEST:g} [kg, m, kg m2]", key)
         centre = None if com is None else (com[0], com[1], com[2])
         return Load(mass, centre, load.numbers("inertia", 6), load.text("at"))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
+FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
 TRIM_PART = 0.05  # ... or this part of a short one
 
 
@@ -25,6 +27,14 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
         filter_ = replace(filter_, cutoff_hz=max(filter_.resolved(r).cutoff_hz or 0.0 for r in recordings))
     if evaluation is None:
         evaluation = usual_evaluation(recordings[0])
+    fastest = max(r.rate_hz for r in recordings)
+    if evaluation.rate_hz > FINER * fastest:
+        raise CampaignError(
+            f"efforts cannot be judged at {evaluation.rate_hz:g} Hz: the logs have {fastest:.4g} samples per second; "
+            "give evaluation a lower rate_hz",
+            file=campaign.source or None,
+            field="evaluation.rate_hz",
+        )
     return replace(campaign, filter=filter_, evaluation=evaluation)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import tomli_w
 
 from minertia.errors import CampaignError, MinertiaError
-from minertia.files import write_text_atomic
+from minertia.files import write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.read import FORMAT
 from minertia.identification.campaigns.record import campaign_record
@@ -19,17 +19,17 @@ from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 
 
-def write_campaign(campaign: Campaign, path: str | Path) -> tuple[Path, ...]:
+def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
     """Write a campaign; a robot that no file holds as it is (made in Python, or with joints held) is written beside it.
 
-    Returns the files that were written.
+    force: replace files that minertia did not write, or that were edited since.  Returns the files that were written.
     """
     file = Path(path)
     robot, extra = _robot(campaign.robot, file)
     text = campaign_text(campaign, file.parent, robot)
     for name, content in extra.items():
-        write_text_atomic(file.parent / name, content)
-    write_text_atomic(file, text)
+        write_file(file.parent / name, content, force=force)
+    write_file(file, text, force=force)
     return (*(file.parent / name for name in extra), file)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from minertia.errors import UnknownName
 from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.estimators.options import check_options
 
 _HERE = "minertia.identification.estimators"
 ESTIMATORS = {
@@ -48,6 +49,7 @@ def named_estimator(name: str, **options: Any) -> Estimator:
     for option in options:
         if option not in known:
             raise UnknownName(f"option of the estimator '{name}'", option, known or ("none",))
+    check_options(name, options)
     made: Estimator = make(**options)
     return made
 

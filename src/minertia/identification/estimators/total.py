@@ -33,7 +33,7 @@ class TotalLeastSquares(Estimator):
         model = problem.model
         exact = [k for k, c in enumerate(problem.keep) if symbol_of(model.standard[model.kept[c]]) in EXACT]
         noisy = [k for k in range(problem.count) if k not in exact]
-        if not noisy:
+        if not noisy or self.ratio == 0:
             inv = inverse(R[:-1, :-1])
             return Fit(solution(R), inv @ inv.T, sigma)
         order = [*exact, *noisy]

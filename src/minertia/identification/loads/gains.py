@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
+from minertia.errors import InputError, MinertiaError
 from minertia.identification.loads.body import loaded_model
-from minertia.identification.loads.load import Load
+from minertia.identification.loads.load import LARGEST, Load
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.rows import LogMotion
@@ -59,6 +59,9 @@ def drive_gains(
 
     Without a centre only the load's mass is known, and where it sits is found with the gains.
     """
+    for value in (load.mass, *(load.com or ()), *(load.inertia or ())):
+        if not abs(value) <= LARGEST:
+            raise InputError(f"a known load has numbers of at most {LARGEST:g} [kg, m, kg m2], not {value:g}")
     if model.choice.needs_load:
         raise MinertiaError("friction that grows with the load cannot be fitted together with the gains of the drives")
     with one_thread():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGEST = 1e6  # kg, m or kg m2 of a load that can be meant
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

@@ -13,8 +13,8 @@ from minertia.tables import Table, load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "angle", "length", "effort_unit", "header", "delimiter",
-    "decimal", "topic",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "angle", "length", "effort_unit", "header",
+    "delimiter", "decimal", "topic", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "signs", "effort_signs", "offsets", "offsets_deg", "delay",
@@ -57,6 +57,7 @@ def parse_columns(columns: Table, drive: Table) -> ColumnMap:
             qd=columns.names("qd"),
             qdd=columns.names("qdd"),
             effort=columns.names("effort"),
+            temperature=columns.names("temperature"),
             angle=columns.text("angle") or "rad",
             length=columns.text("length") or "m",
             effort_unit=columns.text("effort_unit"),
@@ -64,6 +65,7 @@ def parse_columns(columns: Table, drive: Table) -> ColumnMap:
             delimiter=columns.text("delimiter"),
             decimal=columns.text("decimal") or ".",
             topic=columns.text("topic"),
+            drop_torn=columns.flag("drop_torn", False),
             drive=parse_drive(drive),
         )
     except CampaignError:

@@ -22,7 +22,7 @@ def even_rate(recording: Recording) -> float:
         row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
         raise RecordingError(
             f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "resample the recording first with repaired()",
+            "let them be resampled (resample and stamps = true in [logs]; repaired() in Python)",
             file=recording.source or None,
             column=recording.column("t"),
             row=row,
@@ -41,7 +41,8 @@ def check_finite(recording: Recording) -> None:
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
         raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to",
+            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
+            "such rows with --drop-torn (drop_torn = true in [columns])",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),
             row=first,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.base.sample import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
 from minertia.errors import MinertiaError, UnknownName
@@ -248,8 +249,9 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
         return _replace(model, names=model.names, K=model.K, kept=model.kept, reference=reference)
     fixed = [c for c in range(model.count) if model.names[c] in model.choice.fixed]
     order = [*(c for c in range(model.count) if c not in fixed), *fixed]
-    chosen = sorted(numeric.independent_columns(R, order))
-    merged = numeric.express(R, chosen)
+    sample = Sample.of_matrix(R)
+    chosen = sorted(sample.chosen(order, rank))
+    merged = sample.express(chosen)
     names = tuple(_merged_name(model.names[c], int(np.count_nonzero(merged[k])) > 1) for k, c in enumerate(chosen))
     kept = tuple(model.kept[c] for c in chosen)
     return _replace(model, names=names, K=merged @ model.K, kept=kept, reference=reference[chosen])

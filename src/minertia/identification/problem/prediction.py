@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import UnknownName
-from minertia.identification.problem.linear import LinearModel
+from minertia.errors import InputError, UnknownName
+from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
 
 Array = NDArray[np.float64]
+LARGEST = 1e9  # value of a parameter that can be meant, in SI units
+NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", "IA", "IAM", "FV", "FVM", "FC", "FCM")
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
@@ -51,6 +53,7 @@ def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[O
     K = model.K.copy()
     fixed: dict[int, float] = {}
     for name, value in values.items():
+        _check_known(name, float(value), name in model.standard)
         if name in model.names and not (name in model.standard and model.classes[model.index(name)] == "combination"):
             fixed[model.index(name)] = float(value)
         elif name in model.standard:
@@ -65,3 +68,11 @@ def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[O
     done = sorted({*gone, *fixed})
     keep = [k for k in range(model.count) if k not in done]
     return observation.reduced(keep, known), tuple(model.names[k] for k in done)
+
+
+def _check_known(name: str, value: float, is_standard: bool) -> None:
+    """Refuse a value that no robot can have."""
+    if not abs(value) <= LARGEST:
+        raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
+    if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:
+        raise InputError(f"'{name}' is fixed to {value:g}; a mass, a moment of inertia or friction is never negative")

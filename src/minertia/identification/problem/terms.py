@@ -162,6 +162,9 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
     for name in given:
         if name not in effect.constants:
             raise UnknownName(f"constant of the effect {symbol}", name, effect.constants)
+    wrong = effect.wrong_constant(given)
+    if wrong is not None:
+        raise MinertiaError(f"{wrong} of the effect {symbol} on joint {joint + 1} must be a positive number")
     values, missing = effect.filled(given)
     if len(missing) == 1 and effect.scan:
         return [Term(symbol, joint, {**values, missing[0]: v}, f"@{v:g}") for v in effect.scan]
@@ -170,9 +173,9 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
     return [Term(symbol, joint, values, tag, is_known)]
 
 
-def robot_effects(robot: Robot) -> list[Wanted]:
+def robot_effects(robot: Robot) -> list[str | Mapping[str, object]]:
     """The standard effects of every joint and all others that a robot has, with its constants."""
-    wanted: list[Wanted] = list(DEFAULT_EFFECTS)
+    wanted: list[str | Mapping[str, object]] = list(DEFAULT_EFFECTS)
     for name in robot.other_effects:
         symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))
         wanted.append({"kind": symbol, "joints": [joint], **robot.effect_constants(joint - 1, symbol)})

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from minertia.errors import FilterError
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
-from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, signals, thinning
+from minertia.identification.signals.filtering import (
+    SETTLED,
+    Filter,
+    Motion,
+    channel_signals,
+    half_length,
+    signals,
+    thinning,
+)
 
 
 def prepared_blocks(
@@ -83,4 +91,5 @@ class _Stream:
             rate, keep = self.rate / self.step, (0, count, 1)
         self.next += count * self.step
         q, qd, qdd, tau = (a[rows] for a in arrays)
-        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source)
+        channels = channel_signals(buffer, self.plan, self.rate, rows)
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels)
