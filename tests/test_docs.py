@@ -234,6 +234,20 @@ def test_the_reference_has_every_public_name() -> None:
     assert shown == set(minertia.__all__)
 
 
+HOME_MADE = ("stretches left out", "links ask for", "pinned", "residuals forget")  # words that were ours alone
+
+
+def test_words_are_those_of_the_glossary() -> None:
+    """The terms of the field that messages use are explained, and words that nobody else has do not come back."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = {cell.strip() for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) for cell in row.split(",")}
+    for word in ("rigid-body torque", "fold", "autocorrelation time", "fixed parameter", "base parameter", "deviation"):
+        assert word in terms, word
+    for path in (*(SRC / "minertia" / "identification").rglob("*.py"), *(SRC / "minertia" / "report").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        assert not [word for word in HOME_MADE if word in source], path.relative_to(ROOT)
+
+
 def test_every_page_is_in_the_contents() -> None:
     listed = set(re.findall(r"^([\w/-]+)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {page_id(p) for p in DOCS.rglob("*.md") if p.parent.name not in ("images", "papers")}

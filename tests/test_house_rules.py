@@ -16,8 +16,8 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files", "tables", "threads"),
-    *("algebra", "robot", "dynamics", "base", "codegen"),
+    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
+    *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")

@@ -13,7 +13,8 @@ from minertia.version import __version__
 if TYPE_CHECKING:
     from minertia.base.derive import base_parameters
     from minertia.base.grouping import BaseParameters
-    from minertia.codegen.generate import generate
+    from minertia.base.symbolic import SymbolicDynamics, symbolic
+    from minertia.codegen.generate import GenerationResult, generate
     from minertia.dynamics.model import (
         forward_dynamics,
         gravity_torques,
@@ -26,15 +27,19 @@ if TYPE_CHECKING:
     )
     from minertia.errors import MinertiaError
     from minertia.excitation.excite import excite
+    from minertia.excitation.limits import MotionLimits, motion_limits
     from minertia.excitation.result import Excitation
+    from minertia.excitation.trajectory import Trajectory
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.estimators.estimate import Estimate
+    from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import identify
     from minertia.identification.judge import judge
+    from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.load import Load
     from minertia.identification.loads.payload import Payload
     from minertia.identification.logs.columns import ColumnMap
@@ -48,7 +53,7 @@ if TYPE_CHECKING:
     from minertia.identification.result import Identification
     from minertia.identification.signals.evaluation import Evaluation
     from minertia.identification.signals.filtering import Filter, prepared
-    from minertia.identification.significance import significance
+    from minertia.identification.significance import SignificantParameters, significance
     from minertia.identification.solve import solve
     from minertia.identification.validate import validate
     from minertia.robot.check import check_robot
@@ -63,21 +68,28 @@ _HOME = {
     "Campaign": "minertia.identification.campaigns.campaign",
     "ColumnMap": "minertia.identification.logs.columns",
     "Drive": "minertia.identification.logs.drive",
+    "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
     "Evaluation": "minertia.identification.signals.evaluation",
     "Excitation": "minertia.excitation.result",
     "Filter": "minertia.identification.signals.filtering",
+    "GenerationResult": "minertia.codegen.generate",
     "Identification": "minertia.identification.result",
     "IdentifiedModel": "minertia.identification.model",
     "Load": "minertia.identification.loads.load",
     "Log": "minertia.identification.campaigns.campaign",
     "MinertiaError": "minertia.errors",
+    "MotionLimits": "minertia.excitation.limits",
     "Payload": "minertia.identification.loads.payload",
     "Problem": "minertia.identification.build",
     "Recording": "minertia.identification.logs.recording",
     "Rehearsal": "minertia.validation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
+    "Residuals": "minertia.identification.evidence.residuals",
     "Robot": "minertia.robot.robot",
+    "SignificantParameters": "minertia.identification.significance",
+    "SymbolicDynamics": "minertia.base.symbolic",
+    "Trajectory": "minertia.excitation.trajectory",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "build_problem": "minertia.identification.build",
@@ -95,6 +107,7 @@ _HOME = {
     "judge": "minertia.identification.judge",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
+    "motion_limits": "minertia.excitation.limits",
     "new_campaign": "minertia.identification.campaigns.new",
     "potential_energy": "minertia.dynamics.model",
     "prepared": "minertia.identification.signals.filtering",
@@ -106,6 +119,7 @@ _HOME = {
     "repaired": "minertia.identification.logs.repair",
     "significance": "minertia.identification.significance",
     "solve": "minertia.identification.solve",
+    "symbolic": "minertia.base.symbolic",
     "torque_regressor": "minertia.dynamics.model",
     "validate": "minertia.identification.validate",
     "velocity_torques": "minertia.dynamics.model",
@@ -118,21 +132,28 @@ __all__ = [
     "Campaign",
     "ColumnMap",
     "Drive",
+    "DriveGains",
     "Estimate",
     "Evaluation",
     "Excitation",
     "Filter",
+    "GenerationResult",
     "Identification",
     "IdentifiedModel",
     "Load",
     "Log",
     "MinertiaError",
+    "MotionLimits",
     "Payload",
     "Problem",
     "Recording",
     "Rehearsal",
     "Repairs",
+    "Residuals",
     "Robot",
+    "SignificantParameters",
+    "SymbolicDynamics",
+    "Trajectory",
     "__version__",
     "audit",
     "base_parameters",
@@ -151,6 +172,7 @@ __all__ = [
     "judge",
     "kinetic_energy",
     "mass_matrix",
+    "motion_limits",
     "new_campaign",
     "potential_energy",
     "prepared",
@@ -162,6 +184,7 @@ __all__ = [
     "repaired",
     "significance",
     "solve",
+    "symbolic",
     "torque_regressor",
     "validate",
     "velocity_torques",

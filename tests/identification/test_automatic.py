@@ -29,11 +29,11 @@ def test_weak_excitation_is_held_by_physics():
     training, other = [recording(1, 0.12, 400)], recording(2, 0.7)
     result = fitted(ROBOT, training, estimator="auto", validate=[other])
     assert result.estimate.estimator == "physical"
-    assert any("stretches that were left out" in note for note in result.estimate.notes)
+    assert any("left-out folds" in note for note in result.estimate.notes)
     assert result.validation[0].relative < 0.5 * unseen("wls", training, other)
 
 
-def test_a_log_of_few_stretches_is_held_too():
+def test_a_log_of_few_blocks_is_held_too():
     """So short that there are fewer blocks than would fill every fold twice: there the free fit fails most."""
     training, other = [recording(1, 0.12, 120, duration=4.0)], recording(2, 0.7)
     assert 3 <= len(observe(linear_model(ROBOT), training).blocks) < 10

@@ -12,7 +12,7 @@ from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.prediction import pinned
+from minertia.identification.problem.prediction import with_fixed
 from minertia.identification.signals.filtering import Filter, Motion
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
@@ -137,14 +137,14 @@ def test_known_parameters_go_to_the_other_side():
     robot = random_robot(3, n=4)
     model, motion = linear_model(robot), fourier_motion(robot, 300, 1)
     own = dict(zip(robot.columns(True, True), robot.parameter_vector(True, True), strict=True))
-    problem, fixed = pinned(observe(model, [motion]), {"FV2": own["FV2"], "M4": own["M4"]})
+    problem, fixed = with_fixed(observe(model, [motion]), {"FV2": own["FV2"], "M4": own["M4"]})
     assert "FV2" in fixed and "FV2" not in problem.names
     full = problem.expand(named_estimator("wls").fit(problem).beta)
     assert np.abs(full - model.nominal()).max() < 1e-8
-    wrong, _ = pinned(observe(model, [motion]), {"FV2": own["FV2"] + 1.0})
+    wrong, _ = with_fixed(observe(model, [motion]), {"FV2": own["FV2"] + 1.0})
     assert named_estimator("wls").fit(wrong).sigma[1] > 0.1
     with pytest.raises(UnknownName):
-        pinned(observe(model, [motion]), {"FV9": 1.0})
+        with_fixed(observe(model, [motion]), {"FV9": 1.0})
 
 
 def test_last_joint_accelerates():

@@ -170,7 +170,7 @@ def test_a_recording_is_not_compared_with_itself(runs):
     assert fitted(robot, motions[:2], validate=[scaled]).validation[0].relative == pytest.approx(0.5, rel=0.05)
 
 
-def test_without_unseen_motion_stretches_are_left_out(runs):
+def test_without_unseen_motion_folds_are_left_out(runs):
     robot, motions = runs
     result = fitted(robot, motions[:1])
     assert "no unseen log was given" in result.verdict.reasons[0]
@@ -250,7 +250,7 @@ def test_a_joint_without_effort_decides_nothing():
     assert not wrong.is_good and any("more than without any model" in reason for reason in wrong.reasons)
 
 
-def test_much_worse_on_stretches_left_out_is_told():
+def test_much_worse_on_left_out_folds_is_told():
     training = Residuals("train", 0.1, 1.0, ("j1",), (0.1,), (0.1,))
     found = judged(training, [], {}, left_out(0.3))
     assert found.is_good and any("3.0 times the residual of the training" in reason for reason in found.reasons)

@@ -66,6 +66,14 @@ class Poly:
     def __hash__(self) -> int:
         return hash(frozenset(self.terms.items()))
 
+    def cos(self) -> Poly | Number:
+        """Cosine of an angle: a number plus or minus single letters."""
+        return turn(self)[0]
+
+    def sin(self) -> Poly | Number:
+        """Sine of an angle: a number plus or minus single letters."""
+        return turn(self)[1]
+
     def __repr__(self) -> str:
         return f"Poly({self.terms})"
 

@@ -34,7 +34,9 @@ def latex(value: Coefficient | Linear) -> str:
 
 
 def latex_name(name: str) -> str:
-    """XX_{R3} of XXR3, D_{3} of D3."""
+    """XX_{R3} of XXR3, D_{3} of D3, L of L."""
+    if len(name) == 1:
+        return name
     match = re.fullmatch(r"([A-Za-z]+?)(R?)_?(\d+)", name)
     if match is None:
         return r"\mathit{" + re.sub(r"([_#$%&{}])", r"\\\1", name) + "}"

@@ -20,6 +20,7 @@ from minertia.base.certificate import Certificate
 from minertia.base.sample import product
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import ShapeError
+from minertia.notebook import clipped, frame, html_table, plural
 from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
@@ -133,6 +134,30 @@ class BaseParameters:
         rows += [rf"  {latex(divisor)} &\neq 0" for divisor in self.divisors]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
 
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each parameter: its relation, and its nominal value if there is one."""
+        nominal = self.values() if self.robot.has_parameters else np.full(self.count, np.nan)
+        relations = list(self.relation_texts().values())
+        columns = {"name": self.names, "value": nominal, "relation": relations, "numeric": self.is_numeric}
+        return frame(columns, "name", robot=self.robot.name, method=self.method)
+
+    def plot(self) -> Any:
+        """A matplotlib Figure: singular values of the certificate with their gap, and the class of each parameter."""
+        from minertia.base.figure import base_figure
+
+        return base_figure(self)
+
+    def to_sympy(self) -> dict[Any, Any]:
+        """{symbol of a base parameter: its relation} in SymPy."""
+        from minertia.base.symbolic import relations
+
+        return relations(self)
+
+    def singular_values(self) -> Array:
+        """Singular values of the regressor of the certificate, columns scaled to length 1; largest first."""
+        c = self.certificate
+        return numeric.singular_values(numeric.sample_regressor(self.robot, self.columns, c.states, c.seed))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
         return {
@@ -158,6 +183,31 @@ class BaseParameters:
     def to_json(self) -> str:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<BaseParameters of '{clipped(self.robot.name, 40)}': {plural(self.count, 'parameter')} ({self.method}) "
+            f"of {len(self.columns)} standard ones; rank {c.rank}, gap {c.gap:.1e}>"
+        )
+
+    def _repr_html_(self) -> str:
+        has_values = self.robot.has_parameters
+        nominal = [f"{v:.5g}" for v in self.values()] if has_values else [""] * self.count
+        rows = [
+            (name, written + " [numeric]" * is_numeric, *([value] if has_values else []))
+            for (name, written), is_numeric, value in zip(
+                self.relation_texts().items(), self.is_numeric, nominal, strict=True
+            )
+        ]
+        c = self.certificate
+        title = f"{self.robot.name}: {self.count} base parameters ({self.method})"
+        note = f"certificate: rank {c.rank}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
+        headers = ["parameter", "relation", *(["nominal"] if has_values else [])]
+        return html_table(title, headers, rows, right=(2,), notes=(note,))
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.to_latex().replace('align*', 'aligned')}$$"
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=0)

@@ -63,10 +63,14 @@ def scaled(R: Array) -> tuple[Array, Array]:
     return R / np.where(lengths > 0, lengths, np.inf), lengths
 
 
+def singular_values(R: Array) -> Array:
+    """Singular values of a matrix with its columns scaled to length 1, largest first."""
+    return np.asarray(np.linalg.svd(scaled(R)[0], compute_uv=False))
+
+
 def rank_and_gap(R: Array) -> tuple[int, float]:
     """Numerical rank of a triangle and the ratio of the singular values on both sides of it."""
-    unit, _ = scaled(R)
-    s = np.linalg.svd(unit, compute_uv=False)
+    s = singular_values(R)
     if s.size == 0 or s[0] == 0:
         return 0, float("inf")
     rank = int((s > RANK_TOLERANCE * s[0]).sum())

@@ -20,6 +20,7 @@ from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
+from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
 from minertia.robot.read import read_text
@@ -60,6 +61,16 @@ class GenerationResult:
             "effects": dict(self.effects),
             "notes": list(self.notes),
         }
+
+    def __repr__(self) -> str:
+        where = "nothing written" if self.folder is None else f"{len(self.files)} files in '{clipped(self.folder, 50)}'"
+        return f"<GenerationResult: {where}; programs {clipped(', '.join(self.counts), 90)}>"
+
+    def _repr_html_(self) -> str:
+        keys = ("multiplications", "additions", "trigonometric", "lines")
+        rows = [(name, *(n[key] for key in keys)) for name, n in self.counts.items()]
+        where = "Operations" if self.folder is None else f"{len(self.files)} files in {self.folder}"
+        return html_table(where, ("program", *keys), rows, right=(1, 2, 3, 4), notes=self.notes)
 
     def __str__(self) -> str:
         rows = [f"{'program':<24}{'M':>7}{'A':>7}{'sin/cos':>9}{'lines':>7}"]

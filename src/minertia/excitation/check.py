@@ -41,6 +41,13 @@ class Margins:
     nearest: str = ""
     clearance_margin: float = 0.0
 
+    def __repr__(self) -> str:
+        names = ("position", "velocity", "acceleration", "effort")
+        used = [(name, getattr(self, name)) for name in names]
+        parts = [f"{name} {100 * max(values):.3g} %" for name, values in used if values]
+        near = [] if self.clearance is None else [f"nearest approach {self.clearance:.3g} m"]
+        return f"<Margins used at most: {', '.join([*parts, *near])}>"
+
     @property
     def worst(self) -> float:
         """Largest use of any limit; more than 1 when one is not respected."""

@@ -14,6 +14,7 @@ from minertia.excitation.collision import CollisionModel
 from minertia.excitation.shapes import Shape
 from minertia.excitation.space import BASE, room
 from minertia.excitation.trajectory import frozen
+from minertia.notebook import plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -68,6 +69,12 @@ class MotionLimits:
         if not 0 <= self.effort_margin < 1:
             raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
         self._check()
+
+    def __repr__(self) -> str:
+        parts = [f"{plural(len(self.names), 'joint')}", *(["efforts limited"] if self.effort is not None else [])]
+        parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
+        parts += ["distances kept"] if self.clearance is not None else []
+        return f"<MotionLimits of {', '.join(parts)}>"
 
     def _check(self) -> None:
         """Every joint must be able to move."""

@@ -15,6 +15,7 @@ from minertia.excitation.criteria import Criterion, log_det
 from minertia.excitation.newton import minimise
 from minertia.excitation.objective import FINER, INFINITE, Evaluation, Objective
 from minertia.excitation.trajectory import Motion
+from minertia.notebook import plural
 
 Array = NDArray[np.float64]
 SHARPEST = 1e3
@@ -71,6 +72,13 @@ class Found:
     evaluations: int
     scaled_back: float
     interrupted: bool
+
+    def __repr__(self) -> str:
+        kept = ", interrupted" if self.interrupted else ""
+        return (
+            f"<Found: criterion {self.value:.4g} after {plural(len(self.seeds), 'start')} and {self.evaluations} "
+            f"evaluations{kept}; {self.motion!r}>"
+        )
 
 
 def _nothing(G: Array, sharpness: float) -> tuple[float, Array]:

@@ -18,6 +18,7 @@ from minertia.excitation.claims import Claims, claims
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.optimise import Found
 from minertia.excitation.trajectory import Motion, Trajectory
+from minertia.notebook import Quantity, clipped, html_table, joint_figure, plural
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -85,6 +86,22 @@ class Excitation:
         """Write the trajectory for the controller as CSV, as `Trajectory.save` does."""
         self.trajectory.save(path, force=force)
 
+    def to_frame(self) -> Any:
+        """The trajectory as a pandas DataFrame: q1.., qd1.., qdd1.. over t [s]."""
+        return self.trajectory.to_frame()
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of the motion with the limits of each joint."""
+        path, limits, joints = self.trajectory, self.limits, self.base.robot.joints
+        lengths = ["m" if joints[j].kind == "prismatic" else "rad" for j in self.base.robot.independent]
+        shown = [
+            Quantity("position q", path.q, lengths, (limits.lower, limits.upper)),
+            Quantity("velocity qd", path.qd, [f"{u}/s" for u in lengths], (-limits.velocity, limits.velocity)),
+            Quantity("acceleration qdd", path.qdd, [f"{u}/s2" for u in lengths],
+                     (-limits.acceleration, limits.acceleration)),
+        ]  # fmt: skip
+        return joint_figure(f"exciting motion of {self.base.robot.name}, limits dashed", path.t, limits.names, shown)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the samples, for JSON."""
         relative, before = self.relative_deviations, self.deviations_before
@@ -123,6 +140,24 @@ class Excitation:
     def to_json(self) -> str:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Excitation of '{clipped(self.base.robot.name, 40)}': {self.motion.duration:g} s, condition number "
+            f"{self.condition:.4g} for {plural(self.base.count, 'base parameter')}, "
+            f"{100 * self.margins.worst:.3g} % of the limits used>"
+        )
+
+    def _repr_html_(self) -> str:
+        m = self.margins
+        uses = [m.position, m.velocity, m.acceleration, *(() if m.effort is None else (m.effort,))]
+        headers = ["joint", *("position", "velocity", "acceleration", "effort")[: len(uses)]]
+        rows = [(name, *(f"{100 * use[j]:.0f} %" for use in uses)) for j, name in enumerate(self.limits.names)]
+        title = (
+            f"Exciting motion of {self.base.robot.name}: {self.motion.duration:g} s, condition number "
+            f"{self.condition:.4g} for {self.base.count} base parameters; part of each limit that is used"
+        )
+        return html_table(title, headers, rows, right=range(1, len(headers)), notes=self.notes)
 
     @property
     def headline(self) -> str:

@@ -29,6 +29,7 @@ from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
+from minertia.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -71,6 +72,12 @@ class Sweeps:
     sweeps: tuple[Sweep, ...]
     shown: tuple[str, ...]
     hidden: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Sweeps of '{clipped(self.base.robot.name, 40)}': {plural(len(self), 'motion')}; {len(self.shown)} of "
+            f"{self.base.count} base parameters shown>"
+        )
 
     @property
     def claims(self) -> Claims:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import DescriptionError, ShapeError
 from minertia.files import reading, write_file
+from minertia.notebook import Quantity, frame, joint_figure, plural, signals
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -73,6 +75,21 @@ class Trajectory:
         """Write the CSV file; force: also over a file that minertia did not write, or that was edited since."""
         write_file(path, self.to_csv(), force=force)
 
+    def to_frame(self) -> Any:
+        """The samples as a pandas DataFrame: q1.., qd1.., qdd1.. over t [s]."""
+        return frame({"t": self.t, **signals(q=self.q, qd=self.qd, qdd=self.qdd)}, "t")
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of positions, velocities and accelerations, a row for each joint."""
+        units = {"position q": "rad or m", "velocity qd": "rad/s or m/s", "acceleration qdd": "rad/s2 or m/s2"}
+        values = zip(units, (self.q, self.qd, self.qdd), strict=True)
+        shown = [Quantity(name, array, [units[name]] * self.n) for name, array in values]
+        return joint_figure("trajectory", self.t, [f"joint {j + 1}" for j in range(self.n)], shown)
+
+    def __repr__(self) -> str:
+        last = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+        return f"<Trajectory: {plural(len(self.t), 'sample')} of {plural(self.n, 'joint')}, {last:.4g} s>"
+
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read a file that `save` wrote."""
@@ -132,6 +149,9 @@ class Motion(abc.ABC):
     @abc.abstractmethod
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q, qd, qdd at times (N,), each of shape (N, n)."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {plural(self.at(0.0)[0].shape[1], 'joint')}, {self.duration:g} s>"
 
     def sample(self, count: int) -> Trajectory:
         """The motion at `count` equally spaced times, both ends included."""

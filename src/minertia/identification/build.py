@@ -22,10 +22,11 @@ from minertia.identification.problem.diagnosis import Excitation, excitation
 from minertia.identification.problem.ladder import START, Ladder, candidates, climbed, highest_speeds, shortened
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
-from minertia.identification.problem.prediction import load_efforts, pinned
+from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import LogMotion, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
+from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -63,19 +64,20 @@ class Problem:
     @property
     def known(self) -> dict[str, float]:
         """Values of parameters that are not fitted, by name."""
-        return {**self.linear.choice.pinned, **self.campaign.fix}
+        return {**self.linear.choice.fixed, **self.campaign.fix}
 
     def unseen_observation(self) -> Observation | None:
         """The linear problem of the logs that are only predicted, None without any."""
         if not self.unseen:
             return None
-        return pinned(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
+        return with_fixed(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
 
     def __repr__(self) -> str:
         e, seen = self.excitation, self.observation
         return (
-            f"<Problem of '{self.campaign.robot.name}': {seen.samples} samples of {len(seen.row_names)} joints from "
-            f"{len(self.logs)} logs, {e.rank} of {e.count} unknowns excited>"
+            f"<Problem of '{clipped(self.campaign.robot.name, 40)}': {plural(seen.samples, 'sample')} of "
+            f"{plural(len(seen.row_names), 'joint')} from {plural(len(self.logs), 'log')}, {e.rank} of {e.count} "
+            "unknowns excited>"
         )
 
 
@@ -115,7 +117,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         wanted = candidates(campaign.robot, speeds)
         superset = linear_model(campaign.robot, wanted, joints=campaign.joints or None)
         load = load_efforts(model, _plain_values(first))
-        return climbed(pinned(observe(superset, short, names=names, load=load), campaign.fix)[0], speeds)
+        return climbed(with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0], speeds)
 
 
 def _plain_values(observation: Observation) -> Array:
@@ -128,7 +130,7 @@ def _motions(logs: Sequence[PreparedLog]) -> tuple[list[LogMotion], list[str]]:
 
 
 def _problem(ready: PreparedCampaign, observation: Observation) -> Problem:
-    free, fixed = pinned(observation, {**observation.model.choice.pinned, **ready.campaign.fix})
+    free, fixed = with_fixed(observation, {**observation.model.choice.fixed, **ready.campaign.fix})
     found = excitation(free)
     if free.count and found.rank == 0:
         raise MinertiaError("nothing moved in these logs, so nothing can be identified")

@@ -34,7 +34,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
-FEWEST_STRETCHES = 4  # from which the spread of their contributions says something
+FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
 
 
 def judge(problem: Problem, estimate: Estimate) -> Identification:
@@ -85,8 +85,8 @@ def _spread(problem: Problem, estimate: Estimate) -> Spread | None:
     """Widths under correlated residuals, where the data alone determine the fit."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
-    stretches = sum(len(log.counts) for log in part.logs)
-    if not part.count or problem.excitation.rank < part.count or stretches < FEWEST_STRETCHES:
+    blocks = sum(len(log.counts) for log in part.logs)
+    if not part.count or problem.excitation.rank < part.count or blocks < FEWEST_BLOCKS:
         return None
     return spread(part, fit.beta, fit.sigma)
 

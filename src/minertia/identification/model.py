@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
+from minertia.notebook import clipped, frame, html_table, plural
 from minertia.robot.identified import identified_robot
 from minertia.robot.robot import Robot
 
@@ -62,6 +64,61 @@ class IdentifiedModel:
             is_physical=self.is_physical,
             excess=float(self.evidence.get("standard_excess", 0.0)),
         )
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
+
+        force: replace a file that minertia did not write, or that was edited since.
+        """
+        from minertia.identification.model_file import write_model  # which reads models back
+
+        write_model(self, path, force=force)
+
+    def to_frame(self) -> Any:
+        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        return parameter_frame(self.parameters, robot=self.robot.name)
+
+    def __repr__(self) -> str:
+        parts = [f"{plural(len(self.parameters), 'value')} of {len(self.beta)} unknowns"]
+        if "training" in self.evidence:
+            parts.append(f"residual {100 * self.evidence['training']['relative']:.3g} % of the effort")
+        parts.append("a possible robot" if self.is_physical else "no possible robot")
+        return f"<IdentifiedModel of '{clipped(self.robot.name, 40)}': {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        notes = self.evidence.get("verdict", {}).get("reasons", ())
+        return parameter_table(f"Identified model of {self.robot.name}", self.parameters, notes)
+
+
+def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:
+    """A pandas DataFrame of identified values."""
+    columns = {
+        "name": [p["name"] for p in parameters],
+        "value": [p["value"] for p in parameters],
+        "deviation": [p["deviation"] for p in parameters],
+        "relative_deviation": [_relative(p) for p in parameters],
+        "low": [p["interval"][0] for p in parameters],
+        "high": [p["interval"][1] for p in parameters],
+        "class": [p["class"] for p in parameters],
+        "relation": [p["relation"] for p in parameters],
+    }
+    return frame(columns, "name", **facts)
+
+
+def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
+    """An HTML table of identified values."""
+    rows = []
+    for p in parameters:
+        part = 100 * _relative(p)
+        relative = "fixed" if p["class"] == "fixed" else f"{part:.3g} %" if part < 100 else "over 100 %"
+        interval = f"{p['interval'][0]:.4g} to {p['interval'][1]:.4g}"
+        rows.append((p["name"], f"{p['value']:.5g}", f"{p['deviation']:.2g}", relative, interval, p["relation"]))
+    headers = ("parameter", "value", "deviation", "relative", "95 % interval", "relation")
+    return html_table(title, headers, rows, right=(1, 2, 3, 4), notes=notes)
+
+
+def _relative(p: Mapping[str, Any]) -> float:
+    return float(p["deviation"] / abs(p["value"])) if p["value"] else float("inf")
 
 
 def term_table(term: Term) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.figure import efforts_figure
+from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
 from minertia.identification.problem.diagnosis import Excitation
@@ -27,6 +28,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
+from minertia.notebook import clipped, plural
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
@@ -97,6 +99,17 @@ class Identification:
         """The model to save, simulate and generate code from; physical: with parameters that a robot can have."""
         return identified_model(self, physical=physical)
 
+    def to_frame(self) -> Any:
+        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        return parameter_frame([_entry(self.linear, p) for p in self.parameters], robot=self.robot.name)
+
+    def plot(self, log: str | None = None) -> Any:
+        """A matplotlib Figure of measured and predicted efforts and their difference.
+
+        log: by name; by default the first that was not fitted, else the first one.
+        """
+        return efforts_figure(self.problem, self.estimate, log)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, for JSON."""
         condition = self.estimate.condition
@@ -119,11 +132,25 @@ class Identification:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __repr__(self) -> str:
-        unseen = "".join(f", {100 * r.relative:.3g} % on {r.log}" for r in self.validation[:3])
+        name, estimator = clipped(self.robot.name, 30), clipped(self.estimate.estimator, 30)
+        unseen = f", {self._unseen()} of unseen" if self.validation else ""
         return (
-            f"<Identification of '{self.robot.name}' by {self.estimate.estimator}: {len(self.parameters)} values, "
+            f"<Identification of '{name}' by {estimator}: {plural(len(self.parameters), 'value')}, "
             f"residual {100 * self.training.relative:.3g} % of the effort{unseen}; {self.verdict.word}>"
         )
+
+    def _unseen(self) -> str:
+        """Residuals of the first logs that were only predicted."""
+        parts = [f"{100 * r.relative:.3g}" for r in self.validation[:3]]
+        return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
+
+    def _repr_html_(self) -> str:
+        unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        title = (
+            f"{self.robot.name} by {self.estimate.estimator}: residual {100 * self.training.relative:.3g} % of the "
+            f"effort{unseen}; {self.verdict.word}"
+        )
+        return parameter_table(title, [_entry(self.linear, p) for p in self.parameters], self.verdict.reasons)
 
     def __str__(self) -> str:
         e = self.estimate

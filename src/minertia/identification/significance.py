@@ -9,6 +9,7 @@ from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.significance import SHARE, Significance, eliminate, one_percent
+from minertia.notebook import clipped, frame, html_table
 
 FORMAT = 1
 
@@ -30,11 +31,34 @@ class SignificantParameters:
             "elimination": self.elimination.to_dict(),
         }
 
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: the largest contribution of each value, and whether either rule keeps it."""
+        names, shares, kept, stays = zip(*self._rows(), strict=True) if self.one_percent.names else ((),) * 4
+        columns = {"name": names, "contribution": shares, "contributes": kept, "essential": stays}
+        return frame(columns, "name", robot=self.robot)
+
+    def _rows(self) -> list[tuple[str, float, bool, bool]]:
+        """(name, largest contribution to any effort, kept by the first rule, kept by the second)."""
+        rule, path = self.one_percent, self.elimination
+        largest = rule.contributions.max(axis=1, initial=0.0)
+        return [
+            (name, float(share), name in rule.essential, name in path.essential)
+            for name, share in zip(rule.names, largest, strict=True)
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, f"{100 * share:.2f} %", "yes" if kept else "", "yes" if stays else "")
+            for name, share, kept, stays in self._rows()
+        ]
+        headers = ("value", "largest contribution", "contributes enough", "needed to predict as well")
+        return html_table(f"Essential parameters of {self.robot}", headers, rows, right=(1,))
+
     def __repr__(self) -> str:
         kept = len(self.one_percent.essential), len(self.elimination.essential)
         return (
-            f"<SignificantParameters of '{self.robot}': of {len(self.one_percent.names)} values {kept[0]} contribute "
-            f"enough, {kept[1]} predict as well>"
+            f"<SignificantParameters of '{clipped(self.robot, 40)}': of {len(self.one_percent.names)} values "
+            f"{kept[0]} contribute enough, {kept[1]} predict as well>"
         )
 
 

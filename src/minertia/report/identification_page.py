@@ -171,7 +171,7 @@ def _parameters(result: Identification, model: IdentifiedModel) -> str:
     many = any(p.over_recordings for p in result.parameters)
     headers = ["parameter", "value", "deviation", "relative", "95 % interval", "class", "relation"]
     if many:
-        headers.insert(5, "over recordings: min to max")
+        headers.insert(5, "over the logs: min to max")
     rows = [_parameter_row(p, relations.get(p.name, ""), many) for p in result.parameters]
     styles = {len(headers) - 1: "relation", len(headers) - 2: "unit"}
     lead = f"{DEVIATIONS[0].upper()}{DEVIATIONS[1:]}; values known to no better than {percent(POOR)} are marked."
@@ -261,7 +261,7 @@ def _made(result: Identification) -> str:
         pairs["prior"] = record["prior"]
     spread = result.evidence.spread
     if spread is not None:
-        pairs["residuals forget after"] = f"{spread.length} samples, {spread.blocks} independent stretches"
+        pairs["autocorrelation time of the residuals"] = f"{spread.length} samples, {spread.blocks} independent blocks"
     return facts(pairs)
 
 

@@ -36,7 +36,7 @@ def parameter_table(result: Identification) -> Table:
 
 
 def residual_table(judged: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row for all and one per joint, one column per recording and model."""
+    """Relative residuals, one row for all and one per joint, one column per log and model."""
     joints = next(iter(judged.values())).joints if judged else ()
     columns = [(percent(r.relative), *map(percent, r.joint_relative)) for r in judged.values()]
     rows = tuple(zip(("all", *joints), *columns, strict=True))
@@ -44,14 +44,14 @@ def residual_table(judged: Mapping[str, Residuals]) -> Table:
 
 
 def residual_rows(judged: Mapping[str, Residuals]) -> Table:
-    """The same for pages, which have room to the side: one row per recording and model, one column per joint."""
+    """The same for pages, which have room to the side: one row per log and model, one column per joint."""
     table = residual_table(judged)
     columns = tuple(zip(table.headers, *table.rows, strict=True))
     return Table(("", *columns[0][1:]), columns[1:], right=tuple(range(1, len(columns[0]))))
 
 
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:
-    """Training, each validation log, and the rivals on it; name_of: how the name of a log is written."""
+    """Training, each validation log, and the reference models on it; name_of: how the name of a log is written."""
     rows = {"training": result.training}
     rows |= {unique(rows, name_of(r.log)): r for r in result.validation}
     for name, judged in result.evidence.rivals.items():

@@ -13,6 +13,7 @@ import numpy as np
 from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import InputError, MissingParameters, UnknownName
+from minertia.notebook import clipped, html_table, plural
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -403,6 +404,26 @@ class Robot:
     def with_notes(self, notes: Sequence[Note]) -> Robot:
         """The robot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def __repr__(self) -> str:
+        kinds = clipped("".join(joint.kind[0].upper() for joint in self.joints), 24)
+        letters = f", letters {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
+        known = "inertial parameters known" if self.has_parameters else "no inertial parameters"
+        return (
+            f"<Robot '{clipped(self.name, 40)}': {plural(self.n_joints, 'joint')} ({kinds}), {self.base} base, "
+            f"{known}{letters}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for k, (joint, link) in enumerate(zip(self.joints, self.links, strict=True)):
+            parent = self.base_name if joint.parent is None else self.joints[joint.parent].link
+            mass = "" if link is None else f"{link[LINK_SYMBOLS.index('M')]:.4g}"
+            low, high = joint.limits.lower, joint.limits.upper
+            reach = "" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+            rows.append((k + 1, joint.name, joint.kind, parent, joint.link, mass, reach))
+        headers = ("", "joint", "kind", "from", "to link", "mass [kg]", "range [rad or m]")
+        return html_table(str(self), headers, rows, right=(5, 6))
 
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)

@@ -21,6 +21,7 @@ from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
+from minertia.notebook import clipped
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
@@ -129,8 +130,8 @@ class Campaign:
             object.__setattr__(self, name, value)
 
         put("robot", _robot(self.robot))
-        put("train", self._logs(self.train))
-        put("validate", self._logs(self.validate))
+        put("train", self._logs(self.train, "log"))
+        put("validate", self._logs(self.validate, "validation log"))
         put("columns", self._columns())
         put("robot", self._coupled())
         put("name", self.name or self.robot.name)
@@ -140,13 +141,13 @@ class Campaign:
         for key in ("options", "fix"):
             put(key, MappingProxyType(dict(getattr(self, key) or {})))
 
-    def _logs(self, given: Any) -> tuple[Log, ...]:
-        """Logs of whatever was given; recordings without a name are numbered."""
+    def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
+        """Logs of whatever was given; recordings without a name get this word and a number."""
         many = isinstance(given, Sequence) and not isinstance(given, str)
         logs = [self._log(item) for item in (given if many else [given])]
         return tuple(
             log if log.file is not None or log.title or getattr(log.source, "source", "") else replace(log, title=title)
-            for log, title in zip(logs, (f"log {k + 1}" for k in range(len(logs))), strict=True)
+            for log, title in zip(logs, (f"{word} {k + 1}" for k in range(len(logs))), strict=True)
         )
 
     def _log(self, item: Any) -> Log:
@@ -227,7 +228,8 @@ class Campaign:
     def __repr__(self) -> str:
         logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"
         effects = "chosen" if self.effects is None else f"{len(self.effects)} stated"
-        return f"<Campaign '{self.name}': {logs}; effects {effects}; estimator {self.estimator}>"
+        estimator = self.estimator if isinstance(self.estimator, str) else type(self.estimator).__name__
+        return f"<Campaign '{clipped(self.name, 40)}': {logs}; effects {effects}; estimator {estimator}>"
 
     def find(self, log: str | Path) -> Path:
         """The file of a log, looked up as it is named, then in the campaign's places.

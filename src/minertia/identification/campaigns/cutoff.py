@@ -22,7 +22,7 @@ from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.prediction import pinned, predict
+from minertia.identification.problem.prediction import predict, with_fixed
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.signals.filtering import Filter, prepared
@@ -94,8 +94,8 @@ def _residual(
     """Relative residual of a weighted fit with this filter; infinite where it cannot be fitted."""
     try:
         motions = [prepared(r, plan) if load is None else load.taken_off(prepared(r, plan)) for r, load in recordings]
-        known = {**model.choice.pinned, **campaign.fix}
-        problem = pinned(observe(model, motions), known)[0]
+        known = {**model.choice.fixed, **campaign.fix}
+        problem = with_fixed(observe(model, motions), known)[0]
     except MinertiaError:
         return float("inf")
     part = problem.reduced(excitation(problem).independent)

@@ -27,6 +27,9 @@ class JudgedMotion:
     instants: Array | None = None  # those of this part of a log [s]
     carried: Carried | None = None  # a known load, which the predictions of the empty robot lack
 
+    def __repr__(self) -> str:
+        return f"<JudgedMotion: {self.motion!r} judged below {self.evaluation.cutoff_hz:.3g} Hz>"
+
     @property
     def t(self) -> Array:
         """Time [s]."""

@@ -31,11 +31,12 @@ from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
 from minertia.identification.signals.streaming import prepared_blocks
+from minertia.notebook import plural
 
 Array = NDArray[np.float64]
 LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
-HELD = 1_000_000  # samples left after thinning that are kept in memory between passes
+HELD = 1_000_000  # samples left after decimation that are kept in memory between passes
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _moving(log: LongLog, t: Array, travel: Array) -> LongLog:
 class MotionBlocks:
     """The motion of a long log, in sections that can be read again; `filter` is resolved.
 
-    Where thinning leaves few samples, the first pass keeps them and the log is not read again.
+    Where decimation leaves few samples, the first pass keeps them and the log is not read again.
     """
 
     log: LongLog
@@ -262,6 +263,9 @@ class JudgedBlocks:
     evaluation: Evaluation
     rows: tuple[int, ...]
     carried: Carried | None = None
+
+    def __repr__(self) -> str:
+        return f"<JudgedBlocks: {plural(len(self.log), 'sample')} judged below {self.evaluation.cutoff_hz:.3g} Hz>"
 
     @property
     def unit(self) -> str:

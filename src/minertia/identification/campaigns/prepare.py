@@ -23,6 +23,7 @@ from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.signals.filtering import prepared
+from minertia.notebook import clipped, plural
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]  # told what is being done
@@ -48,6 +49,9 @@ class PreparedLog:
     findings: tuple[Finding, ...] = ()
     judged: JudgedMotion | JudgedBlocks | None = None
 
+    def __repr__(self) -> str:
+        return f"<PreparedLog '{clipped(self.name, 50)}': {plural(len(self.findings), 'finding')}; {self.motion!r}>"
+
     @property
     def name(self) -> str:
         """Name of the log."""
@@ -61,6 +65,11 @@ class PreparedCampaign:
     campaign: Campaign
     train: tuple[PreparedLog, ...]
     validate: tuple[PreparedLog, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<PreparedCampaign: {len(self.train)} logs to fit and {len(self.validate)} to predict, read and filtered>"
+        )
 
 
 def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaign:

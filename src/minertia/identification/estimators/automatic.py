@@ -1,8 +1,8 @@
-"""The choice between plain least squares and physical fits, by what predicts stretches that were left out.
+"""The choice between plain least squares and physical fits, by cross-validation.
 
 Weakly exciting motion leaves directions of the parameters to the noise: the free fit follows it, and fails on other
 motion.  That the links are bodies that can exist, and that they are about those of the robot's file, holds such
-directions.  How far to trust either is what leaving out stretches of the logs tells (cross-validation).
+directions.  How far to trust either is what left-out folds tell (cross-validation).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 @final
 @dataclass(frozen=True)
 class Automatic(Estimator):
-    """Plain weighted least squares, unless a physical fit predicts stretches left out clearly better.
+    """Plain weighted least squares, unless a physical fit predicts left-out folds clearly better.
 
     prior: standard parameters by name (None: the robot's own, where it has any).  fixed: known parameters.
     """
@@ -75,7 +75,7 @@ class Automatic(Estimator):
         pull = "" if weight == GAPS_ONLY else f" drawn to the prior with weight {weight:g}"
         note = (
             f"a physical fit{pull} was taken: it leaves {100 * ratio:.0f} % of the residual of plain least squares on "
-            "stretches that were left out (choose with --estimator)"
+            "left-out folds (choose with --estimator)"
         )
         return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,))
 
@@ -84,7 +84,7 @@ class Automatic(Estimator):
 
 
 def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ...]) -> tuple[Array, dict[float, Array]]:
-    """Sums of squares of stretches left out, in noise levels: of plain least squares, and for each weight."""
+    """Sums of squares of left-out folds, in noise levels: of plain least squares, and for each weight."""
     found = excitation(problem)
     _, _, sigma = weighted_solution(problem.reduced(found.independent))
     folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma)]  # few blocks need the choice most

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
+from minertia.notebook import plural
 
 Array = NDArray[np.float64]
 
@@ -29,6 +30,9 @@ class Fit:
     verdict: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     refit: Callable[[Array], Array] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Fit of {plural(len(self.beta), 'unknown')}, {plural(len(self.sigma), 'noise level')}>"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,12 @@ class Estimate:
     def value(self, name: str) -> float:
         """Value of an unknown by name."""
         return float(self.beta[self.names.index(name)])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Estimate by {self.estimator}: {plural(len(self.identified), 'value')} from the data, {len(self.fixed)} "
+            f"fixed, {len(self.not_excited)} not excited; condition number {self.condition:.3g}>"
+        )
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=4)

@@ -34,7 +34,7 @@ class Physical(Estimator):
     """Semidefinite fit on the triangle, efforts weighted by joint.
 
     prior: standard parameters by name (None: the robot's own).  weight: of the prior against the data, each per number
-    fitted; the default only fills what the data leave open, None is chosen by leaving out stretches of the logs.
+    fitted; the default only fills what the data leave open, None is chosen by cross-validation.
     kind: "euclidean" or "entropic".  fixed: known parameters.
     """
 
@@ -126,7 +126,7 @@ class Physical(Estimator):
         return np.asarray(half.T @ half)
 
     def _best_weight(self, problem: Observation, space: PhysicalSpace, sigma: Array) -> float:
-        """The weight that predicts best stretches of the logs that were left out."""
+        """The weight that predicts left-out folds best."""
         folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma, FOLDS)]
         if not folds:
             return GAPS_ONLY

@@ -68,7 +68,7 @@ class OnlineState:
 @final
 @dataclass(frozen=True)
 class Recursive(Estimator):
-    """The on-line estimator run over the recordings in order."""
+    """The on-line estimator run over the logs in order."""
 
     forgetting: float = 1.0
 

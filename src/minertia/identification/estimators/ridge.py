@@ -28,7 +28,7 @@ class Ridge(Estimator):
     """Each unknown is drawn to its prior value by what it does to the efforts, so units do not matter.
 
     prior: values of all the model's unknowns (None: zero).  weight: of the prior; 1 counts as much as all data, None is
-    chosen by leaving out stretches of the logs.
+    chosen by cross-validation.
     """
 
     prior: Array | None = None
@@ -55,7 +55,7 @@ class Ridge(Estimator):
         if self.prior is not None:
             return self
         if known.prior is not None:
-            return replace(self, prior=model.values({**known.prior, **model.choice.pinned}))
+            return replace(self, prior=model.values({**known.prior, **model.choice.fixed}))
         return replace(self, prior=model.nominal()) if model.robot.has_parameters else self
 
     def _target(self, problem: Observation) -> Array:
@@ -81,7 +81,7 @@ def _lengths(problem: Observation, sigma: Array) -> Array:
 
 
 def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:
-    """The weight that predicts best stretches of the logs that were left out."""
+    """The weight that predicts left-out folds best."""
     folds = block_folds(problem, sigma)
     if not folds:
         return WEIGHTS[2]

@@ -1,7 +1,7 @@
 """Link by link: what one stage has found is known to the next, with its uncertainty.
 
 From the last link to the first (Lin 1995, section IV): joint i's effort holds only the combinations of bodies i and
-beyond.  One joint at a time (Khosla 1987): the recordings in which only outer joints move come first.
+beyond.  One joint at a time (Khosla 1987): the logs in which only outer joints move come first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Sequential(Estimator):
 @final
 @dataclass(frozen=True)
 class OneJointAtATime(Estimator):
-    """Stages of recordings: first those in which only the outermost joints move."""
+    """Stages of logs: first those in which only the outermost joints move."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)

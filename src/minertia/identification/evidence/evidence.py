@@ -9,6 +9,7 @@ from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
+from minertia.notebook import plural
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,9 @@ class Evidence:
     """What is known of an estimate.
 
     training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
-    rivals: of other models on those.  left_out: of stretches of the training predicted by the rest of it.
-    spread: widths under correlated residuals, None where there are too few stretches to tell.
-    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can ask for.
+    rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
+    spread: widths under correlated residuals, None where there are too few blocks to tell.
+    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can have caused.
     remarks: sentences on what is odd without deciding.
     """
 
@@ -32,3 +33,10 @@ class Evidence:
     spread: Spread | None = None
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        return (
+            f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
+            f"residual {100 * self.training.relative:.3g} % of the effort, {plural(len(self.faults), 'fault')}>"
+        )

@@ -44,7 +44,7 @@ class Reach:
 
 
 def fitted_reach(observation: Observation) -> Reach:
-    """The reach of the recordings of a fit."""
+    """The reach of the logs of a fit."""
     low, high, speed = np.stack([log.reach for log in observation.logs]).swapaxes(0, 1)
     return Reach(low.min(axis=0), high.max(axis=0), speed.max(axis=0))
 

@@ -31,7 +31,7 @@ class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
     inflation: deviation over that for white residuals.  freedom: degrees of freedom of each deviation.
-    length: samples after which residuals have forgotten; blocks: independent stretches used.
+    length: autocorrelation time of the residuals, in samples; blocks: independent blocks of time used.
     covariance, white: of all values, under correlated and under white residuals.
     """
 
@@ -41,6 +41,13 @@ class Spread:
     blocks: int
     covariance: Array
     white: Array
+
+    def __repr__(self) -> str:
+        typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
+        return (
+            f"<Spread: correlation length {self.length} samples, {self.blocks} blocks; deviations {typical:.3g} times "
+            "those for white residuals (median)>"
+        )
 
     def half_width(self, deviation: Array, level: float = 0.95) -> Array:
         """Half the interval of values with these deviations."""
@@ -56,7 +63,7 @@ class Spread:
 
 
 def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
-    """How much wider than for white noise the deviations are, from the blocks of the recordings (theory, eq. 27)."""
+    """How much wider than for white noise the deviations are, from blocks of the logs (theory, eq. 27)."""
     with one_thread():
         length = correlation_length(problem, beta)
         T = independent_blocks(problem, sigma, LENGTHS * length)

@@ -19,15 +19,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Stretches of the logs predicted by fits of the others: norms per joint of residual and effort."""
+    """Cross-validation folds, each predicted by a fit of the others: norms per joint of residual and effort."""
 
     rest: Array
     effort: Array
     samples: int
 
+    def __repr__(self) -> str:
+        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"
+
     @property
     def relative(self) -> float:
-        """Norm of the residual over that of the effort; nan without stretches, inf where a fit was impossible."""
+        """Norm of the residual over that of the effort; nan without folds, inf where a fit was impossible."""
         size = float(np.linalg.norm(self.effort))
         return float(np.linalg.norm(self.rest)) / size if size > 0 else float("nan" if not len(self.rest) else "inf")
 
@@ -36,7 +39,7 @@ NOTHING_LEFT_OUT = LeftOut(np.zeros(0), np.zeros(0), 0)
 
 
 def left_out_error(problem: Observation, sigma: Array, refit: Callable[[Array], Array] | None = None) -> LeftOut:
-    """Residuals of stretches of the logs predicted by a fit of the others.
+    """Residuals of cross-validation folds (blocks of time), each predicted by a fit of the others.
 
     refit: values from a triangle of weighted rows; by default those of plain least squares.
     """
@@ -47,7 +50,7 @@ def left_out_error(problem: Observation, sigma: Array, refit: Callable[[Array], 
         rest, effort = np.zeros((2, len(sigma)))
         for fold in folds:
             beta = _refitted(fold.fitted, refit)
-            if beta is None:  # the other stretches do not excite everything
+            if beta is None:  # the other folds do not excite everything
                 return LeftOut(np.full(len(sigma), np.inf), np.ones(len(sigma)), problem.samples)
             rest += np.sum((fold.left_out @ np.append(-beta, 1.0)) ** 2, axis=1)
             effort += np.sum(fold.left_out[:, :, -1] ** 2, axis=1)

@@ -14,13 +14,14 @@ from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
+from minertia.notebook import clipped
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """One value: deviation and 95 % interval under correlated residuals; over recordings: mean, deviation, min, max."""
+    """One value: deviation and 95 % interval under correlated residuals; over the logs: mean, deviation, min, max."""
 
     name: str
     value: float
@@ -29,6 +30,10 @@ class ParameterEvidence:
     interval: tuple[float, float]
     kind: str  # "alone", "combination" or "fixed"
     over_recordings: Mapping[str, float] | None = None
+
+    def __repr__(self) -> str:
+        known = "fixed" if self.kind == "fixed" else f"deviation {self.deviation:.2g}, {self.kind}"
+        return f"<ParameterEvidence {clipped(self.name, 40)} = {self.value:.5g}, {known}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of the result's parameter list."""
@@ -43,7 +48,7 @@ class ParameterEvidence:
 
 
 def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, float]]:
-    """Mean, deviation, minimum and maximum over fits of each recording alone, where it excites the unknown."""
+    """Mean, deviation, minimum and maximum over fits of each log alone, where it excites the unknown."""
     if len(problem.logs) < 2:
         return {}
     values: dict[str, list[float]] = {name: [] for name in problem.names}
@@ -97,7 +102,7 @@ class DataAlone:
 
 
 def data_alone(problem: Observation, independent: Sequence[int]) -> DataAlone | None:
-    """The weighted fit of what a problem excites; None where there are too few stretches to judge it."""
+    """The weighted fit of what a problem excites; None where there are too few blocks to judge it."""
     part = problem.reduced(independent)
     if not part.count or sum(len(r.counts) for r in part.logs) < 4:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
+from minertia.notebook import clipped, html_table, plural
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,20 @@ class Residuals:
     joint_relative: tuple[float, ...]
     joint_rmse: tuple[float, ...]
     remarks: tuple[str, ...] = ()  # how far the motion leaves what was fitted
+
+    def __repr__(self) -> str:
+        return (
+            f"<Residuals of '{clipped(self.log, 50)}': {100 * self.relative:.3g} % of the effort of "
+            f"{plural(len(self.joints), 'joint')}, rmse {self.rmse:.3g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (j, f"{100 * r:.2f} %", f"{e:.4g}")
+            for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
+        ]
+        title = f"{self.log}: residual {100 * self.relative:.3g} % of the effort"
+        return html_table(title, ("joint", "of its effort", "rmse"), rows, right=(1, 2), notes=self.remarks)
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
         """As plain data; a relative residual of a joint without effort is null."""

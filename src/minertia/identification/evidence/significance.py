@@ -25,6 +25,7 @@ from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.notebook import clipped
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -56,6 +57,12 @@ class Significance:
     residual_after: float
     rule: str
     curve: tuple[dict[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Significance by {clipped(self.rule, 60)}: {len(self.essential)} of {len(self.names)} values stay; "
+            f"residual {100 * self.residual_before:.3g} to {100 * self.residual_after:.3g} % of the effort>"
+        )
 
     @property
     def gain(self) -> float:
@@ -107,7 +114,7 @@ def eliminate(
 ) -> Significance:
     """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
 
-    unseen: recordings for the error on motion not used; without them, stretches of the training are left out.
+    unseen: logs for the error on motion not used; without them, cross-validation folds of the training.
     """
     with one_thread():
         problem = _complete(problem)
@@ -164,7 +171,7 @@ class FTest:
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
-    """Widths under correlated residuals, where there are stretches enough to tell."""
+    """Widths under correlated residuals, where there are blocks enough to tell."""
     enough = sum(len(r.counts) for r in problem.logs) >= 4 and problem.count
     return spread(problem, beta, sigma) if enough else None
 
@@ -172,7 +179,7 @@ def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
 def _complete(problem: Observation) -> Observation:
     found = excitation(problem)
     if found.rank == 0:
-        raise MinertiaError("nothing moved in these recordings, so no value is significant")
+        raise MinertiaError("nothing moved in these logs, so no value is significant")
     return problem if found.is_complete else problem.reduced(found.independent)
 
 

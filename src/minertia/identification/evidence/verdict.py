@@ -11,6 +11,7 @@ import numpy as np
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.residuals import Residuals, residuals_of
+from minertia.notebook import clipped
 
 EQUAL = 1.01  # ratio of errors within which two models are equally good
 OVERFIT = 1.5  # unseen over training error from which the difference is named
@@ -32,13 +33,17 @@ class Verdict:
         """The verdict in a word or two."""
         return "good" if self.is_good else "not good"
 
+    def __repr__(self) -> str:
+        first = f": {clipped(self.reasons[0], 120)}" if self.reasons else ""
+        return f"<Verdict: {self.word}{first}{f' (and {len(self.reasons) - 1} more)' if self.reasons[1:] else ''}>"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return {"good": self.is_good, "reasons": list(self.reasons)}
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """Better than its rivals on motion it has not seen, or not; the rest are remarks."""
+    """Better than the reference models on motion it has not seen, or not; the rest are remarks."""
     e = evidence
     is_good, reasons = _on_unseen(e.training, e.unseen, e.rivals) if e.unseen else _on_left_out(e.training, e.left_out)
     poor = [p.name for p in e.parameters if p.kind != "fixed" and p.relative_deviation > POOR]
@@ -51,7 +56,7 @@ def verdict(evidence: Evidence) -> Verdict:
 def _on_unseen(
     training: Residuals, unseen: Sequence[Residuals], rivals: Mapping[str, Sequence[Residuals]]
 ) -> tuple[bool, list[str]]:
-    """Judged by recordings that were not fitted."""
+    """Judged by logs that were not fitted."""
     is_good = True
     own = float(np.mean([r.relative for r in unseen]))
     logs = "1 unseen log" if len(unseen) == 1 else f"{len(unseen)} unseen logs"
@@ -69,13 +74,13 @@ def _on_unseen(
 
 
 def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
-    """Judged by stretches of the training."""
-    reasons = ["no unseen log was given; judged on stretches of the training that were left out"]
+    """Judged by cross-validation folds of the training."""
+    reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
     own = left_out.relative
     if not np.isfinite(own):
-        return False, [*reasons, "the logs are too short to leave stretches out"]
-    reasons.append(f"stretches left out are predicted to {_percent(own)} of the effort")
-    judged = residuals_of("stretches left out", training.joints, left_out.rest, left_out.effort, left_out.samples)
+        return False, [*reasons, "the logs are too short for cross-validation folds"]
+    reasons.append(f"on left-out folds the residual is {_percent(own)} of the effort")
+    judged = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
     is_small, told = _size(own, training, [judged])
     reasons += told
     if own > OVERFIT * training.relative:
@@ -87,7 +92,7 @@ def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str
 
 
 def _size(own: float, training: Residuals, unseen: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Whether what is left is small enough to call a model good, however its rivals do, and what to say of it."""
+    """Whether what is left is small enough for a good model, however the reference models do, and what to say."""
     is_small, told = own < MOST, []
     if own >= MOST:
         told.append(

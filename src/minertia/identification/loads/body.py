@@ -24,7 +24,7 @@ LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
 class LoadedModel(LinearModel):
     """A linear model with ten more unknowns: those of a body fixed in a frame of the robot.
 
-    is_loaded: whether the recordings have it.
+    is_loaded: whether the logs have it.
     """
 
     at: str | None = None

@@ -20,6 +20,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.triangles import triangle
+from minertia.notebook import clipped, html_table
 from minertia.robot.inertia import from_com, symmetric
 from minertia.threads import one_thread
 
@@ -35,6 +36,15 @@ class DriveGains:
     gains: Array
     deviations: Array
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{gain:.3g}" for gain in self.gains)
+        return f"<DriveGains of {len(self.joints)} joints: {clipped(shown, 80)} N m per logged unit>"
+
+    def _repr_html_(self) -> str:
+        rows = [(j, f"{g:.5g}", f"{d:.2g}") for j, g, d in zip(self.joints, self.gains, self.deviations, strict=True)]
+        headers = ("joint", "gain [N m or N per logged unit]", "deviation")
+        return html_table("Gains of the drives", headers, rows, right=(1, 2))
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""

@@ -20,6 +20,7 @@ from minertia.identification.problem.prediction import load_efforts
 from minertia.identification.problem.rows import Load, LogMotion
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.notebook import clipped, frame, html_table
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -51,6 +52,33 @@ class Payload:
     is_physical: bool
     not_excited: Mapping[str, str]
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of mass, centre of mass and inertia, with deviations and units."""
+        names, values, deviations, units = zip(*self._rows(), strict=True)
+        return frame({"name": names, "value": values, "deviation": deviations, "unit": units}, "name", frame=self.frame)
+
+    def _rows(self) -> list[tuple[str, float, float, str]]:
+        """(name, value, deviation, unit) of what the load is."""
+        centre = zip(("x", "y", "z"), self.com, self.com_deviation, strict=True)
+        about = zip(("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), self.inertia, self.inertia_deviation, strict=True)
+        return [
+            ("mass", self.mass, self.mass_deviation, "kg"),
+            *((name, value, deviation, "m") for name, value, deviation in centre),
+            *((name, value, deviation, "kg m2") for name, value, deviation in about),
+        ]
+
+    def __repr__(self) -> str:
+        x, y, z = self.com
+        return (
+            f"<Payload at '{clipped(self.frame, 40)}': {self.mass:.4g} kg (deviation {self.mass_deviation:.2g}), "
+            f"centre of mass ({x:.3g}, {y:.3g}, {z:.3g}) m{'' if self.is_physical else '; no possible body'}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{value:.5g}", f"{deviation:.2g}", unit) for name, value, deviation, unit in self._rows()]
+        headers, title = ("", "value", "deviation", "unit"), f"Load in the frame of {self.frame}"
+        return html_table(title, headers, rows, right=(1, 2), notes=tuple(self.not_excited.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

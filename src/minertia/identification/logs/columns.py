@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
 from minertia.identification.logs.drive import Drive
 from minertia.identification.logs.file import beside
+from minertia.notebook import stated
 from minertia.robot.robot import Robot
 
 Names = str | tuple[str, ...]
@@ -56,6 +57,9 @@ class ColumnMap:
     drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        return stated(self)
 
     def __post_init__(self) -> None:
         for what, value, known in (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import RecordingError, UnknownName
+from minertia.notebook import stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +48,9 @@ class Drive:
     effort_signs: tuple[float, ...] | None = None
     offsets: tuple[float, ...] | None = None
     delay: float = 0.0
+
+    def __repr__(self) -> str:
+        return stated(self)
 
     def __post_init__(self) -> None:
         for side in (self.position, self.effort):

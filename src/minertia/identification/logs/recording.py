@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import RecordingError, ShapeError
+from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Array = NDArray[np.float64]
 MATRICES = ("q", "qd", "qdd", "tau")
+UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "qdd": "rad/s2 or m/s2"}
 SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for prismatic joints
 
 
@@ -152,8 +155,45 @@ class Recording:
     def _arrays(self) -> dict[str, Array]:
         return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
 
+    def to_frame(self) -> Any:
+        """The samples as a pandas DataFrame: q1.., qd1.., qdd1.., tau1.. over t [s]; attrs name joints and unit."""
+        columns = {"t": self.t, **signals(**{name: getattr(self, name) for name in MATRICES})}
+        return frame(columns, "t", joints=list(self.joints), effort_unit=self.effort_unit, source=self.source)
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of what was logged, a row for each joint."""
+        units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
+        names = {"q": "position", "qd": "velocity", "qdd": "acceleration", "tau": "effort"}
+        shown = [
+            Quantity(f"{names[name]} {name}", values, [units[name]] * self.n)
+            for name, values in self._arrays().items()
+            if name in names
+        ]
+        return joint_figure(self._title(), self.t, self.joints, shown)
+
+    def _title(self) -> str:
+        return Path(self.source).name or "recording"
+
     def __str__(self) -> str:
         return self.summary(self.effort_unit)
+
+    def __repr__(self) -> str:
+        logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        return (
+            f"<Recording '{clipped(self._title(), 50)}': {plural(len(self), 'sample')} of {plural(self.n, 'joint')}, "
+            f"{self.duration:.4g} s at {self.rate_hz:.4g} Hz; {logged}; efforts in {clipped(self.effort_unit, 12)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for j, joint in enumerate(self.joints):
+            spans = [(name, getattr(self, name)) for name in MATRICES]
+            rows.append((joint, *(_span(values[:, j]) for _, values in spans if values is not None)))
+        units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
+        headers = ["joint", *(f"{n} [{units[n]}]" for n in MATRICES if getattr(self, n) is not None)]
+        right = range(1, len(headers))
+        return html_table(f"{self._title()}: {self.summary(self.effort_unit).partition(': ')[2]}", headers, rows,
+                          right=right, notes=self.notes)  # fmt: skip
 
     def summary(self, unit: str) -> str:
         """One line about the recording, its efforts said to be in this unit."""
@@ -163,6 +203,12 @@ class Recording:
             f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
             f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {unit}"
         )
+
+
+def _span(values: Array) -> str:
+    """Smallest and largest value."""
+    finite = values[np.isfinite(values)]
+    return f"{finite.min():.4g} to {finite.max():.4g}" if len(finite) else "no numbers"
 
 
 def joined(blocks: Iterable[Recording]) -> Recording:

@@ -158,7 +158,7 @@ def physical_space(
     elif model.robot.has_parameters:
         names = model.robot.columns(True, True)
         values |= dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
-    known = {**model.choice.pinned, **(fixed or {})}
+    known = {**model.choice.fixed, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:
             raise UnknownName("parameter", name, (*model.names, *model.standard))

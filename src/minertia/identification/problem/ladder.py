@@ -24,6 +24,7 @@ from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
+from minertia.notebook import clipped
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -83,6 +84,10 @@ class Ladder:
 
     robot: Robot
     steps: tuple[Taken, ...] = ()
+
+    def __repr__(self) -> str:
+        taken = ", ".join(f"{t.step.word} at joint {t.joint + 1}" for t in self.steps) or "nothing more"
+        return f"<Ladder of '{clipped(self.robot.name, 40)}': {clipped(taken, 120)}>"
 
     @property
     def effects(self) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ from minertia.identification.problem.terms import (
     Wanted,
     chosen_effects,
 )
+from minertia.notebook import clipped, plural
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
@@ -56,6 +57,12 @@ class LinearModel:
     rows: tuple[int, ...]
     choice: EffectChoice
     reference: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"<LinearModel of '{clipped(self.robot.name, 40)}': {plural(self.count, 'unknown')} of "
+            f"{len(self.standard)} parameters, efforts of {plural(len(self.rows), 'joint')}>"
+        )
 
     @property
     def count(self) -> int:
@@ -86,7 +93,7 @@ class LinearModel:
     ) -> Array:
         """Y, shape (N, rows, unknowns).
 
-        load (N, efforts): what the links ask for, for load-dependent effects.  temperature (N, coordinates) [degC].
+        load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
         samples: of the pass that these samples are part of, to choose the quickest way; by default they are alone.
         """
         names = [self.standard[k] for k in self.kept]
@@ -100,7 +107,7 @@ class LinearModel:
     def nominal(self) -> Array:
         """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0."""
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
-        return self.values(dict(self.robot.effect_values) | own | self.choice.pinned)
+        return self.values(dict(self.robot.effect_values) | own | self.choice.fixed)
 
     def standard_values(self, beta: Array) -> dict[str, float]:
         """Standard parameters with the same efforts, zero outside the kept columns."""
@@ -240,8 +247,8 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     rank, _ = numeric.rank_and_gap(R)
     if rank == model.count:
         return _replace(model, names=model.names, K=model.K, kept=model.kept, reference=reference)
-    pinned = [c for c in range(model.count) if model.names[c] in model.choice.pinned]
-    order = [*(c for c in range(model.count) if c not in pinned), *pinned]
+    fixed = [c for c in range(model.count) if model.names[c] in model.choice.fixed]
+    order = [*(c for c in range(model.count) if c not in fixed), *fixed]
     sample = Sample.of_matrix(R)
     chosen = sorted(sample.chosen(order, rank))
     merged = sample.express(chosen)
@@ -300,7 +307,7 @@ def _add_term(
     """The effort of one extra effect, on the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
     if "load" in term.effect.inputs and load is None:
-        raise MinertiaError("load-dependent friction needs the efforts the links ask for; fit without it first")
+        raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")
     unit = UnitEffects(
         robot,
         State(*(list(values.T) for values in state)),

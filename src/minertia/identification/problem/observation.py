@@ -28,6 +28,7 @@ from minertia.identification.problem.rows import (
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
+from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -61,6 +62,12 @@ class LogTriangles:
     still: tuple[int, ...]  # coordinates that never moved
     reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
 
+    def __repr__(self) -> str:
+        return (
+            f"<LogTriangles of '{clipped(self.name, 50)}': {plural(self.samples, 'sample')} in "
+            f"{plural(len(self.counts), 'block')}>"
+        )
+
     @cached_property
     def total(self) -> Array:
         """One triangle per effort."""
@@ -87,6 +94,12 @@ class Observation:
     rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, log by log
     keep: tuple[int, ...]
     shift: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"<Observation of {plural(self.count, 'unknown')}: {plural(self.samples, 'sample')} of "
+            f"{plural(len(self.row_names), 'joint')} in {plural(len(self.logs), 'log')}>"
+        )
 
     @property
     def count(self) -> int:

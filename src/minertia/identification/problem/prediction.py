@@ -46,7 +46,7 @@ def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) ->
     return load
 
 
-def pinned(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
+def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
     """The problem with known parameters taken to the side of the efforts, and the unknowns that are fixed by that."""
     model = observation.model
     known = np.zeros(model.count)

@@ -76,7 +76,7 @@ class EffectChoice:
     terms: tuple[Term, ...]
 
     @property
-    def pinned(self) -> dict[str, float]:
+    def fixed(self) -> dict[str, float]:
         """Values of terms whose parameter is known to be 1."""
         return {t.name: 1.0 for t in self.terms if t.is_known}
 

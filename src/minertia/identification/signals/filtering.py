@@ -1,7 +1,7 @@
 """Zero-phase filters, differentiation and decimation: from a recording to a `Motion` that a regressor can be built on.
 
 Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
-every column of the regressor and the efforts, pass the same linear-phase filter and are thinned out (the parallel
+every column of the regressor and the efforts, pass the same linear-phase filter and are decimated (the parallel
 filter), so that noise above the motion's frequencies is taken from both alike.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.notebook import clipped, plural, stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +48,7 @@ class Filter:
     parabola on five points, Khosla), "savgol" (`window` points, `degree`), "logged" (the log's velocities,
     differentiated once).
     rate_hz: rate after decimation, None: five times the cut-off.  parallel_hz: cut-off of the filter on both sides
-    before thinning out, None: 0.4 rate_hz.
+    before decimation, None: 0.4 rate_hz.
     on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
     same low-pass, before the regressor is built (cheaper on long logs).
     trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
@@ -61,6 +63,9 @@ class Filter:
     parallel_hz: float | None = None
     on: str = "equation"
     trim_s: float | None = None
+
+    def __repr__(self) -> str:
+        return stated(self)
 
     def __post_init__(self) -> None:
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
@@ -123,6 +128,13 @@ class Motion:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __repr__(self) -> str:
+        name = f" '{clipped(Path(self.source).name, 50)}'" if self.source else ""
+        return (
+            f"<Motion{name}: {plural(len(self), 'sample')} of {plural(self.q.shape[1], 'joint')} at {self.rate_hz:.4g} "
+            f"Hz, cut-off {self.filter.cutoff_hz or 0:.4g} Hz; {self.kept} kept>"
+        )
 
     @property
     def kept(self) -> int:
