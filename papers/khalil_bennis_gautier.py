@@ -63,8 +63,8 @@ def _table_1(page: Page) -> None:
         rows.append((column.condition, f"`({a})`", _below(off, 1e-12)))
     page.table(("column", "axis of r1 in frame 2", "equation (4): effect of the moment along it, of all"), rows)
     page.text(
-        "Table 1 as printed, the same in letters for these robots (times the component that the table divides by, "
-        "since our letters know sums and products), and what `base_parameters` gives with the letters' values."
+        "Table 1 as printed, the same in letters for these robots (times the component that the table divides by), and "
+        "what `base_parameters` gives."
     )
     page.table(
         ("column", "published", "in letters", "ours", "difference", "left", "rank"),

@@ -157,6 +157,8 @@ def test_golden_c(tmp_path):
     programs = ("inverse_dynamics", "background", "synchronous")
     for path in generate(robots.planar2r(), tmp_path, programs=programs, parameters="base").files:
         golden = GOLDEN / "planar_2r" / path.name
+        lines = path.read_text().splitlines(keepends=True)
+        text = "".join(line for line in lines if "minertia wrote this file" not in line)  # without the seal
         if os.environ.get("MINERTIA_UPDATE_GOLDEN"):
-            write_files(golden.parent, {golden.name: path.read_text()})
-        assert path.read_text() == golden.read_text(), f"{path.name} differs from tests/golden"
+            golden.write_text(text)
+        assert text == golden.read_text(), f"{path.name} differs from tests/golden"

@@ -238,7 +238,7 @@ def test_file_is_replaced_whole(tmp_path):
     path = tmp_path / "robot.toml"
     path.write_text("old")
     os.chmod(path, 0o640)
-    write_toml(read_robot("planar2r"), path)
+    write_toml(read_robot("planar2r"), path, force=True)
     assert path.stat().st_mode & 0o777 == 0o640
     assert os.listdir(tmp_path) == ["robot.toml"]
     robot = read_robot("planar2r")

@@ -13,8 +13,9 @@ from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import Vec
 from minertia.base.closed_form import Forms, rotor_partner, unit_forms
 from minertia.base.geometry import Axes
+from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.inertia import transport
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, split_name
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
 ENTRIES = {"U11": "XX", "U12": "XY", "U13": "XZ", "U22": "YY", "U23": "YZ", "U33": "ZZ"}
@@ -34,7 +35,7 @@ def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | No
         if partner is not None and isinstance(rotor, Linear):
             links[j] |= {partner: add(links[j][partner], rotor), "IA": 0}
         found |= {f"{name}_{j + 1}": form for name, form in _combinations(robot, axes, links[j], j).items()}
-        found |= {f"{s}{j + 1}": links[j].get(s, 0) for s in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)}
+        found |= {f"{s}{j + 1}": links[j].get(s, 0) for s in (*STANDARD_SYMBOLS, *STANDARD_TWINS)}
     return {name: form for name, form in found.items() if isinstance(form, Linear)}
 
 

@@ -15,7 +15,8 @@ from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
 from minertia.base.sample import Sample
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
+from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
+from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
 PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice
@@ -174,7 +175,7 @@ def _expected_order(robot: Robot, columns: Sequence[str], keep: Sequence[str]) -
     def key(c: int) -> tuple[int, int, int, int]:
         symbol, link = split_name(columns[c])
         left = LINK_SYMBOLS if link == 0 else LEFT[robot.joints[link - 1].kind]
-        stage = 0 if symbol in left else 1 if symbol in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) else 2
+        stage = 0 if symbol in left else 1 if symbol in (*STANDARD_SYMBOLS, *STANDARD_TWINS) else 2
         rank = left.index(symbol) if symbol in left else PREFERENCE.index(symbol) if symbol in PREFERENCE else 0
         return (0 if columns[c] in keep else 1, stage, -link, rank)
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    RobotName,
+    Snap,
+    Without,
+    complete_robot,
+    model_notes,
+    read_given,
+)
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -120,6 +129,7 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     floating: Floating = False,
     snap: Snap = None,
     as_json: AsJson = False,
@@ -131,10 +141,10 @@ def check(
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        check_log(robot_or_log, of, columns, as_json)
+        check_log(robot_or_log, of, columns, drop_torn, as_json)
         return
-    if of is not None or columns is not None:
-        raise InputError(f"--robot and --columns belong to a log; '{robot_or_log}' is none by its ending")
+    if of is not None or columns is not None or drop_torn:
+        raise InputError(f"--robot, --columns and --drop-torn belong to a log; '{robot_or_log}' is none by its ending")
     _check_robot(robot_or_log, floating, snap, as_json)
 
 
@@ -168,8 +178,10 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    without: Without = None,
     floating: Floating = False,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a robot in another format; what that format cannot hold is said.
@@ -178,13 +190,8 @@ def convert(
     """
     from minertia.robot.write import write_robot
 
-    robot = read_given(source, floating, snap)
-    if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-        raise InputError(
-            f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
-            f"another name, or keep the rest with --template {source}"
-        )
-    notes = (*model_notes(robot), *write_robot(robot, target, template=template))
+    robot = read_given(source, floating, snap, without=without)
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
         return

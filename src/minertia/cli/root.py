@@ -1,4 +1,4 @@
-"""The command `minertia`: the list of its commands, and `main`."""
+"""The command `minertia`: the list of its commands, and how a command line is run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
 from minertia.cli.generate import count, generate
-from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
 from minertia.cli.logs import campaign, new
 from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.significance import significance
+from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
@@ -68,20 +69,22 @@ def options(
         say(context.get_help())
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code."""
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code.  KeyboardInterrupt where it was stopped."""
     args = list(sys.argv[1:] if argv is None else argv)
     before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
     DEBUG.set("--debug" in before)
     forgiving_streams()
     try:
         return _run([arg for arg in before if arg != "--debug"] + after)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except Stopped:
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         drop_stdout()
         return NOBODY_READS
     except Exception as err:
+        if was_stopped():
+            raise KeyboardInterrupt from None
         return explain(err)
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import null_space
 
 from minertia.errors import DescriptionError, ShapeError
-from minertia.files import write_text_atomic
+from minertia.files import reading, write_file
 
 Array = NDArray[np.float64]
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
+EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -69,20 +69,21 @@ class Trajectory:
         lines = [HEADER, ",".join(names), *(",".join(map(repr, row)) for row in rows)]
         return "\n".join(lines) + "\n"
 
-    def save(self, path: str | Path) -> None:
-        """Write the CSV file."""
-        write_text_atomic(path, self.to_csv())
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the CSV file; force: also over a file that minertia did not write, or that was edited since."""
+        write_file(path, self.to_csv(), force=force)
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read a file that `save` wrote."""
+        reading(path)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as err:
             raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
         if len(lines) < 3 or not lines[0].startswith("# minertia trajectory format"):
             raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
-        if lines[0] != HEADER:
+        if lines[0].split(";")[0] != HEADER:  # what follows it is the seal
             raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
         return _from_table(lines[1].split(","), lines[2:], path)
 
@@ -102,6 +103,25 @@ def _from_table(names: Sequence[str], lines: Sequence[str], path: str | Path) ->
             raise DescriptionError(f"a row needs {len(names)} finite numbers", file=path, line=number)
     table = np.array(rows)
     return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
+
+
+def null_basis(rows: Array) -> Array:
+    """Orthonormal vectors (size, free) that rows (m, size) take to zero, the same ones on every machine.
+
+    A singular value decomposition turns them as the processor's rounding has it, and with them the motion of given
+    free coefficients.  Here unit vectors are projected, always the longest that is left; the first of equal ones.
+    """
+    size = rows.shape[1]
+    if not len(rows):
+        return np.eye(size)
+    left = np.eye(size) - np.linalg.pinv(rows) @ rows
+    basis = np.empty((size, size - int(np.linalg.matrix_rank(rows))))
+    for k in range(basis.shape[1]):
+        lengths = np.linalg.norm(left, axis=0)
+        first = int(np.argmax(lengths > (1 - EQUAL) * lengths.max()))
+        basis[:, k] = left[:, first] / lengths[first]
+        left -= np.outer(basis[:, k], basis[:, k] @ left)
+    return basis
 
 
 class Motion(abc.ABC):
@@ -138,14 +158,18 @@ class Family(abc.ABC):
     def motion(self, offset: Array, coefficients: Array) -> Motion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
+    @property
+    def null_rows(self) -> Array:
+        """The end conditions (m, functions), each of which takes the coefficients of a joint to zero."""
+        ends = self.raw(np.array([0.0, self.duration]))
+        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
+        rows += [ends[0][:1]] if self.start is not None else []
+        return np.vstack(rows) if rows else np.zeros((0, ends[0].shape[1]))
+
     @cached_property
     def null(self) -> Array:
         """Orthonormal combinations (functions, free) that meet the end conditions."""
-        ends = self.raw(np.array([0.0, self.duration]))
-        size = ends[0].shape[1]
-        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
-        rows += [ends[0][:1]] if self.start is not None else []
-        return np.asarray(null_space(np.vstack(rows))) if rows else np.eye(size)
+        return null_basis(self.null_rows)
 
     @property
     def free(self) -> int:

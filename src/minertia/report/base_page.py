@@ -20,7 +20,8 @@ from minertia.report.html import (
 )
 from minertia.report.tables import class_counts, joint_table, kinds_text, moving_mass, symbol_table, unit_of
 from minertia.report.words import CLASS_WORDS, certificate_sentences
-from minertia.robot.parameters import FRICTION_SYMBOLS, split_name
+from minertia.robot.effects import ROTOR_SYMBOLS, STANDARD_SYMBOLS
+from minertia.robot.parameters import split_name
 from minertia.version import __version__
 
 ROUNDING = 1e-15
@@ -148,7 +149,7 @@ def _made(base: BaseParameters, frames: str) -> str:
         "page format": FORMAT,
         "method": base.method,
         "rotor inertias": "yes" if "IA" in symbols else "no",
-        "friction and offsets": "yes" if symbols & set(FRICTION_SYMBOLS) else "no",
+        "friction and offsets": "yes" if symbols & set(STANDARD_SYMBOLS) - set(ROTOR_SYMBOLS) else "no",
         "gravity [m/s\u00b2]": "(" + ", ".join(f"{g:g}" for g in base.robot.gravity) + ")",
         "classes in": f"{frames} frames",
         "random states": f"{base.certificate.states}, seed {base.certificate.seed}",

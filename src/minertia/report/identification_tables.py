@@ -11,9 +11,9 @@ from minertia.report.tables import Table
 
 if TYPE_CHECKING:
     from minertia.identification.audits.findings import Finding
-    from minertia.identification.evidence import Residuals
+    from minertia.identification.evidence.residuals import Residuals
+    from minertia.identification.evidence.significance import Significance
     from minertia.identification.identify import Identification
-    from minertia.identification.significance import Significance
     from minertia.robot.robot import Note
 
 DEVIATIONS = "deviations and intervals hold under correlated residuals"
@@ -46,7 +46,7 @@ def result_rows(result: Identification) -> dict[str, Residuals]:
     """Training, each validation log, and the rivals on it."""
     rows = {"training": result.training}
     rows |= {unique(rows, short(r.log)): r for r in result.validation}
-    for name, judged in result.rivals.items():
+    for name, judged in result.evidence.rivals.items():
         for r in judged:
             log = f", {short(r.log)}" if len(judged) > 1 else ""
             rows[unique(rows, f"{name.removeprefix('the ')}{log}")] = r

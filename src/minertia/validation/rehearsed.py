@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import Infeasible
 from minertia.excitation.result import Excitation
+from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.significance import Significance
 from minertia.robot.robot import Robot
 from minertia.validation.online_payload import OnlinePayload
 from minertia.validation.tracking import TrackingTable
@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 FORMAT = 1
 DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
 TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
+RECORD = "rehearsal.json"  # the file of all that was found
 LOAD = 0.05  # part of the moving mass
 
 

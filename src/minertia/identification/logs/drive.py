@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 SIDES = ("joint", "motor")
+# smallest and largest number that can be meant; 0 is one of them where it does not divide
+SIZES = {
+    "gains": (1e-9, 1e9),
+    "ratios": (1e-6, 1e9),
+    "coupling": (1e-9, 1e9),
+    "offsets": (0.0, 1e6),
+    "delay": (0.0, 1e6),
+}
 WORST_CONDITION = 1e10  # of a coupling matrix that can still be inverted
 
 
@@ -50,6 +58,14 @@ class Drive:
             values = getattr(self, name)
             if values is not None and any(v not in (1, -1) for v in values):
                 raise RecordingError(f"{name} of a drive must be 1 or -1")
+        for name, sizes in SIZES.items():
+            given = getattr(self, name)
+            for value in () if given is None else np.ravel(np.array(given, dtype=float)).tolist():
+                if not (sizes[0] <= abs(value) <= sizes[1] or (value == 0 and name not in ("gains", "ratios"))):
+                    raise RecordingError(
+                        f"{name} of the drive cannot hold {value:g}: the size of such a number lies between "
+                        f"{sizes[0]:g} and {sizes[1]:g}; is the unit the right one?"
+                    )
 
     def checked(self, n: int, source: str | None = None) -> None:
         """Refuse lists that do not have one number for each of the n coordinates, and matrices without inverse."""

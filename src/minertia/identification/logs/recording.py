@@ -38,7 +38,8 @@ class Recording:
     ("A", "V", "permille") where no drive gains are known.
     to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: what the reader assumed and what was repaired.
+    notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
+    channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC].
     """
 
     t: Array
@@ -54,6 +55,8 @@ class Recording:
     columns: Mapping[str, str] = field(default_factory=dict)
     first_row: int = 1
     notes: tuple[str, ...] = ()
+    channels: Mapping[str, Array] = field(default_factory=dict)
+    torn: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -62,20 +65,31 @@ class Recording:
             raise ShapeError(f"t has shape {self.t.shape}; a recording needs one time for each sample")
         for name in MATRICES:
             values = getattr(self, name)
-            if values is None:
-                continue
-            put(self, name, frozen_array(values))
-            shape = getattr(self, name).shape
-            if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
-                raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
-                                 f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+            if values is not None:
+                put(self, name, frozen_array(values))
+                self._check_shape(name, getattr(self, name))
+        channels = {name: frozen_array(values) for name, values in self.channels.items()}
+        for name, values in channels.items():
+            self._check_shape(name, values)
+        put(self, "channels", MappingProxyType(channels))
         if self.to_log is not None:
             put(self, "to_log", frozen_array(self.to_log))
         put(self, "columns", MappingProxyType(dict(self.columns)))
         put(self, "joints", tuple(self.joints) or tuple(f"joint{j + 1}" for j in range(self.n)))
 
+    def _check_shape(self, name: str, values: Array) -> None:
+        shape = values.shape
+        if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
+            raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
+                             f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return sum(values.nbytes for values in self._arrays().values())
 
     @property
     def n(self) -> int:
@@ -116,8 +130,9 @@ class Recording:
     def select(self, rows: slice | NDArray[np.bool_]) -> Self:
         """Some of the samples; a slice keeps the row numbers of the log."""
         arrays = {name: values[rows] for name, values in self._arrays().items()}
+        channels = {name: values[rows] for name, values in self.channels.items()}
         start = rows.indices(len(self))[0] if isinstance(rows, slice) else 0
-        return replace(self, **arrays, first_row=self.first_row + start)  # type: ignore[arg-type]
+        return replace(self, **arrays, channels=channels, first_row=self.first_row + start)  # type: ignore[arg-type]
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
         """The samples from `start` to before `stop` [s of the log's clock]."""
@@ -142,7 +157,7 @@ class Recording:
 
     def summary(self, unit: str) -> str:
         """One line about the recording, its efforts said to be in this unit."""
-        logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        logged = ", ".join((*(name for name in MATRICES if getattr(self, name) is not None), *self.channels))
         rate = (len(self) - 1) / self.duration if self.duration > 0 else float("nan")
         return (
             f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
@@ -158,5 +173,19 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     first = parts[0]
     if len(parts) == 1:
         return first
-    arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in first._arrays()}
-    return replace(first, **arrays)  # type: ignore[arg-type]
+    torn = tuple(sorted({row for p in parts for row in p.torn}))
+    pieces = {name: [getattr(p, name) for p in parts] for name in first._arrays()}
+    channels = {name: [p.channels[name] for p in parts] for name in first.channels}
+    del parts
+    head = replace(first.select(slice(0, 0)), torn=torn)
+    del first
+    arrays = {name: _together(pieces.pop(name)) for name in list(pieces)}
+    further = {name: _together(channels.pop(name)) for name in list(channels)}
+    return replace(head, **arrays, channels=further)  # type: ignore[arg-type]
+
+
+def _together(pieces: list[Array]) -> Array:
+    """Pieces one after the other; whoever held them last lets go of them here, so that they are not in memory twice."""
+    array = np.concatenate(pieces)
+    array.flags.writeable = False  # so that a recording need not copy it
+    return array

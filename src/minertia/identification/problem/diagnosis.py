@@ -96,7 +96,7 @@ def _unseen(observation: Observation, c: int) -> str:
     link = model.link_of(full) if full < len(model.kept) else 0  # a load has columns beyond the robot's own
     if link >= 1:
         joint = robot.joints[link - 1]
-        still = set.intersection(*(set(r.still) for r in observation.records))
+        still = set.intersection(*(set(r.still) for r in observation.logs))
         symbol = symbol_of(model.standard[model.kept[full]])
         if robot.coordinate_of(link - 1) in still and symbol not in ("OFF", "OFFM"):
             return f"{name} was not excited: joint '{joint.name}' did not move"

@@ -18,9 +18,10 @@ from minertia.algebra.quotient import Quotient, quotient
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
-from minertia.files import write_bytes_atomic
+from minertia.files import write_file
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Joint, Limits
@@ -32,15 +33,15 @@ PARALLEL = 1e-9  # sine of the angle between two axes that count as parallel whe
 SAME = 1e-15  # largest difference between an entry and what its row gives back
 
 
-def write_toml(robot: Robot, path: str | Path) -> None:
-    """Write a robot; the file appears whole or not at all."""
-    write_bytes_atomic(path, toml_text(robot).encode("utf-8"))
+def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
+    """Write a robot; the file appears whole or not at all.  force: as in `write_robot`."""
+    write_file(path, toml_text(robot), force=force)
 
 
 def toml_text(robot: Robot) -> str:
     """The TOML description of a robot."""
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT if robot.other_effects else 1,
         "name": robot.name or "robot",
         "exact": True,
         "base": robot.base,
@@ -76,11 +77,18 @@ def _link(ten: Ten, where: str) -> dict[str, float]:
     return {symbol: float(value) for symbol, value in zip(LINK_SYMBOLS, ten, strict=True)}
 
 
-def _effects(robot: Robot, j: int) -> dict[str, float]:
+def _effects(robot: Robot, j: int) -> dict[str, Any]:
+    """An effect with constants as a table of them and its value, others as numbers."""
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]
-    return {symbol: float(value) for symbol, value in values.items()}
+    found: dict[str, Any] = {}
+    for symbol, value in values.items():
+        effect = BY_SYMBOL[symbol]
+        if value or effect.is_standard:
+            numbers = robot.effect_constants(j, symbol) if effect.constants else {}
+            found[symbol] = {"value": float(value), **numbers} if numbers else float(value)
+    return found
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
