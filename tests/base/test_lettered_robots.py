@@ -199,7 +199,7 @@ def test_nothing_that_needs_numbers_takes_drawn_ones(tmp_path):
         lambda: generate(robot, tmp_path / "code"),
         lambda: excite(robot),
         lambda: sweeps(robot),
-        lambda: identify(robot, []),
+        lambda: identify(robot, "run.csv"),
     ):
         with pytest.raises(InputError, match=r"letters without a value \(A1, A2\)"):
             ask()

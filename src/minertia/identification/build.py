@@ -83,6 +83,8 @@ class Problem:
 
 def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
     """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+    stated = campaign.campaign if isinstance(campaign, PreparedCampaign) else campaign
+    stated.robot.require_values("an identification")
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
     if not ready.train:
         raise MinertiaError("there is no log to identify from; name at least one")
