@@ -81,7 +81,14 @@ def search(criterion: str) -> FourierSeries:
     """The motion that a search ends with on this machine; in the paper nothing stands around the arm."""
     limits = motion_limits(arm(), floor=None, self_collision=False)
     found = excite(
-        arm(), duration=DURATION, criterion=criterion, limits=limits, start="any", starts=1, friction=False, rotors=False
+        arm(),
+        duration=DURATION,
+        criterion=criterion,
+        limits=limits,
+        start="any",
+        starts=1,
+        friction=False,
+        rotors=False,
     )
     assert isinstance(found.motion, FourierSeries)
     return found.motion
