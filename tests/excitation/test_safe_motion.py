@@ -56,7 +56,7 @@ def test_a_sample_of_draws_of_files(name):
 @pytest.mark.parametrize("name", bundled_robots())
 def test_draws(name):
     seen = held(name, range(100, 100 + DRAWS))
-    assert seen["motions"] >= 0.75 * DRAWS
+    assert seen["motions"] >= 0.6 * DRAWS
 
 
 @pytest.mark.slow
