@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import io
+from array import array as packed
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +22,7 @@ Array = NDArray[np.float64]
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal
+MAX_BYTES = 100_000_000
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -95,30 +98,38 @@ class Trajectory:
         """Read a file that `save` wrote."""
         reading(path)
         try:
-            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+            with open(path, "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise DescriptionError(f"a motion has at most {MAX_BYTES // 1_000_000} MB", file=path)
+            lines = io.StringIO(data.decode("utf-8-sig"), newline=None)
         except (OSError, UnicodeDecodeError) as err:
             raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
-        if len(lines) < 3 or not lines[0].startswith("# minertia trajectory format"):
+        first, names = lines.readline().rstrip("\n"), lines.readline().rstrip("\n")
+        if not names or not first.startswith("# minertia trajectory format"):
             raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
-        if lines[0].split(";")[0] != HEADER:  # what follows it is the seal
+        if first.split(";")[0] != HEADER:  # what follows it is the seal
             raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
-        return _from_table(lines[1].split(","), lines[2:], path)
+        return _from_table(names.split(","), lines, path)
 
 
-def _from_table(names: Sequence[str], lines: Sequence[str], path: str | Path) -> Trajectory:
+def _from_table(names: Sequence[str], lines: Iterable[str], path: str | Path) -> Trajectory:
     n = (len(names) - 1) // 3
     expected = ["t", *(f"{s}{j + 1}" for s in ("q", "qd", "qdd") for j in range(n))]
     if list(names) != expected or n == 0:
         raise DescriptionError("the columns must be t,q1..,qd1..,qdd1..", file=path, line=2)
-    rows = []
+    rows = packed("d")  # lists of numbers would take five times as much
     for number, line in enumerate(lines, start=3):
         try:
-            rows.append([float(cell) for cell in line.split(",")])
+            row = [float(cell) for cell in line.split(",", len(names))]
         except ValueError:
             raise DescriptionError("a cell is not a number", file=path, line=number) from None
-        if len(rows[-1]) != len(names) or not np.all(np.isfinite(rows[-1])):
+        if len(row) != len(names) or not np.all(np.isfinite(row)):
             raise DescriptionError(f"a row needs {len(names)} finite numbers", file=path, line=number)
-    table = np.array(rows)
+        rows.extend(row)
+    if not rows:
+        raise DescriptionError("the motion has no rows", file=path)
+    table = np.frombuffer(rows).reshape(-1, len(names))
     return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
 
 

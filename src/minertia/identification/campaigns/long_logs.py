@@ -31,10 +31,11 @@ from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
 from minertia.identification.signals.streaming import prepared_blocks
+from minertia.memory import room, too_large
 from minertia.notebook import plural
 
 Array = NDArray[np.float64]
-LONG_BYTES = 100_000_000  # of a log, unpacked, from which it is read in blocks
+LONG_BYTES = 50_000_000  # of the numbers of a log, from which it is read in blocks
 BLOCK = 200_000  # samples in one block; the first ones are audited, and tell what the filter leaves open
 HELD = 1_000_000  # samples left after decimation that are kept in memory between passes
 
@@ -149,8 +150,14 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     stop = np.inf if log.stop is None else log.stop
     head: Recording | None = None
     torn: list[int] = []
+    left = room() // 2  # for the stamps, which are held
     for block in _file_blocks(campaign, log):
         block.efforts()
+        left -= block.t.nbytes
+        if left < 0:
+            samples = room() // 2 // block.t.itemsize
+            what = f"the log has more than {samples} samples, whose times alone take"
+            raise RecordingError(too_large(what, room() // 2), file=log.file)
         head = head or block.select(slice(0, 1))
         times.append(block.t)
         torn += block.torn

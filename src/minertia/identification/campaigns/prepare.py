@@ -22,7 +22,7 @@ from minertia.identification.loads.carried import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.filtering import prepared_with_edges
 from minertia.notebook import clipped, plural
 
 Array = NDArray[np.float64]
@@ -167,8 +167,8 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
         plan = campaign.filter.resolved(recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
         return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks)
-    whole = JudgedMotion(prepared(recording, campaign.filter, edges=True), recording, evaluation, rows, carried=load)
-    motion = prepared(recording, campaign.filter)
+    motion, edged = prepared_with_edges(recording, campaign.filter)
+    whole = JudgedMotion(edged, recording, evaluation, rows, carried=load)
     fitted = motion if load is None else load.taken_off(motion)
     return PreparedLog(read.log, fitted, recording, read.findings, whole)
 

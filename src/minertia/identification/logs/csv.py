@@ -62,7 +62,7 @@ class CsvLog(LogFile):
         return self._with_numpy(wanted, rows)
 
     def weight(self) -> int:
-        """Bytes of the text, or of its numbers if the first row tells for all."""
+        """Bytes of all numbers, if all rows are about as long as the first."""
         size = super().weight()
         if self.path.suffix == ".gz" and size > 4:
             with open(self.path, "rb") as file:
@@ -70,7 +70,7 @@ class CsvLog(LogFile):
                 size = max(size, int.from_bytes(file.read(), "little"))  # as gzip has it at the end of a file
         columns = len(self.names())
         row = max(len(self._first_lines()[1 if self.has_header else 0]) + 1, 2 * columns)
-        return max(size, 8 * columns * (size // row))
+        return 8 * columns * (size // row)
 
     # ------------------------------------------------------------------ the header
 

@@ -49,7 +49,7 @@ class LogFile(abc.ABC):
         """The wanted columns, at most about `rows` rows at a time."""
 
     def weight(self) -> int:
-        """Bytes of all that the file holds once it is unpacked, about, and as far as the file is to be believed."""
+        """Bytes of all the numbers in the file, about, and as far as the file is to be believed."""
         files = self.path.rglob("*") if self.path.is_dir() else [self.path]
         return sum(file.stat().st_size for file in files if file.is_file())
 
@@ -122,10 +122,11 @@ class ArrayLog(LogFile):
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, refused where their lengths differ."""
-        columns = {name: np.asarray(a, dtype=float) for name, a in self.columns().items() if name in wanted}
+        columns = {name: a for name, a in self.columns().items() if name in wanted}
         n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
-            yield Block({name: a[start : start + rows] for name, a in columns.items()}, start + 1)
+            parts = {name: np.asarray(a[start : start + rows], dtype=float) for name, a in columns.items()}
+            yield Block(parts, start + 1)
 
 
 def torn_rows(rows: Sequence[int]) -> str:

@@ -54,17 +54,19 @@ def read_recording(
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
     drop_torn: leave out rows with too few or many values or with values that are not numbers; `torn` names them.
     """
-    return joined(_held(iter_blocks(path, robot, columns, effort=effort, drop_torn=drop_torn)))
+    given = _columns(path, columns)
+    blocks = iter_blocks(path, robot, given, effort=effort, drop_torn=drop_torn)
+    return joined(_held(blocks, open_log(path, given)))
 
 
-def _held(blocks: Iterable[Recording]) -> Iterator[Recording]:
+def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
     """The blocks, refused as soon as they are more than may be in memory together."""
     size, most = 0, room()
     for block in blocks:
         size += block.nbytes
         if size > most:
-            what = "the log is too large to be held at once: its numbers take more than"
-            raise RecordingError(too_large(what, most), file=block.source)
+            what = "the log is too large to be held at once: its numbers take about"
+            raise log.fail(too_large(what, max(log.weight(), size)))
         yield block
 
 

@@ -15,7 +15,7 @@ from minertia.errors import RecordingError, ShapeError
 from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Array = NDArray[np.float64]
 MATRICES = ("q", "qd", "qdd", "tau")
@@ -24,12 +24,30 @@ SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for pr
 
 
 def frozen_array(values: ArrayLike) -> Array:
-    """A read-only float array; copied unless it is one already."""
+    """A read-only float array; copied unless it is one already, or most of one, without gaps."""
     array = np.asarray(values, dtype=float)
-    if array.flags.writeable or array.base is not None:
+    *_, whole = _behind(array)
+    is_most = array.flags.c_contiguous and 2 * array.nbytes >= whole.nbytes  # a small part must not keep the rest alive
+    if not is_most or any(part.flags.writeable for part in _behind(array)):
         array = np.array(array, order="C")
         array.flags.writeable = False
     return array
+
+
+def freeze(array: Array) -> None:
+    """Make an array read-only, and what it is a part of."""
+    for part in _behind(array):
+        part.flags.writeable = False
+
+
+def _behind(array: Array) -> Iterator[Array]:
+    """An array and those it is a part of."""
+    found: object = array
+    while isinstance(found, np.ndarray):
+        yield found
+        found = found.base
+    if found is not None:  # memory of something else, which may change
+        yield np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -233,5 +251,5 @@ def joined(blocks: Iterable[Recording]) -> Recording:
 def _together(pieces: list[Array]) -> Array:
     """Pieces one after the other; whoever held them last lets go of them here, so that they are not in memory twice."""
     array = np.concatenate(pieces)
-    array.flags.writeable = False  # so that a recording need not copy it
+    freeze(array)  # so that a recording need not copy it
     return array

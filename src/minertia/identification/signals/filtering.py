@@ -8,7 +8,7 @@ filter), so that noise above the motion's frequencies is taken from both alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from scipy import signal
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.even import check_finite, even_rate
-from minertia.identification.logs.recording import Recording, frozen_array
+from minertia.identification.logs.recording import Recording, freeze, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
 from minertia.notebook import clipped, plural, stated
 
@@ -147,7 +147,22 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)
-    q, qd, qdd, tau = signals(recording, plan, rate)
+    return _cut(recording, plan, rate, signals(recording, plan, rate), edges)
+
+
+def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
+    """`prepared` without and with its edges, on the same filtered samples."""
+    plan = (filter or Filter()).resolved(recording)
+    check_finite(recording)
+    rate = even_rate(recording)
+    filtered = signals(recording, plan, rate)
+    whole = _cut(recording, plan, rate, filtered, True)
+    return _cut(recording, plan, rate, filtered, False), whole
+
+
+def _cut(recording: Recording, plan: Filter, rate: float, filtered: Sequence[Array], edges: bool) -> Motion:
+    """The samples that count, of all that were filtered."""
+    q, qd, qdd, tau = filtered
     trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
     rows = slice(trim, len(recording) - trim)
     factor = thinning(plan, rate)
@@ -255,6 +270,8 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
     tau = recording.efforts()
     if plan.on == "signals":
         tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
+    for array in (q, qd, qdd, tau):
+        freeze(array)  # so that parts of them need not be copied
     return q, qd, qdd, tau
 
 
