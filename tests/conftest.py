@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,10 @@ import pytest
 from minertia.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+# a suite that was started in the background inherits an ignored Ctrl-C, and so would every command it tries
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_a_log_counts_once(refused, arm, tmp_path):
     assert "cannot judge the fit" in refused("identify", robot, a, "--validate", a, *out)
     copy = shutil.copy(a, tmp_path / "copy.csv")
     assert "holds the same samples as a.csv" in refused("identify", robot, a, copy, *out)
-    assert "was used to fit" in refused("identify", robot, a, "--validate", copy, *out)
+    assert "it was used to fit" in refused("identify", robot, a, "--validate", copy, *out)
 
 
 def test_a_model_that_is_not_there(refused, arm, tmp_path):

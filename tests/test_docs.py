@@ -7,6 +7,7 @@ file that its first comment names (toml, c, xml ...), or held against the output
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -73,7 +74,8 @@ class Reader:
         self.run([sys.executable, "-W", "error", "-c", block])
 
     def run(self, command: list[str], code: int = 0) -> None:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=300)
+        wide = os.environ | {"COLUMNS": "1000"}  # lines as they are, not as a terminal breaks them
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=300, env=wide)
         assert done.returncode == code, f"{' '.join(command)}: {done.stderr}{done.stdout}"
         self.seen += map(comparable, (done.stdout + done.stderr).splitlines())
 

@@ -78,13 +78,13 @@ def test_common_factors_go_where_it_is_cheap():
 @pytest.mark.parametrize(
     ("value", "written", "typeset"),
     [
-        (quotient(SIN * SIN_B, COS), "sin(b)*tan(a)", r"\sin(\mathit{b})\,\tan(\mathit{a})"),
-        (quotient(SIN * SIN, COS), "sin(a)*tan(a)", r"\sin(\mathit{a})\,\tan(\mathit{a})"),
-        (2 * D * COS * COS - 2 * D, "-2*D3*sin(a)**2", r"-2\,D_{3}\,\sin(\mathit{a})^{2}"),
-        ((1 - COS * COS) * (1 - COS_B * COS_B), "sin(a)**2*sin(b)**2", r"\sin(\mathit{a})^{2}\,\sin(\mathit{b})^{2}"),
-        (quotient(COS, SIN), "cos(a)/sin(a)", r"\frac{\cos(\mathit{a})}{\sin(\mathit{a})}"),
+        (quotient(SIN * SIN_B, COS), "sin(b)*tan(a)", r"\sin(b)\,\tan(a)"),
+        (quotient(SIN * SIN, COS), "sin(a)*tan(a)", r"\sin(a)\,\tan(a)"),
+        (2 * D * COS * COS - 2 * D, "-2*D3*sin(a)**2", r"-2\,D_{3}\,\sin(a)^{2}"),
+        ((1 - COS * COS) * (1 - COS_B * COS_B), "sin(a)**2*sin(b)**2", r"\sin(a)^{2}\,\sin(b)^{2}"),
+        (quotient(COS, SIN), "cos(a)/sin(a)", r"\frac{\cos(a)}{\sin(a)}"),
         (quotient(1, D), "1/D3", r"\frac{1}{D_{3}}"),
-        (quotient(D, 2 * COS), "D3/(2*cos(a))", r"\frac{D_{3}}{2\,\cos(\mathit{a})}"),
+        (quotient(D, 2 * COS), "D3/(2*cos(a))", r"\frac{D_{3}}{2\,\cos(a)}"),
         (-quotient(D + 1, D - 1), "-(D3 + 1)/(D3 - 1)", r"-\frac{D_{3} + 1}{D_{3} - 1}"),
     ],
 )

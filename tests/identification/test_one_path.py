@@ -50,11 +50,11 @@ def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path):
 
 
 def test_a_campaign_takes_what_people_have():
-    robot = mi.read_robot("planar2r")
+    robot = mi.read_robot(ROOT / "examples" / "robots" / "double_pendulum.toml")
     motion = fourier_motion(robot, 300, 1)
     recording = mi.Recording(motion.t, motion.q, motion.tau)
     for logs in (recording, [recording], mi.Log(recording), motion):
-        assert len(mi.Campaign("planar2r", logs).train) == 1
+        assert len(mi.Campaign(robot, logs).train) == 1
     assert mi.Campaign(robot, recording, joints=2).joints == robot.coordinate_names[1:]
     with pytest.raises(mi.MinertiaError, match="a log is the path of a file, a recording or a motion, not int"):
         mi.Campaign(robot, [3])
@@ -63,7 +63,7 @@ def test_a_campaign_takes_what_people_have():
     with pytest.raises(mi.MinertiaError, match="the campaign names its logs"):
         mi.identify(mi.Campaign(robot, recording), recording)
     wider = replace(recording, q=np.c_[recording.q, recording.q], tau=np.c_[recording.tau, recording.tau])
-    with pytest.raises(mi.MinertiaError, match="has 4 joints where 'planar 2R' has 2 coordinates"):
+    with pytest.raises(mi.MinertiaError, match="has 4 joints where .* has 2 coordinates"):
         mi.identify(robot, wider)
 
 
@@ -81,7 +81,7 @@ def test_the_ladder_takes_what_is_there_and_nothing_else():
     none = steps(lambda m: 0.0)
     assert len(none) <= 1  # of 24 steps that noise could take
     third = np.arange(6) == 2
-    cubic = steps(lambda m: -0.6 * third * m.qd**3)
+    cubic = steps(lambda m: 0.6 * third * m.qd**3)
     assert (robot.joints[2].name, "cubic") in cubic
     smooth = steps(lambda m: 3.0 * third * (np.tanh(m.qd / 0.1) - np.sign(m.qd)))
     assert (robot.joints[2].name, "smooth_coulomb") in smooth

@@ -25,7 +25,7 @@ class Redrawn:
     error: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
     """How a set of base parameters was checked on random states (theory, eq. 22).
 
@@ -54,6 +54,9 @@ class Certificate:
         r = self.redrawn
         letters = None if r is None else {"values": dict(r.values), "count": r.count, "rank": r.rank, "error": r.error}
         return data | {"redrawn": letters}
+
+    def __repr__(self) -> str:
+        return f"<Certificate: rank {self.rank}, gap {self.gap:.2g}, error {self.error:.2g}, {self.states} states>"
 
     def __str__(self) -> str:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"

@@ -176,8 +176,9 @@ def _say_motion(found: Excitation) -> None:
     for sentence in found.claim_lines():
         say(sentence)
     say_table(use_table(found), USE, last=False)
+    say(found.noise_sentence)
     say_table(deviation_table(found), PREDICTED)
-    for sentence in (*found.space_lines(), *found.notes):
+    for sentence in (*found.size_lines(), *found.space_lines(), *found.notes):
         say(sentence)
 
 

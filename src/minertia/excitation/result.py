@@ -201,7 +201,12 @@ class Excitation:
             part = "" if relative is None else f"{percent(float(relative[k])):>12}"
             was = "" if before is None else f"   before: {before[k]:.3g}"
             lines.append(f"{name:<10}{self.deviations[k]:>12.3g}{part}{was}")
-        return lines + [NO_SIZE] * (relative is not None and bool(np.isnan(relative).any()))
+        return [*lines, *self.size_lines()]
+
+    def size_lines(self) -> list[str]:
+        """What "-" means in place of a relative deviation, where one stands there."""
+        relative = self.relative_deviations
+        return [NO_SIZE] * (relative is not None and bool(np.isnan(relative).any()))
 
 
 def percent(part: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minertia.excitation.result import percent
 from minertia.report.tables import Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def deviation_table(found: Excitation) -> Table:
         (
             name,
             f"{found.deviations[k]:.3g}",
-            "" if relative is None else f"{100 * relative[k]:.2f} %",
+            "" if relative is None else percent(float(relative[k])),
             "" if before is None else f"{before[k]:.3g}",
         )
         for k, name in enumerate(found.base.names)

@@ -81,6 +81,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
     for k, one in read.items():
         if k < count:
             _refuse_standstill(one.log, one.recording)
+    _refuse_copies(list(read.values()), count)
     campaign = _settled(campaign, read, tell)
     prepared_logs = []
     for k, log in enumerate(logs):
@@ -202,6 +203,18 @@ def _same_source(a: Log, b: Log) -> bool:
     if x.tau is None or y.tau is None or np.shape(x.tau) != np.shape(y.tau):
         return False
     return bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))
+
+
+def _refuse_copies(read: Sequence[_Read], count: int) -> None:
+    """Refuse a file with the samples of another one that is fitted: copied, it would count twice just the same."""
+    for k, one in enumerate(read):
+        for other in read[: min(k, count)]:
+            a, b = one.recording, other.recording
+            if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.efforts(), b.efforts()):
+                what = "fit a log once" if k < count else "it was used to fit, and cannot judge the fit"
+                raise RecordingError(
+                    f"this log holds the same samples as {other.log.name}; {what}", file=one.log.file or one.log.name
+                )
 
 
 def _refuse_standstill(log: Log, recording: Recording) -> None:
