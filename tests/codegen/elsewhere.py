@@ -10,6 +10,7 @@ import platform
 import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -107,9 +108,11 @@ def reason_to_skip(machine: Machine) -> str:
             return f"no {tool}"
     if machine.name.startswith("avx512") and not _has_avx512():
         return "this processor has no AVX-512, and the emulator neither"
-    command = [*machine.compiler, *machine.flags, "-x", "c", "-", "-static", "-o", "/dev/null", "-lm"]
     text = b"#include <math.h>\nint main(int n, char **v) { return sin(n) > 2; }\n"
-    if subprocess.run(command, input=text, capture_output=True).returncode:
+    with tempfile.TemporaryDirectory() as folder:  # a linker that fails removes what it was to write, /dev/null as well
+        command = [*machine.compiler, *machine.flags, "-x", "c", "-", "-static", "-o", f"{folder}/a.out", "-lm"]
+        has_failed = subprocess.run(command, input=text, capture_output=True).returncode
+    if has_failed:
         return f"{machine.compiler[0]} cannot make programs for {machine.name}"
     return ""
 
