@@ -56,8 +56,8 @@ def test_sanitizers_are_quiet(tmp_path, compiler):
         programs = ("inverse_dynamics", "background", "synchronous", "forward_dynamics", "base_regressor_entries")
         generate(robot, folder, programs=programs, parameters="base", sincos="own")
         flags = ["-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        if subprocess.run([compiler, *flags, "-x", "c", "-", "-o", tmp_path / "a.out"], input=b"int main(void){return 0;}",
-                          capture_output=True).returncode:  # fmt: skip
+        trial = [compiler, *flags, "-x", "c", "-", "-o", tmp_path / "a.out"]
+        if subprocess.run(trial, input=b"int main(void){return 0;}", capture_output=True).returncode:
             pytest.skip("no sanitizers here")
         _selftest(folder, identifier(robot.name), compiler, flags)
 
