@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -11,10 +12,15 @@ from minertia.cli import main
 Run = Callable[..., tuple[int, str, str]]
 
 
+# a suite that was started in the background inherits an ignored Ctrl-C, and so would every command it tries
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """A command run in this process: exit code, what it printed, and what it said on stderr."""
-    monkeypatch.delenv("MINERTIA_DEBUG", raising=False)
+    for name in ("MINERTIA_DEBUG", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
 
     def command(*args: object) -> tuple[int, str, str]:
         code = main([str(arg) for arg in args])

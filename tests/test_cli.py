@@ -276,14 +276,14 @@ def test_a_fault_of_ours_asks_for_a_report(run: Run, arm: Path, monkeypatch: pyt
     assert code == 3 and out == "" and "--debug" in err and "Traceback" not in err
 
 
-def test_an_interrupt_is_quiet(run: Run, arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_said_in_one_line(run: Run, arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("minertia.base.derive.base_parameters", interrupted)
-    assert run("base", arm) == (130, "", "")
+    assert run("base", arm) == (130, "", "minertia: stopped\n")
     monkeypatch.setattr(root, "_run", interrupted)
-    assert run("base", arm) == (130, "", "")
+    assert run("base", arm) == (130, "", "minertia: stopped\n")
 
 
 # ---------------------------------------------------------------------- the terminal

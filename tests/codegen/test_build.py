@@ -410,7 +410,7 @@ def test_compiled_without_the_extension(folder, monkeypatch):
 
 @needs_compiler
 def test_a_compiler_that_does_not_know_the_machine(folder, monkeypatch, compilations):
-    monkeypatch.setattr(build, "TARGETS", {name: ("-mcpu=no-such-thing",) for name in build.TARGETS})
+    monkeypatch.setattr(build, "TARGETS", {name: ("-mno-such-machine",) for name in build.TARGETS})
     kernel = BatchKernel(doubling())
     assert kernel.path == "compiled" and works(kernel)
     assert len(compilations) == 2

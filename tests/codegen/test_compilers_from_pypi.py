@@ -47,7 +47,7 @@ class TinyCompiler:
 
 @pytest.mark.parametrize("name", bundled_robots())
 def test_every_robot_by_the_small_compiler(name, tmp_path):
-    robot = with_inertias(name)
+    robot = with_inertias(name).numeric
     generate(robot, tmp_path, programs=("inverse_dynamics",), sincos="own", rotors=True, friction=True)
     compiler = TinyCompiler()
     call = compiler.function(tmp_path, identifier(robot.name), "inverse_dynamics", 4)

@@ -37,13 +37,13 @@ def test_matlab_function(tmp_path):
     robot = robots.puma560()
     result = generate(robot, tmp_path, programs=("background",), target="matlab")
     text = next(p for p in result.files if p.suffix == ".m").read_text()
-    assert text.startswith("function [D, b] = puma560_background(q, qd)\n") and text.endswith("end\n")
+    assert text.startswith("function [D, b] = puma560_background(q, qd)\n") and text.splitlines()[-2] == "end"
     setting = Setting(robot)
     program = build(setting, "background", result.representatives["background"])
     inputs, wanted = reference(setting, program)
     names = {n: (lambda k, v=inputs[n][5]: float(v[k - 1])) for n in ("q", "qd")}
     names |= {"sin": math.sin, "cos": math.cos, "zeros": lambda r, c: np.zeros((r, c))}
-    for line in text.splitlines()[1:-1]:
+    for line in text.splitlines()[1:-2]:
         if not line.startswith("%"):
             exec(re.sub(r"^(\w+)\((\d+), (\d+)\) =", r"\1[\2 - 1, \3 - 1] =", line.strip().rstrip(";")), names)
     assert difference(names["D"], wanted["D"][5]) < 1e-12

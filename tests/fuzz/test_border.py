@@ -19,9 +19,10 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.validation.rehearsal import rehearse
 from tests.fuzz.guard import assert_reads_or_says
-from tests.identification.logs import chain, motion
+from tests.identification.logs import motion
 
 PUMA = mi.read_robot("puma560")
+TAKES_NAMES = {"identify", "new_campaign"}
 STATES: dict[str, int] = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "gravity_torques": 1, "velocity_torques": 2, "mass_matrix": 1,
     "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3,
@@ -60,7 +61,7 @@ def test_parameters_gravity_and_columns_of_every_kind() -> None:
 
 
 def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path: Path) -> None:
-    """None of them takes a name for a robot, and each of them names the function that does."""
+    """Those that do not read the robot themselves name the function that does."""
     state = [np.ones(6)] * 3
     calls: dict[str, Callable[[Any], Any]] = {
         **{name: lambda r, name=name: getattr(mi, name)(r, *state[: STATES[name]]) for name in STATES},
@@ -68,8 +69,7 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "check_robot": mi.check_robot,
         "write_robot": lambda r: mi.write_robot(r, tmp_path / "r.toml"),
         "audit": lambda r: mi.audit(mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q")}), r),
-        "identify": lambda r: mi.identify(r, []),
-        "identify_payload": lambda r: mi.identify_payload(r, [], []),
+        "symbolic": mi.symbolic,
         "iter_blocks": lambda r: list(mi.iter_blocks("run.csv", r)),
         "read_recording": lambda r: mi.read_recording("run.csv", r),
         "excite": excite,
@@ -79,7 +79,7 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "rehearse": rehearse,
     }
     takes_robot = {name for name in mi.__all__ if callable(getattr(mi, name)) and _takes_robot(getattr(mi, name))}
-    assert takes_robot - {"new_campaign"} <= set(calls), "a public function is missing here"
+    assert takes_robot - TAKES_NAMES <= set(calls), "a public function is missing here"
     for name in calls:
         for wrong in ("puma560", Path("arm.urdf")):
             with pytest.raises(InputError, match=rf"robot must be a Robot, not '{wrong}'.*read_robot\('{wrong}'\)"):
@@ -97,20 +97,28 @@ def test_logs_and_models_by_name() -> None:
         (lambda: mi.audit("run.csv"), r"read_recording\('run.csv'\)"),
         (lambda: mi.repaired("run.csv"), r"read_recording\('run.csv'\)"),
         (lambda: mi.prepared("run.csv"), r"read_recording\('run.csv'\)"),
-        (lambda: mi.identify_campaign("run.toml"), r"read_campaign\('run.toml'\)"),
+        (lambda: mi.build_problem("run.toml"), r"read_campaign\('run.toml'\)"),
+        (lambda: mi.significance("run.toml"), r"read_campaign\('run.toml'\)"),
+        (lambda: mi.identify_gains("run.toml", "run.csv", None), r"read_campaign\('run.toml'\)"),
+        (lambda: mi.solve("run.toml"), r"build_problem\('run.toml'\)"),
+        (lambda: mi.judge(5, 5), "problem must be a Problem, not int; build_problem reads one"),
         (lambda: mi.write_model("model.toml", "other.toml"), r"read_model\('model.toml'\)"),
-        (lambda: mi.identified_model("model.toml"), r"identify\('model.toml'\)"),
-        (lambda: mi.identify(PUMA, "run.csv"), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
-        (lambda: mi.identify(PUMA, ["run.csv"]), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
-        (lambda: mi.identify(PUMA, [Path("run.csv")]), "not 'run.csv'; for a log"),
-        (lambda: mi.identify(PUMA, 5), "not int; for a log"),
-        (lambda: mi.identify(PUMA, [None]), "not NoneType; for a log"),
     ):
         with pytest.raises(InputError, match=reader):
             call()
-    recording = mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q", "tau")})
-    with pytest.raises(InputError, match="not Recording; for a log"):
-        mi.identify(chain("RR"), [recording])
+
+
+NO_LOGS: tuple[Any, ...] = (
+    None, 5, [None], [5], {}, set(), b"run.csv", np.ones(3), "", [""], "no-such.csv", ["no-such.csv"], Path("no.csv"),
+    len,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", NO_LOGS, ids=[str(k) for k in range(len(NO_LOGS))])
+def test_identify_takes_logs_or_says_what_they_are(odd: object) -> None:
+    for robot in (PUMA, "puma560"):
+        assert assert_reads_or_says(lambda robot=robot: mi.identify(robot, odd)) is not None
+    assert assert_reads_or_says(lambda: mi.identify(odd, "run.csv")) is not None  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- joints without inertia

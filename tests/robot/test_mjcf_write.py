@@ -192,7 +192,7 @@ def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path.write_text("old")
     monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(FileError, match="disk"):
-        write_mjcf(random_robot(1), path)
+        write_mjcf(random_robot(1), path, force=True)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
@@ -251,12 +251,12 @@ def test_only_what_changed_is_touched(tmp_path):
     write_mjcf(robot, tmp_path / "out.xml", template=tmp_path / "in.xml")
     expected = b"\xef\xbb\xbf" + text.encode().replace(b'damping="1"', b'damping="2.5"')
     assert (tmp_path / "out.xml").read_bytes() == expected
-    write_mjcf(read(text).with_parameters({"OFF2": 0.5}), tmp_path / "out.xml", template=str(tmp_path / "in.xml"))
-    assert b'<numeric name="minertia_offset" data="0.0 0.5"/>' in (tmp_path / "out.xml").read_bytes()
-    again = read_file(tmp_path / "out.xml")
+    write_mjcf(read(text).with_parameters({"OFF2": 0.5}), tmp_path / "off.xml", template=str(tmp_path / "in.xml"))
+    assert b'<numeric name="minertia_offset" data="0.0 0.5"/>' in (tmp_path / "off.xml").read_bytes()
+    again = read_file(tmp_path / "off.xml")
     assert again.effects[1]["OFF"] == 0.5
-    write_mjcf(again.with_parameters({"OFF2": 0.75}), tmp_path / "out.xml", template=tmp_path / "out.xml")
-    assert b'data="0.0 0.75"' in (tmp_path / "out.xml").read_bytes()
+    write_mjcf(again.with_parameters({"OFF2": 0.75}), tmp_path / "more.xml", template=tmp_path / "off.xml")
+    assert b'data="0.0 0.75"' in (tmp_path / "more.xml").read_bytes()
 
 
 def test_values_of_a_class_are_set_on_the_joint(tmp_path):

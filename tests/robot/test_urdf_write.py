@@ -16,6 +16,7 @@ from minertia.algebra.vec3 import HERE
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.files import FileError
 from minertia.robot.joint import Follows, Joint, Limits
+from minertia.robot.lock import locked
 from minertia.robot.robot import Frame, Robot
 from minertia.robot.urdf.new import exact_rpy
 from minertia.robot.urdf.pose import written_origin
@@ -37,7 +38,7 @@ TOOL = urdf(
 
 
 def written(robot: Robot, tmp_path: Path, template: str | Path | None = None) -> str:
-    write_urdf(robot, tmp_path / "out.urdf", template)
+    write_urdf(robot, tmp_path / "out.urdf", template, force=True)
     return (tmp_path / "out.urdf").read_bytes().decode()
 
 
@@ -52,12 +53,30 @@ def changed(robot: Robot, seed: int = 0) -> Robot:
 # ---------------------------------------------------------------------- the user's own file
 
 
+def test_held_joints_keep_their_own_parameters(tmp_path: Path) -> None:
+    text = TOOL.replace('<link name="empty"/>', link("empty", INERTIAL))
+    (tmp_path / "in.urdf").write_text(text)
+    held = locked(read_robot(tmp_path / "in.urdf"), {"k": 0.3})
+    assert written(held, tmp_path, tmp_path / "in.urdf") == text
+    heavier = held.with_parameters(dict(zip(held.columns(), 2 * np.array(held.parameter_vector()), strict=True)))
+    notes = write_urdf(heavier, tmp_path / "out.urdf", tmp_path / "in.urdf")
+    assert [note.where for note in notes] == ["link 'tool'"]
+    again = read_robot(tmp_path / "out.urdf")
+    assert again.links[1] == read_robot(tmp_path / "in.urdf").links[1]
+    assert np.allclose(locked(again, {"k": 0.3}).parameter_vector(), heavier.parameter_vector(), rtol=1e-12, atol=1e-14)
+    lighter = held.with_parameters(dict(zip(held.columns(), 0.1 * np.array(held.parameter_vector()), strict=True)))
+    notes = write_urdf(lighter, tmp_path / "out.urdf", tmp_path / "in.urdf")  # less than what is held weighs itself
+    assert [note.where for note in notes] == ["link 'tool'", "link 'empty'"]
+    again = locked(read_robot(tmp_path / "out.urdf"), {"k": 0.3})
+    assert np.allclose(again.parameter_vector(), lighter.parameter_vector(), rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_an_unchanged_robot_changes_no_byte(tmp_path: Path, newline: str) -> None:
     for mark in (b"", codecs.BOM_UTF8):
         template = tmp_path / "in.urdf"
         template.write_bytes(mark + TOOL.replace("\n", newline).encode())
-        notes = write_urdf(read_robot(template), tmp_path / "out.urdf", template)
+        notes = write_urdf(read_robot(template), tmp_path / "out.urdf", template, force=True)
         assert (tmp_path / "out.urdf").read_bytes() == template.read_bytes()
         assert notes == ()
 
@@ -115,7 +134,7 @@ def test_encodings_are_kept(tmp_path: Path) -> None:
     robot = parse(text).with_parameters({"M2": 3.0})
     for mark, encoding in ((b"", "iso-8859-1"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF8, "utf-8")):
         (tmp_path / "in.urdf").write_bytes(mark + text.encode(encoding))
-        write_urdf(robot, tmp_path / "out.urdf", tmp_path / "in.urdf")
+        write_urdf(robot, tmp_path / "out.urdf", tmp_path / "in.urdf", force=True)
         data = (tmp_path / "out.urdf").read_bytes()
         assert data.startswith(mark)
         assert_same_robot(parse(data[len(mark) :].decode(encoding)), robot)
@@ -253,7 +272,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     with pytest.raises(MinertiaError):
         write_urdf(robot.with_parameters({"M1": -1.0}), path)
     assert path.read_text() == "old"
-    write_urdf(robot, path)
+    write_urdf(robot, path, force=True)
     assert os.name != "posix" or path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
 
@@ -287,12 +306,12 @@ def test_real_files_come_back(path: Path | None, tmp_path: Path, base: str, snap
     robot = read_robot(path, base=base, snap=snap)
     write_urdf(robot, out, path)
     assert out.read_bytes() == path.read_bytes()
-    write_urdf(robot, out)
+    write_urdf(robot, out, force=True)
     assert_same_robot(read_robot(out, snap=snap), robot)
     other = changed(robot)
-    write_urdf(other, out, path)
+    write_urdf(other, out, path, force=True)
     assert_same_robot(read_robot(out, base=base, snap=snap), other, 1e-12)
-    write_urdf(other, out)
+    write_urdf(other, out, force=True)
     assert_same_robot(read_robot(out, snap=snap), other, 1e-12)
 
 

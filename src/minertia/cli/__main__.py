@@ -2,6 +2,6 @@
 
 import sys
 
-from minertia.cli.root import main
+from minertia.cli import main
 
 sys.exit(main())

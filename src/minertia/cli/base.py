@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Gravity, Numbers, RobotName, Snap, complete_method, read_given
+from minertia.cli.options import AsJson, Floating, Force, Gravity, Numbers, RobotName, Snap, complete_method, read_given
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json
 
 if TYPE_CHECKING:
@@ -57,13 +57,18 @@ def base(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
     from minertia.base.derive import base_parameters
+    from minertia.files import check_file
 
+    given = read_given(robot, floating, snap, numbers=numbers)
+    if html is not None:
+        check_file(html, force=force)
     found = base_parameters(
-        read_given(robot, floating, snap, numbers=numbers),
+        given,
         method,
         rotors=rotors,
         friction=friction,
@@ -72,11 +77,11 @@ def base(
     )
     say_changed_geometry(found.robot, "--snap 0")
     if html is not None:
-        _write_page(found, html, frames)
+        _write_page(found, html, frames, force)
     if as_json:
         say_json({**found.to_dict(), "frames": frames, "classes": found.classes(frames)})
     elif latex:
-        say(found.to_latex().rstrip("\n"))
+        say(found.to_latex().rstrip("\n"), wrap=False)
     else:
         say(found)
         say(_class_line(found, frames))
@@ -84,11 +89,11 @@ def base(
             diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
 
 
-def _write_page(found: BaseParameters, path: Path, frames: str) -> None:
-    from minertia.files import write_text_atomic
+def _write_page(found: BaseParameters, path: Path, frames: str, force: bool) -> None:
+    from minertia.files import write_file
     from minertia.report.base_page import base_page
 
-    write_text_atomic(path, base_page(found, frames))
+    write_file(path, base_page(found, frames), force=force)
     diagnose(f"wrote {path}")
 
 

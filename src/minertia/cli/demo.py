@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minertia.cli.options import AsJson, OutFolder
+from minertia.cli.options import AsJson, Force, OutFolder
+from minertia.cli.rehearse import PAGE
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.errors import MissingExtra
 
@@ -16,27 +17,31 @@ if TYPE_CHECKING:
 ROBOT = "puma560"
 REHEARSED, RATE, DURATION = "puma560_physical", 1000.0, 10.0  # robot, Hz, s
 FORMAT = 1
+FILES, REHEARSAL = (f"base-{ROBOT}.html", f"base-{ROBOT}.json"), "rehearsal"
 
 
-def demo(out: OutFolder = Path("minertia-demo"), as_json: AsJson = False) -> None:
+def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: AsJson = False) -> None:
     """The PUMA 560 from base parameters to control: derive, explain, then rehearse a whole campaign in simulation.
 
     Ends with a page of everything that came back and compiled C code, in about half a minute.
     """
     from minertia.base.derive import base_parameters
-    from minertia.files import make_folder
+    from minertia.files import check_folder, folder_at_once
     from minertia.robot.read import read_robot
+    from minertia.validation.rehearsal import file_names
 
-    folder = make_folder(out)
+    rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
+    check_folder(out, (*FILES, *(f"{REHEARSAL}/{name}" for name in rehearsed)), force=force)
     found = base_parameters(read_robot(ROBOT))
     if not as_json:
         _tell(found)
     written, skipped = list[str](), list[str]()
-    for name, make in STEPS.items():
-        try:
-            written.append(str(make(found, folder, skipped)))
-        except MissingExtra as err:
-            skipped.append(f"{name}: {err}")
+    with folder_at_once(out, force=force) as draft:
+        for name, make in STEPS.items():
+            try:
+                written.append(str(out / make(found, draft, skipped)))
+            except MissingExtra as err:
+                skipped.append(f"{name}: {err}")
     if as_json:
         say_json({"format": FORMAT, "robot": ROBOT, "count": found.count, "files": written, "skipped": skipped})
         return
@@ -46,38 +51,37 @@ def demo(out: OutFolder = Path("minertia-demo"), as_json: AsJson = False) -> Non
         diagnose(f"skipped {sentence}")
 
 
-def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> Path:
-    from minertia.files import write_text_atomic
+def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
+    from minertia.files import write_file
     from minertia.report.base_page import base_page
 
-    path = folder / f"base-{ROBOT}.html"
-    write_text_atomic(path, base_page(found))
-    return path
+    write_file(folder / FILES[0], base_page(found))
+    return FILES[0]
 
 
-def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> Path:
-    from minertia.files import write_text_atomic
+def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
+    from minertia.files import write_file
 
-    path = folder / f"base-{ROBOT}.json"
-    write_text_atomic(path, found.to_json() + "\n")
-    return path
+    write_file(folder / FILES[1], found.to_json() + "\n")
+    return FILES[1]
 
 
-def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> Path:
+def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
     from minertia.cli.rehearse import say_step, write_page
     from minertia.robot.read import read_robot
     from minertia.validation.rehearsal import rehearse
     from minertia.validation.rehearsed import Setting
 
-    place = folder / "rehearsal"
+    place = folder / REHEARSAL
     setting = Setting(rate=RATE, duration=DURATION)
     result = rehearse(read_robot(REHEARSED), setting, out=place, progress=say_step)
     skipped += result.skipped
-    return write_page(result, place)
+    write_page(result, place)
+    return f"{REHEARSAL}/{PAGE}"
 
 
-# part of the demo -> what makes it; what needs an extra that is not installed is skipped with a sentence
-STEPS: dict[str, Callable[[Any, Path, list[str]], Path]] = {
+# part of the demo -> what makes it and names its file; what needs an extra that is not there is skipped with a sentence
+STEPS: dict[str, Callable[[Any, Path, list[str]], str]] = {
     "the page": _page,
     "the JSON file": _json,
     "the rehearsal": _rehearsal,

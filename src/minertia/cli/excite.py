@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Gravity, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json
+from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
+from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
     from minertia.excitation.optimise import Progress
+    from minertia.excitation.result import Excitation
     from minertia.excitation.trajectory import Family, Trajectory
     from minertia.robot.robot import Robot
 
 FAMILIES = ("fourier", "spline")
 FORMAT = 1
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+SWEEP_FILES = ("sweeps.html", "sweeps.json")
 
 Limits = Annotated[
     list[str] | None,
@@ -35,6 +38,21 @@ Limits = Annotated[
 ]
 
 
+Floor = Annotated[
+    str | None,
+    typer.Option(
+        "--floor",
+        metavar="Z|none",
+        help="Height in the base frame [m] that every link stays above (the base plane unless told), or none.",
+        show_default=False,
+    ),
+]
+SelfCollision = Annotated[
+    str | None,
+    typer.Option(
+        "--self-collision", metavar="on|none", help="Whether links keep apart (on unless told).", show_default=False
+    ),
+]
 After = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,14 +85,22 @@ def excite(
         ),
     ] = "condition",
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
     gravity: Gravity = None,
     start: Annotated[
         str | None,
-        typer.Option("--start", metavar="Q1,Q2,...", help="Posture at both ends [rad or m].", show_default=False),
+        typer.Option(
+            "--start",
+            metavar="Q1,Q2,...|any",
+            help="Posture at both ends [rad or m] (near the middle of the joints unless told), or any.",
+            show_default=False,
+        ),
     ] = None,
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
     samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
@@ -82,22 +108,28 @@ def excite(
     friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Identify friction and offsets.")] = True,
     rotors: Annotated[bool, typer.Option("--rotors/--no-rotors", help="Identify rotor inertias.")] = True,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
+    from minertia.files import check_folder
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
     shape = _family(family, duration, pieces)
-    bounds = None if given.is_floating else read_limits(given, limits or ())
-    posture = None if start is None else _numbers("--start", start)
+    given = given if gravity is None else given.with_gravity(gravity)
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    posture = _posture(start)
+    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns, drop_torn)
+    check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
     if sweeps:
         if after or after_motion:
             raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
-        given = given if gravity is None else given.with_gravity(gravity)
-        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, out, as_json)
+        if isinstance(posture, str):
+            raise MinertiaError("--sweeps moves about one posture; give it as numbers")
+        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, (out, force), as_json)
         return
     found = search.excite(
         given,
@@ -105,35 +137,49 @@ def excite(
         harmonics=harmonics,
         criterion=criterion,
         limits=bounds,
-        gravity=gravity,
         start=posture,
         seed=seed,
         starts=starts,
         friction=friction,
         rotors=rotors,
         n_samples=samples,
-        after=_recorded(given, after or (), after_motion or (), columns),
+        after=recorded,
         family=shape,
         progress=_say_progress,
     )
-    _write(out, found, as_json)
+    _write(out, found, force, as_json)
 
 
-def _write(out: Path, found: Any, as_json: bool) -> None:
-    from minertia.files import make_folder, write_text_atomic
+def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
+    from minertia.files import folder_at_once, write_file
     from minertia.report.excite_page import excite_page
 
-    folder = make_folder(out)
-    files = {name: folder / f"excitation.{name}" for name in ("csv", "html", "json")}
-    found.save(files["csv"])
-    write_text_atomic(files["html"], excite_page(found))
-    write_text_atomic(files["json"], found.to_json() + "\n")
+    motion, page, data = MOTION_FILES
+    with folder_at_once(out, force=force) as draft:
+        found.save(draft / motion)
+        write_file(draft / page, excite_page(found))
+        write_file(draft / data, found.to_json() + "\n")
     if as_json:
-        say_json({**found.to_dict(), "files": [str(path) for path in files.values()]})
+        say_json({**found.to_dict(), "files": [str(out / name) for name in MOTION_FILES]})
     else:
-        say(found)
-    for path in files.values():
-        diagnose(f"wrote {path}")
+        _say_motion(found)
+    for name in MOTION_FILES:
+        diagnose(f"wrote {out / name}")
+    if found.interrupted:  # what follows this command must not go on as if it had been left to its end
+        raise KeyboardInterrupt
+
+
+def _say_motion(found: Excitation) -> None:
+    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+
+    say(found.headline)
+    for sentence in found.claim_lines():
+        say(sentence)
+    say_table(use_table(found), USE, last=False)
+    say(found.noise_sentence)
+    say_table(deviation_table(found), PREDICTED)
+    for sentence in (*found.size_lines(), *found.space_lines(), *found.notes):
+        say(sentence)
 
 
 def _say_progress(p: Progress) -> None:
@@ -165,28 +211,35 @@ def _sweep(
     limits: MotionLimits | None,
     setting: tuple[float, int, int, int],
     posture: list[float] | None,
-    out: Path,
+    place: tuple[Path, bool],
     as_json: bool,
 ) -> None:
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
     from minertia.excitation.sweep import sweeps
-    from minertia.files import folder_at_once
+    from minertia.files import folder_at_once, write_file
+    from minertia.report.excitation_tables import sweep_table
     from minertia.report.sweeps_page import sweeps_page
 
     duration, harmonics, samples, seed = setting
     found = sweeps(
         robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
     )
-    with folder_at_once(out) as draft:
+    out, force = place
+    with folder_at_once(out, force=force) as draft:
         for sweep in found.sweeps:
             sweep.trajectory.save(draft / sweep.file)
-        (draft / "sweeps.html").write_text(sweeps_page(found), encoding="utf-8")
-        (draft / "sweeps.json").write_text(found.to_json() + "\n", encoding="utf-8")
-    files = [*(sweep.file for sweep in found.sweeps), "sweeps.html", "sweeps.json"]
+        write_file(draft / "sweeps.html", sweeps_page(found))
+        write_file(draft / "sweeps.json", found.to_json() + "\n")
+    files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
     if as_json:
         say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
     else:
-        say(found)
+        say(found.headline)
+        for sentence in found.claims.sentences:
+            say(sentence)
+        say_table(sweep_table(found))
+        for remark in found.remarks():
+            say(remark)
     for name in files:
         diagnose(f"wrote {out / name}")
 
@@ -195,18 +248,19 @@ def _sweep(
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None
+    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
 ) -> tuple[Trajectory, ...]:
     """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
     from minertia.excitation.trajectory import Trajectory
 
     found = [Trajectory.load(path) for path in motions]
     if logs:
-        from minertia.identification.campaigns.given import given_campaign
-        from minertia.identification.run import prepare_campaign
+        from minertia.identification.campaigns.campaign import Campaign
+        from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        campaign = Campaign(robot, list(logs), columns=columns)
+        for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
@@ -218,8 +272,13 @@ def _recorded(
 # ---------------------------------------------------------------------- limits
 
 
-def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
-    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count."""
+def read_limits(
+    robot: Robot, given: Sequence[str], floor: str | None = None, self_collision: str | None = None
+) -> MotionLimits:
+    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count.
+
+    floor, self_collision: texts of the options, which count more than the files.
+    """
     from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
 
     table: dict[str, Any] = {}
@@ -233,7 +292,29 @@ def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
             if isinstance(table.get(key), list) and isinstance(new.get(key), list):
                 new[key] = [*table[key], *new[key]]
         table |= new
+    if floor is not None:
+        table.pop("table", None)
+        table["floor"] = _height(floor)
+    if self_collision is not None:
+        if self_collision not in ("on", "none"):
+            raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
+        table["self_collision"] = self_collision == "on"
     return limits_from_table(robot, table)
+
+
+def _height(text: str) -> float | bool:
+    if text.strip() == "none":
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        raise MinertiaError(f"--floor needs a height in the base frame [m] or none, not '{text}'") from None
+
+
+def _posture(text: str | None) -> list[float] | str | None:
+    if text is None or text.strip() == "any":
+        return None if text is None else "any"
+    return _numbers("--start", text)
 
 
 def _value(name: str, text: str) -> Any:
@@ -252,7 +333,7 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _table(path: Path) -> dict[str, Any]:
     from minertia.files import is_file
-    from minertia.identification.campaigns.options import load_toml
+    from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -11,11 +12,18 @@ from typing import Any
 
 import typer
 
+from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, drop_stdout
 from minertia.errors import MinertiaError
+from minertia.files import inputs_protected
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
-WRONG_INPUT, OUR_FAULT, INTERRUPTED, NOBODY_READS = 2, 3, 130, 141
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+WRONG_INPUT, OUR_FAULT, NOBODY_READS = 2, 3, 141
+
+
+class Stopped(BaseException):
+    """Ctrl-C, past a parser that would make something else of it."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,7 +32,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            command(*args, **options)
+            with inputs_protected():
+                command(*args, **options)
             sys.stdout.flush()
         except typer.Exit:
             raise
@@ -32,8 +41,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             drop_stdout()
             raise typer.Exit(NOBODY_READS) from None
         except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
+            raise Stopped from None
         except Exception as err:
+            if was_stopped():
+                raise Stopped from None
             raise typer.Exit(explain(err)) from None
 
     return run
@@ -56,6 +67,10 @@ def explain(err: Exception) -> int:
         return WRONG_INPUT
     if isinstance(err, MemoryError):
         diagnose("minertia: there is not enough memory for this; take less of it at once, or a machine with more")
+        return WRONG_INPUT
+    if isinstance(err, OSError) and err.errno in NO_ROOM:
+        drop_stdout()
+        diagnose(f"minertia: what it prints cannot be written ({err.strerror})")
         return WRONG_INPUT
     what = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
     ask = "" if debugging() else "; please report it with what the same command prints when --debug is added"

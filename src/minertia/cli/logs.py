@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from minertia.cli.options import complete_robot, read_given
+from minertia.cli.options import Force, complete_robot, read_given
 from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_json, say_notes
 
 FORMAT = 1
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
-campaign = typer.Typer(
-    name="campaign", help="Campaign files: everything an identification needs.", no_args_is_help=True
-)
+campaign = typer.Typer(name="campaign", help="Campaign files: everything an identification needs.")
 
 
 def is_log(path: str) -> bool:
@@ -24,14 +22,14 @@ def is_log(path: str) -> bool:
     return path.lower().endswith(tuple(FORMATS)) or is_bag(path)
 
 
-def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
+def check_log(path: str, robot_name: str | None, columns: Path | None, drop_torn: bool, as_json: bool) -> None:
     """The audit of a log; exit code 1 when it found something wrong."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
     robot = None if robot_name is None else read_given(robot_name)
-    recording = read_to_audit(path, robot, columns)
+    recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
     findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
     problems = sum(f.level in PROBLEMS for f in findings)
     if as_json:
@@ -74,21 +72,22 @@ def new(
         Path | None,
         typer.Option("--out", metavar="FILE", help="File to write; else it is printed.", show_default=False),
     ] = None,
+    force: Force = False,
 ) -> None:  # fmt: skip
     """Write a first campaign file from the headers of logs; what they do not tell is marked "?" for you.
 
     The last of several logs is kept back to judge the result.
     """
-    from minertia.files import write_text_atomic
+    from minertia.files import write_file
     from minertia.identification.campaigns.new import new_campaign
 
     if out is None:
-        say(new_campaign(robot, logs).rstrip("\n"))
+        say(new_campaign(robot, logs).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
     text = new_campaign(robot, logs)
-    write_text_atomic(out, text)
+    write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
     todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""
     diagnose(f"wrote {out}{todo}")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.excite import Limits, read_limits
-from minertia.cli.options import AsJson, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json
+from minertia.cli.excite import Floor, Limits, SelfCollision, read_limits
+from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
     from minertia.validation.rehearsed import Rehearsal, Step
+
+PAGE = "rehearsal.html"
 
 
 def rehearse(
@@ -48,11 +51,17 @@ def rehearse(
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
+    without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
+    from minertia.files import check_folder, folder_at_once
+    from minertia.validation.rehearsal import file_names
     from minertia.validation.rehearsal import rehearse as run
     from minertia.validation.rehearsed import Setting
 
@@ -60,19 +69,30 @@ def rehearse(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load,
     )  # fmt: skip
-    given = read_given(robot, snap=snap, numbers=True)
-    bounds = read_limits(given, limits) if limits and not given.is_floating else None
-    found = run(given, setting, limits=bounds, out=out, progress=say_step)
-    page = write_page(found, out)
+    given = read_given(robot, snap=snap, numbers=True, without=without)
+    say_notes(model_notes(given), file=sys.stderr)
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    check_folder(out, (PAGE, *file_names(given)), force=force)
+    with folder_at_once(out, force=force) as draft:
+        found = run(given, setting, limits=bounds, out=draft, progress=say_step)
+        write_page(found, draft)
     if as_json:
         say_json(found.to_dict())
     else:
-        say(found)
+        _say(found)
     for note in found.notes:
         diagnose(f"note: {note}")
     for sentence in found.skipped:
         diagnose(f"skipped {sentence}")
-    diagnose(f"wrote {page}")
+    diagnose(f"wrote {out / PAGE}")
+
+
+def _say(found: Rehearsal) -> None:
+    from minertia.report.tables import Table
+
+    say(f"rehearsal of {found.robot.name}")
+    rows = tuple((step.name, f"{step.seconds:.1f}", step.text) for step in found.steps)
+    say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
 
 
 def say_step(step: Step) -> None:
@@ -80,13 +100,9 @@ def say_step(step: Step) -> None:
     diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
 
 
-def write_page(found: Rehearsal, folder: Path) -> Path:
-    """The page and the JSON file of a rehearsal; the path of the page."""
-    from minertia.files import write_text_atomic
+def write_page(found: Rehearsal, folder: Path) -> None:
+    """The page of a rehearsal beside its other files."""
+    from minertia.files import write_file
     from minertia.report.rehearsal_page import rehearsal_page
 
-    write_text_atomic(folder / "rehearsal.json", found.to_json() + "\n")
-    found.files.append(folder / "rehearsal.json")
-    path = folder / "rehearsal.html"
-    write_text_atomic(path, rehearsal_page(found, folder))
-    return path
+    write_file(folder / PAGE, rehearsal_page(found, folder))

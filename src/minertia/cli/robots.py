@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    RobotName,
+    Snap,
+    Without,
+    complete_robot,
+    model_notes,
+    read_given,
+)
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -32,12 +41,12 @@ def robots(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"format": FORMAT, "robots": found})
         return
-    headers = ("name", "joints", "kinds", "base", "base parameters", "what it is")
+    headers = ("name", "joints", "kinds", "base parameters", "what it is")
     rows = tuple(tuple(str(entry[key]) for key in _KEYS) for entry in found)
-    say_table(Table(headers, rows, right=(1, 4)))
+    say_table(Table(headers, rows, right=(1, 3)))
 
 
-_KEYS = ("name", "joints", "kinds", "base", "base_parameters", "title")
+_KEYS = ("name", "joints", "kinds", "base_parameters", "title")
 
 
 def _bundled(name: str) -> dict[str, Any]:
@@ -73,7 +82,7 @@ def _source_comment(name: str) -> list[str]:
 def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
     """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
     from minertia.report.robot_data import robot_data
-    from minertia.report.tables import joint_table, symbol_table
+    from minertia.report.tables import joint_tables, symbol_table
 
     found = read_given(robot, floating, snap)
     if as_json:
@@ -81,10 +90,9 @@ def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_jso
         return
     say(found)
     say(_summary(found))
-    if found.n_joints:
-        say_table(joint_table(found))
-    if found.symbols:
-        say_table(symbol_table(found))
+    tables = joint_tables(found) | ({"letters": symbol_table(found)} if found.symbols else {})
+    for number, (title, table) in enumerate(tables.items(), 1):
+        say_table(table, title, last=number == len(tables))
     say_notes(found.notes)
 
 
@@ -120,6 +128,7 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     floating: Floating = False,
     snap: Snap = None,
     as_json: AsJson = False,
@@ -131,10 +140,10 @@ def check(
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        check_log(robot_or_log, of, columns, as_json)
+        check_log(robot_or_log, of, columns, drop_torn, as_json)
         return
-    if of is not None or columns is not None:
-        raise InputError(f"--robot and --columns belong to a log; '{robot_or_log}' is none by its ending")
+    if of is not None or columns is not None or drop_torn:
+        raise InputError(f"--robot, --columns and --drop-torn belong to a log; '{robot_or_log}' is none by its ending")
     _check_robot(robot_or_log, floating, snap, as_json)
 
 
@@ -168,8 +177,10 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    without: Without = None,
     floating: Floating = False,
     snap: Snap = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a robot in another format; what that format cannot hold is said.
@@ -178,13 +189,8 @@ def convert(
     """
     from minertia.robot.write import write_robot
 
-    robot = read_given(source, floating, snap)
-    if template is None and os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-        raise InputError(
-            f"'{target}' is the file that is read, and all it holds besides the parameters would be lost; choose "
-            f"another name, or keep the rest with --template {source}"
-        )
-    notes = (*model_notes(robot), *write_robot(robot, target, template=template))
+    robot = read_given(source, floating, snap, without=without)
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
         return

@@ -1,12 +1,13 @@
-"""The command `minertia`: the list of its commands, and `main`."""
+"""The command `minertia`: the list of its commands, and how a command line is run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from minertia.cli.base import base
 from minertia.cli.campaigns import GreedyCommand
@@ -14,13 +15,14 @@ from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
 from minertia.cli.generate import count, generate
-from minertia.cli.guard import DEBUG, INTERRUPTED, NOBODY_READS, explain, guarded
+from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
 from minertia.cli.logs import campaign, new
 from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.significance import significance
+from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
@@ -30,12 +32,27 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(excite, rehearse, generate, count, demo, doctor),
 )
 GROUPS = ((campaign, (new,)),)
+LONGEST = 1000  # characters of a sentence in the list of commands
+
+
+class WholeGroup(typer.core.TyperGroup):
+    """A list of commands that says what each does in whole sentences."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The first sentence of every command."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, found.get_short_help_str(limit=LONGEST)) for name, found in commands if found is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 app = typer.Typer(
     name="minertia",
+    cls=WholeGroup,
     help="Robot dynamic modelling and identification: base parameters in letters, certified; models from logs.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text: boxes break words and cut them short in 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
@@ -43,7 +60,7 @@ for command in COMMANDS:
 for group, commands in GROUPS:
     for command in commands:
         group.command()(guarded(command))
-    app.add_typer(group)
+    app.add_typer(group, cls=WholeGroup)
 
 
 def _show_version(wanted: bool) -> None:
@@ -68,20 +85,22 @@ def options(
         say(context.get_help())
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code."""
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code.  KeyboardInterrupt where it was stopped."""
     args = list(sys.argv[1:] if argv is None else argv)
     before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
     DEBUG.set("--debug" in before)
     forgiving_streams()
     try:
         return _run([arg for arg in before if arg != "--debug"] + after)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except Stopped:
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         drop_stdout()
         return NOBODY_READS
     except Exception as err:
+        if was_stopped():
+            raise KeyboardInterrupt from None
         return explain(err)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from minertia.errors import visible
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from minertia.report.tables import Table
     from minertia.robot.robot import Note, Robot
 
-PIPED_WIDTH = 240  # columns of a table that is not read on a terminal
+USUAL_WIDTH = 80  # columns of a table that is not read on a terminal
 PARTS = ("joint", "link")  # of a robot; several of them can share a note
 PROBLEMS = ("warning", "error")  # levels of notes and findings that count as such
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -25,15 +26,35 @@ def clean(text: object) -> str:
     return visible(str(text))
 
 
-def say(text: object = "") -> None:
-    """A result, line by line, on stdout."""
-    for line in str(text).split("\n"):
-        print(clean(line))
+def say(text: object = "", *, wrap: bool = True) -> None:
+    """A result, line by line, on stdout; on a terminal broken between words, unless every line must stay whole."""
+    from minertia.report.layout import wrapped
+
+    width = width_of(sys.stdout) if wrap else None
+    for line in map(clean, str(text).split("\n")):
+        print(line if width is None else "\n".join(wrapped(line, width)))
+
+
+def width_of(file: TextIO) -> int | None:
+    """Columns of the terminal that a stream goes to, or those that COLUMNS says; None for a file or a pipe."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdigit() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(file.fileno()).columns or None if file.isatty() else None
+    except (OSError, ValueError):  # streams that are no files
+        return None
 
 
 def diagnose(text: object) -> None:
-    """One line about how things went, on stderr."""
-    print(clean(str(text).replace("\n", " ")), file=sys.stderr)
+    """One line about how things went, on stderr; on a terminal it is broken between words."""
+    line = clean(str(text).replace("\n", " "))
+    width = width_of(sys.stderr) if sys.stderr.isatty() else None
+    if width is not None:
+        from minertia.report.layout import wrapped
+
+        line = "\n".join(wrapped(line, width))
+    print(line, file=sys.stderr)
 
 
 def say_json(data: Any) -> None:
@@ -41,35 +62,43 @@ def say_json(data: Any) -> None:
     print(json.dumps(data, indent=1, allow_nan=False))
 
 
-def say_table(table: Table, title: str = "") -> None:
-    """A table; piped into a file it is not cut to the width of a screen."""
-    import rich.box
-    import rich.table
+def say_table(table: Table, title: str = "", *, last: bool = True) -> None:
+    """A table that fits the terminal, or 80 columns, with empty lines around it; last: no other table follows it."""
     from rich.text import Text
 
-    shown = rich.table.Table(title=Text(clean(title)) if title else None, box=rich.box.SIMPLE, title_justify="left")
-    for c, header in enumerate(table.headers):
-        shown.add_column(Text(clean(header)), justify="right" if c in table.right else "left", overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(Text(clean(cell)) for cell in row))
-    _console(sys.stdout).print(shown)
+    from minertia.report.layout import table_lines
+
+    rows = tuple(tuple(map(clean, row)) for row in table.rows)
+    cleaned = replace(table, headers=tuple(map(clean, table.headers)), rows=rows)
+    rule = "\u2500" if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else "-"
+    console, width = _console(sys.stdout), width_of(sys.stdout) or USUAL_WIDTH
+    lines = ["", *([clean(title)] if title else []), *table_lines(cleaned, width, rule), *([""] if last else [])]
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        console.print(Text(line, style="bold" if after.startswith(rule) else ""), soft_wrap=True)
 
 
 def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
     """Notes of a reader, a check or a writer, one line each; what holds for several joints is said once."""
     from rich.text import Text
 
+    from minertia.report.layout import wrapped
+
     groups: dict[tuple[str, str, int | None, str], list[str]] = {}
     for note in notes:
         kind, _, name = note.where.partition(" ")
         key, place = (kind, name) if kind in PARTS else (note.where, "")
         groups.setdefault((note.level, note.text, note.line, key), []).append(place)
-    console = _console(file or sys.stdout)
+    stream = file or sys.stdout
+    console = _console(stream)
+    width = width_of(stream) if stream is sys.stdout or stream.isatty() else None
     for (level, said, line, key), places in groups.items():
         names = ", ".join(dict.fromkeys(places))
         where = f"{key}{'s' * (len(places) > 1)} {names}" if names else key
         where += "" if line is None else f" (line {line})"
-        console.print(Text.assemble((f"{level}: ", _COLOURS[level]), clean(f"{where}: {said}")), soft_wrap=True)
+        text = clean(f"{level}: {where}: {said}")
+        for part in [text] if width is None else wrapped(text, width):
+            start = f"{level}: " if part.startswith(f"{level}: ") else ""
+            console.print(Text.assemble((start, _COLOURS[level]), part.removeprefix(start)), soft_wrap=True)
 
 
 def say_changed_geometry(robot: Robot, option: str = "") -> None:
@@ -112,4 +141,4 @@ def drop_stdout() -> None:
 def _console(file: TextIO) -> Any:
     import rich.console
 
-    return rich.console.Console(file=file, width=None if file.isatty() else PIPED_WIDTH, highlight=False)
+    return rich.console.Console(file=file, width=width_of(file) or USUAL_WIDTH, highlight=False)

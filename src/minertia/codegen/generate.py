@@ -13,13 +13,16 @@ from minertia.codegen.count import Count, count_c
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
-from minertia.codegen.setting import Representative, Setting
+from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
-from minertia.files import make_folder, write_bytes_atomic, write_text_atomic
+from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
+from minertia.notebook import clipped, html_table
+from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
+from minertia.robot.parameters import split_name
 from minertia.robot.read import read_text
 from minertia.robot.robot import Robot, expect_robot
 
@@ -35,6 +38,7 @@ class GenerationResult:
 
     counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
     choices behind the code, to be saved and given again.  notes: what could not be done as asked, in sentences.
+    effects: the robot's effects that are in the code, by full name, with their nominal values.
     """
 
     folder: Path | None
@@ -44,6 +48,7 @@ class GenerationResult:
     hash: str
     representatives: Mapping[str, Representative] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    effects: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -53,8 +58,19 @@ class GenerationResult:
             "programs": {name: dict(count) for name, count in self.counts.items()},
             "parameters": list(self.names),
             "hash": self.hash,
+            "effects": dict(self.effects),
             "notes": list(self.notes),
         }
+
+    def __repr__(self) -> str:
+        where = "nothing written" if self.folder is None else f"{len(self.files)} files in '{clipped(self.folder, 50)}'"
+        return f"<GenerationResult: {where}; programs {clipped(', '.join(self.counts), 90)}>"
+
+    def _repr_html_(self) -> str:
+        keys = ("multiplications", "additions", "trigonometric", "lines")
+        rows = [(name, *(n[key] for key in keys)) for name, n in self.counts.items()]
+        where = "Operations" if self.folder is None else f"{len(self.files)} files in {self.folder}"
+        return html_table(where, ("program", *keys), rows, right=(1, 2, 3, 4), notes=self.notes)
 
     def __str__(self) -> str:
         rows = [f"{'program':<24}{'M':>7}{'A':>7}{'sin/cos':>9}{'lines':>7}"]
@@ -70,8 +86,8 @@ def generate(
     programs: Sequence[str] | None = None,
     parameters: str = "baked",
     payload: bool | str = False,
-    rotors: bool = False,
-    friction: bool = False,
+    rotors: bool | None = None,
+    friction: bool | None = None,
     motors: bool = False,
     gravity: Sequence[float] | None = None,
     values: Sequence[float] | None = None,
@@ -82,15 +98,18 @@ def generate(
     seed: int = 0,
     representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
+    temperature: bool = True,
+    force: bool = False,
 ) -> GenerationResult:
-    """Write code for a robot into a folder (None: only count).
+    """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.
-    parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
+    parameters, payload, motors, values, essential, temperature: see `Setting`.
+    rotors, friction: include rotor inertias, and all other effects; None for those that the robot has.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
-    "numpy", "matlab", "fmu" or "ros2".
+    "numpy", "matlab", "fmu" or "ros2".  force: replace files that minertia did not write, or that were edited since.
     """
     expect_robot(robot)
     if target not in TARGETS:
@@ -101,37 +120,71 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, precision, motors)
+    if out is not None:  # counts do not depend on them
+        robot.require_values("generated code")
     setting = Setting(
         robot if gravity is None else robot.with_gravity(gravity),
         parameters,
-        rotors,
-        friction,
+        _has(robot, rotors=True) if rotors is None else rotors,
+        _has(robot, rotors=False) if friction is None else friction,
         payload,
         None if values is None else tuple(float(v) for v in values),
         None if essential is None else tuple(essential),
         motors,
+        temperature and not row.at_joints,
+        row.at_joints,
     )
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
     style = c.Style(identifier(robot.name), precision, sincos)
+    if out is not None:
+        check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
-    if out is None:
-        return GenerationResult(None, (), unit.statistics(), setting.names, unit.hash, unit.choices)
-    files, notes = row.render(unit), tuple(unit.notes)
-    paths = write_files(Path(out), files | ({REPRESENTATIVES: unit.choices_text()} if unit.choices else {}))
-    return GenerationResult(Path(out), paths, unit.statistics(), setting.names, unit.hash, unit.choices, notes)
+    folder = None if out is None else Path(out)
+    paths: tuple[Path, ...] = ()
+    if folder is not None:
+        files = row.render(unit)
+        chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
+        paths = write_files(folder, files | chosen, force=force)
+    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
+    return GenerationResult(folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects)
+
+
+def _has(robot: Robot, *, rotors: bool) -> bool:
+    """Whether a robot has rotor inertias, or other effects."""
+    return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)
+
+
+def _effect_notes(setting: Setting) -> list[str]:
+    """What is not in the code as it acts on the robot, in sentences."""
+    left = [name for name in setting.robot.effect_values if name not in setting.effects]
+    notes = [f"left out of the code: {', '.join(left)}"] if left else []
+    warm = [name for name in setting.others if "temperature" in BY_SYMBOL[split_name(name)[0]].inputs]
+    if warm and not setting.temperature:
+        notes.append(f"{', '.join(warm)} are taken at their reference temperature")
+    placed = [name for name in setting.others if split_name(name)[0] in BY_PLACE]
+    if placed and setting.of_velocity:
+        notes.append(f"the function of friction alone leaves out {', '.join(placed)}, which need more than velocities")
+    return notes
 
 
 def count_programs(
-    robot: Robot, programs: Sequence[str] = COUNTED, *, parameters: str = "base", **options: Any
+    robot: Robot,
+    programs: Sequence[str] = COUNTED,
+    *,
+    parameters: str = "base",
+    rotors: bool = False,
+    friction: bool = False,
+    **options: Any,
 ) -> GenerationResult:
     """The operations of the programs of a robot; writes nothing."""
-    return generate(robot, None, programs=programs, parameters=parameters, **options)
+    return generate(robot, None, programs=programs, parameters=parameters, rotors=rotors, friction=friction, **options)
 
 
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
     """The choices saved with generated code."""
     path = Path(folder) / REPRESENTATIVES
+    reading(path)
     try:
         data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
@@ -190,6 +243,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.others:
+            chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -218,7 +273,13 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
         f"{style.prefix}.c": unit.source,
         "selftest.c": _selftest(unit),
         "Makefile": layout.makefile(style, target),
-        "README.md": layout.readme(style, unit.title, unit.counts, usage(style, unit.programs, unit.rendered)),
+        "README.md": layout.readme(
+            style,
+            unit.title,
+            unit.counts,
+            usage(style, unit.programs, unit.rendered),
+            layout.effect_table(unit.setting),
+        ),
     }
 
 
@@ -255,11 +316,13 @@ def _ros2_files(unit: _Unit) -> Files:
 class Target:
     """A row of `TARGETS`: how its files are made, and what may be asked of it.
 
-    programs: what is generated where nothing is asked.  needs: programs it cannot do without.  is_block: one program,
-    no more.  is_double: no other precision.  at_joints: efforts at the joints alone.
+    names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
+    nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
+    precision.  at_joints: efforts at the joints alone.
     """
 
     render: Callable[[_Unit], Files]
+    names: tuple[str, ...] = ()
     programs: tuple[str, ...] = DEFAULT
     needs: tuple[str, ...] = ()
     is_block: bool = False
@@ -279,24 +342,22 @@ class Target:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 
 
+_C_NAMES = ("{}.h", "{}.c", "selftest.c", "Makefile", "README.md")
+_ROS2_NAMES = ("package.xml", "plugins.xml", "CMakeLists.txt", "README.md", "src/{}.c", "test/selftest.c")
 TARGETS: dict[str, Target] = {
-    "c": Target(_c_files),
-    "cortex-m": Target(_cortex_m_files),
-    "numpy": Target(_numpy_files, is_double=True),
+    "c": Target(_c_files, _C_NAMES),
+    "cortex-m": Target(_cortex_m_files, _C_NAMES),
+    "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
     "matlab": Target(_matlab_files, is_double=True),
-    "fmu": Target(_fmu_files, ("inverse_dynamics",), is_block=True, is_double=True),
-    "ros2": Target(_ros2_files, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
+    "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
+    "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
 }
 
 
-def write_files(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Path, ...]:
-    """Write each file aside and rename it into place, so that no reader ever sees half a file."""
-    make_folder(folder)
-    for name, content in files.items():
-        path = folder / name
-        make_folder(path.parent)
-        if isinstance(content, bytes):
-            write_bytes_atomic(path, content)
-        else:
-            write_text_atomic(path, content)
+def write_files(folder: Path, files: Mapping[str, str | bytes], *, force: bool = False) -> tuple[Path, ...]:
+    """Write files into a folder, all of them or none; force: as in `generate`."""
+    with folder_at_once(folder, force=force) as draft:
+        for name, content in files.items():
+            make_folder((draft / name).parent)
+            write_file(draft / name, content)
     return tuple(folder / name for name in files)

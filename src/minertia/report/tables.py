@@ -9,28 +9,29 @@ from minertia.algebra.scalar import Scalar
 from minertia.algebra.show import text
 from minertia.algebra.vec3 import Vec, column
 from minertia.base.grouping import BaseParameters
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Joint
-from minertia.robot.parameters import EFFECTS, LINK, LINK_SYMBOLS, split_name
+from minertia.robot.parameters import LINK, LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
-SLIDING_UNITS = {"IA": "kg", "FV": "N s/m", "FC": "N", "OFF": "N"}
 COMBINATION_UNITS = {"U": "kg m2", "K": "kg m", "M": "kg"}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Headers and rows of text; `right` holds the columns of numbers."""
+    """Headers and rows of text; `right` holds the columns of numbers, the first `keys` say what a row is about."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[int, ...] = ()
+    keys: int = 1
 
     def without_empty_columns(self) -> Table:
         """The table with only the columns in which something stands."""
         used = [c for c in range(len(self.headers)) if any(row[c] for row in self.rows)]
         rows = tuple(tuple(row[c] for c in used) for row in self.rows)
         right = tuple(used.index(c) for c in self.right if c in used)
-        return Table(tuple(self.headers[c] for c in used), rows, right)
+        return Table(tuple(self.headers[c] for c in used), rows, right, sum(c < self.keys for c in used))
 
 
 def joint_table(robot: Robot) -> Table:
@@ -51,7 +52,39 @@ def joint_table(robot: Robot) -> Table:
         )
         for j, joint in enumerate(robot.joints)
     )
-    return Table(headers, rows, right=(0,)).without_empty_columns()
+    return Table(headers, rows, right=(0,), keys=2).without_empty_columns()
+
+
+def joint_tables(robot: Robot) -> dict[str, Table]:
+    """The same in tables that a terminal can hold: where joints sit, their limits, leaders and drives, by title."""
+    whole = joint_table(robot)
+    own = tuple(row[:2] for row in whole.rows)
+    places = tuple(c for c, header in enumerate(whole.headers) if header not in ("limits", "follows", "drive"))
+    limits = ("position", "velocity", "acceleration", "effort")
+    follows = [(*key, follows_text(robot, joint)) for key, joint in zip(own, robot.joints, strict=True)]
+    drives = [_drive(robot, j) for j in range(robot.n_joints)]
+    symbols = tuple(dict.fromkeys(symbol for values in drives for symbol in values))
+    tables = {
+        "joints": Table(
+            tuple(whole.headers[c] for c in places), tuple(tuple(row[c] for c in places) for row in whole.rows), (0,), 2
+        ),
+        "limits": Table(
+            ("no", "joint", *limits),
+            tuple((*key, *_limits(joint)) for key, joint in zip(own, robot.joints, strict=True) if any(_limits(joint))),
+            (0, 2, 3, 4, 5),
+            2,
+        ),
+        "follow another joint": Table(("no", "joint", "position"), tuple(row for row in follows if row[2]), (0,), 2),
+        "rotor inertia, friction and offset": Table(
+            ("no", "joint", *symbols),
+            tuple(
+                (*key, *(f"{v[s]:.4g}" if s in v else "" for s in symbols)) for key, v in zip(own, drives, strict=True)
+            ),
+            (0, *range(2, len(symbols) + 2)),
+            2,
+        ),
+    }
+    return {title: table.without_empty_columns() for title, table in tables.items() if table.headers[2:] and table.rows}
 
 
 def parent_name(robot: Robot, joint: Joint) -> str:
@@ -71,15 +104,17 @@ def direction(v: Vec) -> str:
 
 def limits_text(joint: Joint) -> str:
     """Limits of a joint with their units."""
+    return ", ".join(text for text in _limits(joint) if text)
+
+
+def _limits(joint: Joint) -> tuple[str, ...]:
+    """Limits of position, velocity, acceleration and effort; empty where there is none."""
     angle, effort = ("rad", "N m") if joint.kind == "revolute" else ("m", "N")
     limits = joint.limits
-    parts = []
-    if limits.lower is not None or limits.upper is not None:
-        lower, upper = ("" if v is None else f"{v:.4g}" for v in (limits.lower, limits.upper))
-        parts.append(f"{lower} to {upper} {angle}")
+    lower, upper = ("" if v is None else f"{v:.4g}" for v in (limits.lower, limits.upper))
     rates = ((limits.velocity, f"{angle}/s"), (limits.acceleration, f"{angle}/s2"), (limits.effort, effort))
-    parts += [f"{value:.4g} {unit}" for value, unit in rates if value is not None]
-    return ", ".join(parts)
+    position = f"{lower} to {upper} {angle}" if lower or upper else ""
+    return position, *("" if value is None else f"{value:.4g} {unit}" for value, unit in rates)
 
 
 def follows_text(robot: Robot, joint: Joint) -> str:
@@ -92,10 +127,14 @@ def follows_text(robot: Robot, joint: Joint) -> str:
 
 def drive_text(robot: Robot, j: int) -> str:
     """Rotor inertia, friction and offset of a joint and of the motor that turns with it."""
+    return " ".join(f"{symbol}={value:.4g}" for symbol, value in _drive(robot, j).items())
+
+
+def _drive(robot: Robot, j: int) -> dict[str, float]:
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]
-    return " ".join(f"{symbol}={value:.4g}" for symbol, value in values.items() if value)
+    return {symbol: value for symbol, value in values.items() if value}
 
 
 def unit_of(robot: Robot, name: str) -> str:
@@ -105,9 +144,9 @@ def unit_of(robot: Robot, name: str) -> str:
     symbol, link = split_name(name)
     if symbol in LINK_SYMBOLS:
         return LINK[LINK_SYMBOLS.index(symbol)].unit
-    effect = next(effect for effect in EFFECTS if symbol in (effect.name, f"{effect.name}M"))
+    effect = BY_SYMBOL[symbol]
     slides = robot.joints[link - 1].kind == "prismatic" and symbol == effect.name
-    return SLIDING_UNITS[effect.name] if slides else effect.unit
+    return effect.sliding_unit if slides else effect.unit
 
 
 def symbol_table(robot: Robot) -> Table:

@@ -36,7 +36,8 @@ class JointSpec:
 
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
-    effects: joint-side {IA, FV, FC, OFF}.  follows: (joint name, ratio, offset).
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  follows: (joint name,
+    ratio, offset).
     """
 
     name: str
@@ -49,6 +50,7 @@ class JointSpec:
     effects: Mapping[str, float] = field(default_factory=dict)
     follows: tuple[str, float, float] | None = None
     line: int | None = None
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class _Assembly:
             frames={name: Frame(*self.place[name]) for name in self.bodies if name in self.place},
             notes=tuple(d.notes),
             source=d.source,
+            constants=tuple(spec.constants for spec in self.moving),
         )
 
     # ------------------------------------------------------------------ the tree

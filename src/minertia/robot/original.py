@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minertia.errors import DescriptionError
+from minertia.files import reading
 from minertia.robot.read import MAX_BYTES
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -16,12 +17,16 @@ _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)"""
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A text (newlines as they are, no byte-order mark), its name, and what is needed to give back its bytes."""
+    """A text (newlines as they are, no byte-order mark), its name, and what is needed to give back its bytes.
+
+    files: the file it was read from, where it is one.
+    """
 
     text: str
     source: str | None
     mark: bytes = b""
     encoding: str = "utf-8"
+    files: tuple[Path, ...] = ()
 
     def encoded(self, text: str) -> bytes:
         """Another text as the bytes of this file would be."""
@@ -37,13 +42,14 @@ def load_original(template: str | Path, source: str | None = None) -> Original:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DescriptionError(f"a template has at most {MAX_BYTES // 1_000_000} MB", file=path)
+        reading(path)
         data = path.read_bytes()
     except OSError as err:
         raise DescriptionError(f"the template cannot be read ({err.strerror})", file=path) from None
     mark = next((m for m in _MARKS if data.startswith(m)), b"")
     for encoding in _encodings(data, mark):
         try:
-            return Original(data[len(mark) :].decode(encoding), str(path), mark, encoding)
+            return Original(data[len(mark) :].decode(encoding), str(path), mark, encoding, (path,))
         except (UnicodeError, LookupError):
             continue
     raise DescriptionError("the template cannot be read as text; save it as UTF-8", file=path)

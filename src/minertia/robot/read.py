@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from minertia.errors import DescriptionError, UnknownName
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
+from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
@@ -37,6 +38,8 @@ READERS = {
     ".urdf": "minertia.robot.urdf.read:parse_urdf",
     ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
 }
+MODEL = "identified model"  # kind of a TOML file that holds a robot with identified values
+MODEL_READER = "minertia.robot.identified:parse_identified"
 
 
 def bundled_robots() -> tuple[str, ...]:
@@ -53,7 +56,7 @@ def read_robot(
     snap: float = ANGLE_TOLERANCE,
     letters: bool = True,
 ) -> Robot:
-    """A robot from a TOML, URDF, MJCF or SYMORO file, or a bundled one by name.
+    """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
 
     base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
     snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
@@ -70,7 +73,9 @@ def read_robot(
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
     if is_file(path):
-        return read_text(path), str(name_or_path), path.suffix.lower()
+        text = read_text(path)
+        reading(*referenced(path, text))
+        return text, str(name_or_path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
         text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
@@ -82,6 +87,7 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 def read_text(path: Path) -> str:
     """The text of a file, refused when it is too large or not text."""
+    reading(path)
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)  # its size may be said wrongly, or grow
@@ -103,5 +109,11 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
         raise DescriptionError(
             f"files ending in '{suffix}' are not robot descriptions; known: {', '.join(READERS)}, .xml", file=source
         )
-    module, function = READERS[suffix].split(":")
+    reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
+    module, function = reader.split(":")
     return getattr(importlib.import_module(module), function)
+
+
+def is_model_text(text: str) -> bool:
+    """Whether a TOML text is an identified model; its first lines say so."""
+    return f'kind = "{MODEL}"' in text[:400]

@@ -9,7 +9,7 @@ from typing import Any
 from minertia.errors import DescriptionError
 from minertia.robot.robot import Note, Robot, expect_robot
 
-# suffix -> "module:function"; a writer takes (robot, path) and, if it can fill in a user's file, template=
+# suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
 WRITERS = {
     ".toml": "minertia.robot.dh.write:write_toml",
     ".urdf": "minertia.robot.urdf.write:write_urdf",
@@ -19,10 +19,13 @@ WRITERS = {
 WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
 
 
-def write_robot(robot: Robot, path: str | Path, template: str | Path | None = None) -> tuple[Note, ...]:
+def write_robot(
+    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
     """Write a robot as TOML, URDF or MJCF; the notes say what the format cannot hold.
 
-    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands.
+    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
+    never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
     expect_robot(robot)
     suffix = Path(path).suffix.lower()
@@ -31,7 +34,7 @@ def write_robot(robot: Robot, path: str | Path, template: str | Path | None = No
         raise DescriptionError(f"robots are not written to files ending in '{suffix}'; known: {known}", file=path)
     if template is not None and suffix not in WITH_TEMPLATE:
         raise DescriptionError(f"a '{suffix}' file is written whole and takes no template", file=path)
-    options: dict[str, Any] = {} if template is None else {"template": template}
+    options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
     notes = _writer(suffix)(robot, path, **options)
     return tuple(notes or ())
 

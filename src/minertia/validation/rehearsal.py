@@ -10,18 +10,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.generate import TARGETS
 from minertia.codegen.kernels.build import CompilerMissing
+from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
-from minertia.files import make_folder, write_text_atomic
+from minertia.files import folder_at_once, write_file
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import identified_model, write_model
-from minertia.identification.significance import eliminate
+from minertia.identification.model_file import write_model
+from minertia.identification.problem.terms import robot_effects
+from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot, expect_robot
@@ -31,12 +36,13 @@ from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections, Plant
-from minertia.validation.rehearsed import DEVIATIONS, LOAD, Rehearsal, Returned, Setting, Step
+from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, Returned, Setting, Step
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
+LOGS, MODEL, CODE = ("training", "unseen"), "identified.toml", "code"  # names in the folder
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
@@ -47,13 +53,16 @@ def rehearse(
     limits: MotionLimits | None = None,
     motions: tuple[Excitation, Excitation] | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     with_control: bool = True,
     progress: Callable[[Step], None] | None = None,
 ) -> Rehearsal:
     """Plant a robot's own parameters in MuJoCo and run the campaign on it, up to control with what came back.
 
-    motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model and the
-    generated code; without one no code is written and the controller uses the expression graphs.
+    motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model, the
+    generated code and what was found (`RECORD`), which appear together at the end; without one no code is written and
+    the controller uses the expression graphs.  force: replace files there that minertia did not write, or that were
+    edited since.
     """
     expect_robot(robot)
     chosen = setting or Setting()
@@ -62,7 +71,26 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
-    return _Campaign(robot, chosen, limits or _own_limits(robot), out, progress, notes).run(motions, with_control)
+    if robot.has_input("temperature"):
+        warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
+        robot = robot.without_effects(warm)
+        notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
+    bounds = limits or motion_limits(robot)
+    if out is None:
+        return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
+    with folder_at_once(out, force=force) as draft:
+        campaign = _Campaign(robot, chosen, bounds, draft, progress, notes)
+        result = campaign.run(motions, with_control)
+        campaign.write(RECORD, result.to_json() + "\n")
+    result.files = [Path(out) / file.relative_to(draft) for file in result.files]
+    return result
+
+
+def file_names(robot: Robot) -> tuple[str, ...]:
+    """Names in its folder of the files that a rehearsal of a robot writes."""
+    code = (name.format(identifier(robot.name)) for name in TARGETS["c"].names)
+    return (*(f"{name}-{what}.csv" for name in LOGS for what in ("motion", "log")), MODEL, RECORD,
+            *(f"{CODE}/{name}" for name in code))  # fmt: skip
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -83,11 +111,6 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     return robot.with_parameters(changed), (text,)
 
 
-def _own_limits(robot: Robot) -> MotionLimits:
-    has_efforts = all(robot.joints[j].limits.effort is not None for j in robot.independent)
-    return motion_limits(robot, effort=has_efforts)
-
-
 class _Campaign:
     """One rehearsal: each step adds to the result and says what came of it."""
 
@@ -96,12 +119,12 @@ class _Campaign:
         robot: Robot,
         setting: Setting,
         limits: MotionLimits,
-        out: str | Path | None,
+        folder: Path | None,
         progress: Callable[[Step], None] | None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.robot, self.setting, self.limits, self.progress = robot, setting, limits, progress
-        self.folder = None if out is None else make_folder(out)
+        self.folder = folder
         self.result = Rehearsal(robot, setting, notes=notes)
 
     def run(self, motions: tuple[Excitation, Excitation] | None, with_control: bool) -> Rehearsal:
@@ -109,8 +132,8 @@ class _Campaign:
         with self._step("excite") as say:
             result.training, result.unseen = motions or self._motions()
             say(f"condition number {result.training.condition:.3g} for {result.training.base.count} base parameters")
-            self._write("training-motion.csv", result.training.trajectory.to_csv())
-            self._write("unseen-motion.csv", result.unseen.trajectory.to_csv())
+            for name, motion in zip(LOGS, (result.training, result.unseen), strict=True):
+                self.write(f"{name}-motion.csv", motion.trajectory.to_csv())
         try:
             recordings = self._record(result.training, result.unseen)
         except MissingExtra as err:
@@ -135,9 +158,10 @@ class _Campaign:
         if self.progress is not None:
             self.progress(step)
 
-    def _write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str) -> None:
+        """A file of the result, where there is a folder for it."""
         if self.folder is not None:
-            write_text_atomic(self.folder / name, text)
+            write_file(self.folder / name, text)
             self.result.files.append(self.folder / name)
 
     # ------------------------------------------------------------------ steps
@@ -162,12 +186,12 @@ class _Campaign:
         with self._step("record") as say:
             self.result.floor = self._noise(motions[0].trajectory)
             recordings = []
-            for k, (name, motion) in enumerate(zip(("training", "unseen"), motions, strict=True)):
+            for k, (name, motion) in enumerate(zip(LOGS, motions, strict=True)):
                 plant = Plant(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
                 self.result.stirred = stirred_up(log, s.rate, s.cutoff)
-                self._write(f"{name}-log.csv", recording_csv(recordings[-1]))
+                self.write(f"{name}-log.csv", recording_csv(recordings[-1]))
             say(f"{len(recordings)} motions of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise")
         return recordings
 
@@ -196,8 +220,10 @@ class _Campaign:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
             say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
         with self._step("identify") as say:
-            found = identify(self.robot, [moves], validation=[others], estimator="wls", validation_names=["unseen"])
-            true = found.model.nominal()
+            effects = tuple(robot_effects(self.robot))
+            campaign = Campaign(self.robot, moves, Log(others, title="unseen"), effects=effects, estimator="wls")
+            found = identify(campaign)
+            true = found.linear.nominal()
             result.identification = found
             result.returned = tuple(
                 Returned(p.name, float(b), p.value, p.deviation)
@@ -210,13 +236,12 @@ class _Campaign:
                 f"{DEVIATIONS:g} deviations; held-out residual {result.over_floor:.3f} times the noise floor"
             )
         with self._step("significance") as say:
-            assert found.observation is not None
             result.significance = eliminate(found.observation)
-            say(f"{len(result.significance.essential)} of {found.model.count} parameters predict as well")
+            say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
         with self._step("physical") as say:
-            result.model = identified_model(found)
+            result.model = found.model()
             if self.folder is not None:
-                path = self.folder / "identified.toml"
+                path = self.folder / MODEL
                 write_model(result.model, path)
                 result.files.append(path)
             say("a robot with these parameters can exist" if result.model.is_physical else "no real robot has these")
@@ -225,7 +250,7 @@ class _Campaign:
         """Code for the robot; its functions where there is a compiler."""
         if self.folder is None:
             return None
-        code, model = self.folder / "code", None
+        code, model = self.folder / CODE, None
         with self._step("generate") as say:
             try:
                 model = compiled_model(robot, code)

@@ -228,8 +228,12 @@ def _shared(do: Callable[[int, int], None], parts: list[tuple[int, int]], thread
             do(first, count)
         return
     with ThreadPoolExecutor(min(threads, len(parts))) as pool:
-        for done in [pool.submit(do, first, count) for first, count in parts]:
-            done.result()
+        try:
+            for done in [pool.submit(do, first, count) for first, count in parts]:
+                done.result()
+        except BaseException:  # Ctrl-C too: nobody waits for the parts that are left
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _tree_sum(rows: Array) -> Array:

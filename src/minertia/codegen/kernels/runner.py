@@ -163,6 +163,9 @@ _ONE: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "sqrt": np.sqrt,
     "sign": np.sign,
+    "abs": np.abs,
+    "exp": np.exp,
+    "tanh": np.tanh,
 }
 
 

@@ -36,6 +36,7 @@ JOINT_PORTS = {
     "q": ("position", "rad", "m"),
     "qd": ("velocity", "rad/s", "m/s"),
     "qdd": ("acceleration", "rad/s2", "m/s2"),
+    "temperature": ("temperature", "degC", "degC"),
     **dict.fromkeys(("tau", "g", "h", "b", "f"), ("effort", "N.m", "N")),
 }
 FLAGS = ("-std=c99", "-O2")

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.files import is_file, why_no_file
+from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
-from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.file import MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
@@ -39,19 +39,26 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature")
 
 
 def read_recording(
-    path: str | Path, robot: Robot, columns: ColumnMap | str | Path | None = None, *, effort: bool = True
+    path: str | Path,
+    robot: Robot,
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    effort: bool = True,
+    drop_torn: bool = False,
 ) -> Recording:
     """A log as the motion and the joint-side efforts of the robot's coordinates.
 
     columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
+    drop_torn: leave out rows with too few or many values or with values that are not numbers; `torn` names them.
     """
     given = _columns(path, columns)
-    return joined(_held(iter_blocks(path, robot, given, effort=effort), open_log(path, given)))
+    blocks = iter_blocks(path, robot, given, effort=effort, drop_torn=drop_torn)
+    return joined(_held(blocks, open_log(path, given)))
 
 
 def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
@@ -72,10 +79,13 @@ def iter_blocks(
     *,
     rows: int = ROWS,
     effort: bool = True,
+    drop_torn: bool = False,
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
     expect_robot(robot)
     given = _columns(path, columns)
+    if drop_torn:
+        given = replace(given, drop_torn=True)
     blocks = _blocks(path, robot, given, rows, effort)
     return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
 
@@ -98,6 +108,7 @@ def is_there(path: str | Path) -> bool:
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     """The log file with the reader of its format."""
     path = Path(path)
+    reading(path, *_bag_files(path))
     if is_bag(path):
         suffix = ".mcap"
     elif not is_file(path):
@@ -110,6 +121,11 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     module, name = FORMATS[suffix].split(":")
     log: LogFile = getattr(importlib.import_module(module), name)(path, columns)
     return log
+
+
+def _bag_files(path: Path) -> list[Path]:
+    """All files of the bag that this is, or belongs to."""
+    return [file for folder in (path, path.parent) if is_bag(folder) for file in folder.iterdir()]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
@@ -126,12 +142,17 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
     log = open_log(path, columns)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
-    count = 0
+    count, torn = 0, 0
     wanted = frozenset(chosen.names)
     for block in log.blocks(wanted, max(1, min(rows, MOST_NUMBERS // len(wanted)))):
         recording = reading.recording(block)
-        count += len(recording)
-        yield recording
+        count, torn = count + len(recording), torn + len(recording.torn)
+        if len(recording):
+            yield recording
+    if torn > MOST_TORN * (count + torn):
+        raise log.fail(
+            f"{torn} of {count + torn} rows are torn: that is no damage; look at the delimiter and the header"
+        )
     if count == 0:
         raise log.fail("the log has a header and no rows")
 
@@ -159,13 +180,21 @@ class _Reading:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 
     def recording(self, block: Block) -> Recording:
-        """A block as a recording."""
+        """A block as a recording; torn rows are left out where the map says so."""
         convert, chosen = self.convert, self.chosen
+        count = len(next(iter(block.columns.values())))
+        whole = np.ones(count, bool)
+        if self.map.drop_torn:
+            whole = np.logical_and.reduce([np.isfinite(values) for values in block.columns.values()])
+        torn = tuple((block.first_row + np.flatnonzero(~whole)).tolist())
+        if torn:
+            block = Block({name: values[whole] for name, values in block.columns.items()}, block.first_row)
         q, qd, qdd = (self._stack(block, getattr(chosen, s), convert.position) for s in ("q", "qd", "qdd"))
         tau = self._stack(block, chosen.effort, convert.effort)
         assert q is not None
+        warmth = self._stack(block, chosen.temperature, np.eye(q.shape[1]))
         return Recording(
-            t=self._times(block, len(q)),
+            t=self._times(block, np.flatnonzero(whole)),
             q=q + convert.offset,
             qd=qd,
             qdd=qdd,
@@ -178,6 +207,8 @@ class _Reading:
             columns=self.channels,
             first_row=block.first_row,
             notes=tuple(self.notes),
+            channels={} if warmth is None else {"temperature": warmth},
+            torn=torn,
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
@@ -202,10 +233,11 @@ class _Reading:
             )
         return found
 
-    def _times(self, block: Block, count: int) -> Array:
+    def _times(self, block: Block, rows: NDArray[np.intp]) -> Array:
+        """Times of the rows that stay, which count from 0 within the block."""
         if self.chosen.t is None:
             assert self.map.rate_hz is not None
-            return self._plausible((block.first_row - 1 + np.arange(count)) / self.map.rate_hz, block)
+            return self._plausible((block.first_row - 1 + rows) / self.map.rate_hz, block)
         t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
         bad = np.flatnonzero(~np.isfinite(t))
         if len(bad):

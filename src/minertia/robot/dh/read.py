@@ -17,6 +17,7 @@ from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec
 from minertia.robot.dh.body import (
     added,
     joint_side,
+    read_constants,
     read_effects,
     read_limits,
     read_link,
@@ -26,13 +27,14 @@ from minertia.robot.dh.body import (
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
+from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 
-FORMAT = 1
+FORMAT = 2  # 1 had IA FV FC OFF alone, each a number
 UNKNOWN = "unknown"  # value of a symbol that has none
 TOP_KEYS = (
     "format",
@@ -133,9 +135,6 @@ class _Reader:
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
                 table.fail(f"the symbol '{name}' {reason}; choose another name", name)
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
-            if symbols[name] == 0:
-                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
-                self.notes.append(Note("warning", f"symbol '{name}'", text))
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:
@@ -179,6 +178,7 @@ class _Reader:
             effects=read_effects(row.table("effects"), EFFECT_SYMBOLS),
             follows=self._follows(row),
             line=row.line(),
+            constants=read_constants(row.table("effects")),
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 

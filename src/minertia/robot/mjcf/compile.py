@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
 from minertia.extras import load
+from minertia.files import reading
 from minertia.robot.mjcf.lean import Lean, mesh_key, mesh_path
 from minertia.robot.robot import Note
 from minertia.robot.xml_input import Element
@@ -151,6 +152,7 @@ def _read_mesh(geom: Any, lean: Lean, needed: dict[str, bytes]) -> None:
     if path is not None:
         if path.stat().st_size > MAX_MESH_BYTES:
             raise DescriptionError(f"the mesh '{path.name}' of body '{body}' is too large", file=lean.source)
+        reading(path)
         needed[mesh_key(name, lean)] = path.read_bytes()
 
 

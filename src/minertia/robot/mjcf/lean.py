@@ -10,8 +10,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minertia.files import reading
 from minertia.robot.assembly import check_count
 from minertia.robot.read import read_text
+from minertia.robot.references import referenced
 from minertia.robot.robot import Note
 from minertia.robot.xml_input import Element, number, parse_xml, shown
 
@@ -82,6 +84,7 @@ def lean_document(text: str, source: str | None) -> Lean:
     _name_all(lean)
     _look_around(lean)
     lean.root = _trimmed(full, lean)
+    reading(*(path for path in (mesh_path(name, lean) for name in lean.files) if path is not None))
     return lean
 
 
@@ -106,7 +109,9 @@ def _included(node: Element, source: str | None, seen: set[Path]) -> list[Elemen
     if path in seen or path == Path(str(source)).resolve():
         raise node.error(f"the file '{shown(name)}' is included twice")
     seen.add(path)
-    root = parse_xml(read_text(path), name, MAX_DEPTH)
+    text = read_text(path)
+    reading(*referenced(path, text))
+    root = parse_xml(text, name, MAX_DEPTH)
     for element in root.walk():
         element.own = False
     return root.children

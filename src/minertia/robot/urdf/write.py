@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minertia.files import write_bytes_atomic
+from minertia.files import write_file
 from minertia.robot.original import load_original
 from minertia.robot.robot import EARTH, Note, Robot
+from minertia.robot.unheld import unheld_effects
 from minertia.robot.urdf.new import new_urdf
+from minertia.robot.urdf.read import EFFECTS
 from minertia.robot.urdf.template import edited_urdf
 
 
-def write_urdf(robot: Robot, path: str | Path, template: str | Path | None = None) -> tuple[Note, ...]:
+def write_urdf(
+    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
     """Write a URDF and say what it cannot hold.
 
     template: the URDF the robot was read from, as a path or as its text; only <inertial> and <dynamics> elements whose
     values changed are replaced in it and every other byte is kept.  Without one, a complete URDF 1.0 is written whose
-    link frames are the joint frames.
+    link frames are the joint frames.  force: as in `write_robot`.
     """
     if template is None:
         text, notes = new_urdf(robot)
-        data = text.encode("utf-8")
+        write_file(path, text, force=force)
     else:
         original = load_original(template)
         text, notes = edited_urdf(robot, original.text, original.source or "template")
-        data = original.encoded(text)
-    write_bytes_atomic(path, data)
+        write_file(path, original.encoded(text), force=force, inputs=original.files, seal=False)
     return (*notes, *_not_carried(robot, whole=template is None))
 
 
@@ -37,6 +40,7 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
         if own:
             text = f"in our own element <minertia>: its {' and '.join(own)}, which other programs ignore"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
+    notes += unheld_effects(robot, [s for table in EFFECTS.values() for s in table.values()], "URDF")
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
         text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
         notes.append(Note("warning", "robot", text))

@@ -1,0 +1,213 @@
+"""Files that appear whole or not at all: written as drafts on the file system of their place, then renamed into it.
+
+A draft is locked while its process lives.  One that can be locked belongs to a process that was killed, and the next
+that writes into the same folder clears it away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (Windows: drafts of killed processes stay)
+    fcntl = None  # type: ignore[assignment]
+
+_DRAFT = re.compile(r"\.minertia-[0-9a-f]{32}\.tmp")
+TRIES = 5  # to make a draft that another process does not take for abandoned before it is locked
+_HELD_BACK = ("SIGINT", "SIGTERM", "SIGHUP")  # while finished files are put in their places
+
+
+def write_whole(target: Path, data: bytes) -> None:
+    """Write beside the target, then rename over it; it keeps its permissions, and is as it was if anything fails."""
+    with _draft(target.parent, _new_file) as draft:
+        if target.exists():
+            _copy_mode(target, draft)  # before the content, which may be private
+        with open(draft, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # some file systems say only now that they are full
+        os.replace(draft, target)
+
+
+def draft_folder(parent: Path) -> AbstractContextManager[Path]:
+    """A new folder of a hidden name, gone at the end unless it was renamed."""
+    return _draft(parent, Path.mkdir)
+
+
+def put_in_place(draft: Path, names: Sequence[str], folder: Path) -> None:
+    """Move finished files from a draft into a folder that is there; if one cannot be moved, all is as it was.
+
+    A file of that name keeps its permissions, and a link keeps pointing to it.  Interrupts wait meanwhile.
+    """
+    with undisturbed(), draft_folder(folder) as kept:
+        undo: list[tuple[Path, Path | None]] = []  # where a file was put, and what was there
+        made: list[Path] = []
+        try:
+            for number, name in enumerate(names):
+                place = folder / name
+                made += _made(place.parent)
+                target = Path(os.path.realpath(place))
+                old = _kept(target, kept / str(number))
+                undo.append((target, old))
+                _move(draft / name, target)
+        except BaseException:
+            for target, old in reversed(undo):
+                _restore(target, old)
+            for made_folder in reversed(made):
+                made_folder.rmdir()
+            raise
+
+
+def sweep(folder: Path) -> None:
+    """Clear away drafts of processes that were killed."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for name in [name for name in os.listdir(folder) if _DRAFT.fullmatch(name)]:
+            with contextlib.suppress(OSError):  # in work, somebody else's, or just gone
+                _remove_if_abandoned(folder / name)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals that end the program wait until the block is done; only the main thread can hold them back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    known = [getattr(signal, name) for name in _HELD_BACK if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in known}
+    try:
+        for number in before:
+            signal.signal(number, lambda n, _: caught.append(n))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if caught:
+            signal.raise_signal(caught[0])
+
+
+# ---------------------------------------------------------------------- drafts and their locks
+
+
+@contextmanager
+def _draft(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """A draft, locked as long as it is in work."""
+    sweep(parent)
+    draft, lock = None, None
+    try:
+        with undisturbed():
+            draft, lock = _made_and_locked(parent, make)
+        yield draft
+    finally:
+        with undisturbed():
+            if draft is not None:
+                _remove(draft)
+            if lock is not None:
+                os.close(lock)
+
+
+def _made_and_locked(parent: Path, make: Callable[[Path], None]) -> tuple[Path, int | None]:
+    for _ in range(TRIES):
+        draft = parent / f".minertia-{uuid4().hex}.tmp"
+        make(draft)
+        lock = _locked(draft)
+        if lock is not None or fcntl is None:
+            return draft, lock
+        _remove(draft)
+    raise OSError(errno.EBUSY, "no draft can be made there")
+
+
+def _new_file(path: Path) -> None:
+    open(path, "xb").close()
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _locked(draft: Path) -> int | None:
+    """The descriptor that holds the lock of a new draft; None where another process has just cleared the draft away."""
+    if fcntl is None:
+        return None
+    try:
+        descriptor = os.open(draft, os.O_RDONLY)
+    except OSError:
+        return None
+    with contextlib.suppress(OSError):  # a file system without locks: nobody can lock there, so drafts are left alone
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if draft.exists():
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _remove_if_abandoned(draft: Path) -> None:
+    assert fcntl is not None
+    descriptor = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(draft)
+    finally:
+        os.close(descriptor)
+
+
+# ---------------------------------------------------------------------- moving, and taking it back
+
+
+def _made(folder: Path) -> list[Path]:
+    """Make a folder; those that were missing, from above to below."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing[::-1]
+
+
+def _kept(target: Path, copy: Path) -> Path | None:
+    """A second name, or where that cannot be a copy, of what stands in a place; None for nothing."""
+    if not target.exists():
+        return None
+    try:
+        os.link(target, copy)
+    except OSError:
+        shutil.copy2(target, copy)
+    return copy
+
+
+def _move(new: Path, target: Path) -> None:
+    if target.exists():
+        _copy_mode(target, new)
+    try:
+        os.replace(new, target)
+    except OSError as err:
+        if err.errno != errno.EXDEV:
+            raise
+        write_whole(target, new.read_bytes())  # a link, or a folder, that leads to another file system
+
+
+def _copy_mode(old: Path, new: Path) -> None:
+    with contextlib.suppress(PermissionError):  # a file system without permissions
+        shutil.copymode(old, new)
+
+
+def _restore(target: Path, old: Path | None) -> None:
+    with contextlib.suppress(OSError):
+        if old is None:
+            target.unlink(missing_ok=True)
+        else:
+            _move(old, target)

@@ -1,0 +1,310 @@
+"""What the commands do to the user's files: nothing without being told, and nothing at all to what they read."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minertia import files
+from minertia.errors import MissingExtra
+from minertia.excitation.trajectory import Trajectory
+from minertia.robot.read import read_robot
+from minertia.robot.write import write_robot
+from minertia.validation import rehearsal
+from tests.arm import recorded_arm
+from tests.conftest import Run
+from tests.test_files import largest_file, tree
+
+QUICK = ("--starts", 1, "--samples", 40, "--duration", 4, "--harmonics", 2, "--no-friction", "--no-rotors",
+         "--limits", "position=1", "--limits", "velocity=1", "--limits", "acceleration=4")  # fmt: skip
+# command -> its words, those of another run into the same place, and the files it writes into OUT
+WRITES: dict[str, tuple[tuple[object, ...], tuple[object, ...], tuple[str, ...]]] = {
+    "base": (("base", "planar2r", "--html", "OUT/page.html"), ("--rotors",), ("page.html",)),
+    "convert": (("convert", "ARM/arm.urdf", "OUT/new.toml"), ("--floating",), ("new.toml",)),
+    "convert to URDF": (("convert", "ARM/arm.urdf", "OUT/new.urdf"), ("--floating",), ("new.urdf",)),
+    "convert to MJCF": (("convert", "ARM/arm.urdf", "OUT/new.xml"), ("--floating",), ("new.xml",)),
+    "campaign new": (("campaign", "new", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT/new.toml"), ("ARM/b.csv",),
+                     ("new.toml",)),
+    "generate": (("generate", "planar2r", "--parameters", "base", "--out", "OUT"), ("--friction",),
+                 ("planar_2r.h", "planar_2r.c", "selftest.c", "Makefile", "README.md", "representatives.json")),
+    "generate for ROS 2": (("generate", "planar2r", "--parameters", "base", "--target", "ros2", "--out", "OUT"),
+                           ("--friction",), ("README.md", "src/planar_2r.c", "package.xml")),
+    "identify": (("identify", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT"), ("--physical",),
+                 ("model.toml", "report.html", "result.json", "robot.urdf")),
+    "excite": (("excite", "planar2r", *QUICK, "--out", "OUT"), ("--seed", 3),
+               ("excitation.csv", "excitation.html", "excitation.json")),
+    "excite --sweeps": (("excite", "planar2r", "--sweeps", *QUICK[2:], "--out", "OUT"), ("--seed", 3),
+                        ("sweeps.html", "sweeps.json")),
+    "rehearse": (("rehearse", "ARM/arm.urdf", "--duration", 4, "--harmonics", 2, *QUICK[-6:], "--out", "OUT"), 
+                 ("--seed", 3), ("rehearsal.html", "rehearsal.json", "training-motion.csv", "code/README.md")),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded_arm(tmp_path_factory.mktemp("arm"))
+
+
+@pytest.fixture
+def arm(recorded: Path, tmp_path: Path) -> Path:
+    """A folder with a robot and its logs, which a test may spoil."""
+    return Path(shutil.copytree(recorded, tmp_path / "arm"))
+
+
+@pytest.fixture(autouse=True)
+def without_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal then writes all the same, and in a second."""
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingExtra("mujoco", "sim")
+
+    monkeypatch.setattr(rehearsal, "Plant", missing)
+
+
+def words(command: tuple[object, ...], arm: Path, out: Path) -> list[str]:
+    return [str(word).replace("ARM", str(arm)).replace("OUT", str(out)) for word in command]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_minertia_wrote_is_replaced_until_it_is_edited(run: Run, arm: Path, tmp_path: Path, name: str) -> None:
+    """Also where the file system has no attributes; --force replaces what was edited."""
+    command, more, written = WRITES[name]
+    out = tmp_path / "out"
+    out.mkdir()
+    own = {"notes.txt": b"mine"}
+    (out / "notes.txt").write_text("mine")
+    first = words(command, arm, out)
+    again = [*first, *words(more, arm, out)]
+    for line in (first, again, first):
+        code, _, err = run(*line)
+        assert code == 0, err
+    before = tree(out)
+    assert {*written, *own} <= set(before) and own.items() <= before.items()
+    for edited in written:
+        (out / edited).write_bytes(before[edited] + b"\n")
+        spoiled = tree(out)
+        code, said, err = run(*again)
+        last = err.splitlines()[-1]
+        assert code == 2 and said == "" and edited in last and "--force" in last, err
+        assert tree(out) == spoiled
+        (out / edited).write_bytes(before[edited])
+    for edited in written:
+        (out / edited).write_bytes(b"edited")
+    assert run(*first, "--force")[0] == 0
+    assert set(tree(out)) == set(before) and b"edited" not in tree(out).values()
+    assert not list(tmp_path.rglob(".minertia-*"))
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_the_user_wrote_is_not_replaced(run: Run, arm: Path, tmp_path: Path, name: str) -> None:
+    command, _, written = WRITES[name]
+    line, out = words(command, arm, tmp_path / "out"), tmp_path / "out"
+    for taken in written[:2]:
+        (out / taken).parent.mkdir(parents=True, exist_ok=True)
+        (out / taken).write_text("mine")
+        before = tree(tmp_path)
+        code, said, err = run(*line)
+        assert code == 2 and said == "" and taken in err and "--force" in err, err
+        assert err.count("\n") == 1 and tree(tmp_path) == before
+        (out / taken).unlink()
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_disk_that_is_full(run: Run, arm: Path, tmp_path: Path, name: str) -> None:
+    command, more, written = WRITES[name]
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run(*words(command, arm, out))[0] == 0
+    before = tree(tmp_path)
+    for place in (out, tmp_path / "new"):
+        line = words((*command, *more), arm, place)
+        if place != out and "OUT/" in str(command):
+            place.mkdir()
+        with largest_file(min(len(before[f"out/{name}"]) for name in written) // 2):
+            code, said, err = run(*line)
+        last = err.splitlines()[-1]
+        assert code == 2 and said == "" and "cannot be written (File too large)" in last and ".minertia" not in last, (
+            err
+        )
+        assert tree(tmp_path) == before and ("OUT/" in str(command) or not (tmp_path / "new").exists())
+
+
+# ---------------------------------------------------------------------- what is read
+
+
+def refused(run: Run, folder: Path, *line: object) -> None:
+    """Every one of these is refused, with --force too, and changes nothing."""
+    before = tree(folder)
+    for force in ((), ("--force",)):
+        code, said, err = run(*line, *force)
+        assert code == 2 and said == "" and "what is read is never replaced" in err, err
+        assert err.count("\n") == 1 and tree(folder) == before, err
+
+
+def test_a_robot_is_never_replaced(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(arm)
+    (arm / "soft.urdf").symlink_to("arm.urdf")
+    (arm / "hard.urdf").hardlink_to(arm / "arm.urdf")
+    shutil.copy(arm / "arm.urdf", arm / "copy.urdf")
+    for name in ("arm.urdf", "./arm.urdf", "../arm/arm.urdf", arm / "arm.urdf", "soft.urdf", "hard.urdf"):
+        refused(run, tmp_path, "base", "arm.urdf", "--html", name)
+        refused(run, tmp_path, "convert", "arm.urdf", name)
+        refused(run, tmp_path, "convert", "arm.urdf", name, "--template", "arm.urdf")
+        refused(run, tmp_path, "convert", "copy.urdf", name, "--template", arm / "arm.urdf")
+    refused(run, tmp_path, "campaign", "new", "arm.urdf", "a.csv", "--out", "hard.urdf")
+
+
+def test_a_robot_of_ours_is_an_input_too(run: Run, arm: Path, tmp_path: Path) -> None:
+    assert run("convert", arm / "arm.urdf", arm / "arm.toml")[0] == 0
+    refused(run, tmp_path, "campaign", "new", arm / "arm.toml", arm / "a.csv", "--out", arm / "arm.toml")
+    refused(run, tmp_path, "convert", arm / "arm.toml", arm / "arm.toml")
+
+
+def test_identify_into_the_folder_of_the_robot(
+    run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (arm / "arm.urdf").rename(arm / "robot.urdf")
+    monkeypatch.chdir(arm)
+    for out in (".", arm, "../arm"):
+        refused(run, tmp_path, "identify", "robot.urdf", "a.csv", "--out", out)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "robot.urdf").symlink_to(arm / "robot.urdf")
+    refused(run, tmp_path, "identify", "robot.urdf", "a.csv", "--out", tmp_path / "out")
+
+
+def test_logs_campaigns_and_models_are_never_replaced(run: Run, arm: Path, tmp_path: Path) -> None:
+    robot, log, campaign = arm / "arm.urdf", arm / "a.csv", arm / "model.toml"
+    refused(run, tmp_path, "campaign", "new", robot, log, "--out", log)
+    (arm / "columns.toml").write_text('[columns]\nt = "t"\nq = "q{j}"\neffort = "tau{j}"\n')
+    refused(run, tmp_path, "campaign", "new", robot, log, "--out", arm / "columns.toml")
+    assert run("campaign", "new", robot, log, "--out", campaign)[0] == 0
+    refused(run, tmp_path, "identify", "--campaign", campaign, "--out", arm)
+    (tmp_path / "out").mkdir()
+    for name, target in (("report.html", log), ("result.json", campaign), ("model.toml", arm / "columns.toml")):
+        (tmp_path / "out" / name).hardlink_to(target)
+        more = ("--columns", arm / "columns.toml") if name == "model.toml" else ()
+        refused(run, tmp_path, "identify", "--campaign", campaign, *more, "--out", tmp_path / "out")
+        (tmp_path / "out" / name).unlink()
+    assert run("identify", robot, log, "--out", tmp_path / "out")[0] == 0
+    again = ("identify", robot, arm / "b.csv", "--physical", "--prior", tmp_path / "out" / "model.toml")
+    refused(run, tmp_path, *again, "--out", tmp_path / "out")
+
+
+def test_a_motion_and_its_limits_are_never_replaced(run: Run, tmp_path: Path) -> None:
+    out, limits = tmp_path / "out", tmp_path / "limits.toml"
+    assert run("excite", "planar2r", *QUICK, "--out", out)[0] == 0
+    refused(run, tmp_path, "excite", "planar2r", *QUICK, "--after-motion", out / "excitation.csv", "--out", out)
+    limits.write_text("position = 1.0\n")
+    (out / "excitation.html").unlink()
+    (out / "excitation.html").hardlink_to(limits)
+    refused(run, tmp_path, "excite", "planar2r", *QUICK, "--limits", limits, "--out", out)
+
+
+def test_meshes_and_included_files_are_never_replaced(run: Run, arm: Path, tmp_path: Path) -> None:
+    package = tmp_path / "arm_description"
+    for name in ("urdf", "meshes/visual"):
+        (package / name).mkdir(parents=True)
+    meshes = [package / "meshes" / "visual" / "a b.stl", package / "meshes" / "c.stl", package / "urdf" / "d.stl"]
+    for mesh in meshes:
+        mesh.write_text("mesh")
+    uses = "package://arm_description/meshes/visual/a%20b.stl", "../meshes/c.stl", f"file://{meshes[2]}"
+    visuals = "".join(f'<visual><geometry><mesh filename="{use}"/></geometry></visual>' for use in uses)
+    robot = package / "urdf" / "arm.urdf"
+    robot.write_text(
+        (arm / "arm.urdf").read_text().replace('<link name="ground"/>', f'<link name="ground">{visuals}</link>')
+    )
+    for mesh in meshes:
+        refused(run, tmp_path, "base", robot, "--html", mesh)
+
+
+def test_parts_of_an_mjcf_are_never_replaced(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "a.stl").write_text("mesh")
+    (tmp_path / "part.xml").write_text('<mujoco><asset><mesh name="m" file="a.stl"/></asset></mujoco>')
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco><compiler meshdir="meshes"/><include file="part.xml"/><worldbody><body><joint type="hinge"/>'
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>'
+    )
+    for name in ("arm.xml", "part.xml", "meshes/a.stl"):
+        refused(run, tmp_path, "base", tmp_path / "arm.xml", "--html", tmp_path / name)
+
+
+def test_code_is_made_again_from_its_own_choices(run: Run, tmp_path: Path) -> None:
+    """What comes out as it was is not replaced; what would change is refused."""
+    out = tmp_path / "code"
+    command = ("generate", "planar2r", "--parameters", "base", "--replay", out, "--out", out)
+    assert run(*command[:4], "--out", out)[0] == 0
+    assert run(*command)[0] == 0
+    refused(run, tmp_path, *command, "--gravity", 0, 0, 1)
+
+
+opened: list[str] | None = None
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    if opened is not None and event == "open" and isinstance(args[0], str) and "w" not in str(args[1]):
+        opened.append(args[0])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("identify", "--campaign", "ARM/new.toml", "--physical", "--prior", "ARM/prior.toml", "--validate",
+         "ARM/c.csv"),
+        ("identify", "ARM/arm.urdf", "ARM/a.csv", "--columns", "ARM/map.toml"),
+        ("campaign", "new", "ARM/arm.urdf", "ARM/a.csv", "ARM/b.csv"),
+        ("convert", "ARM/arm.urdf", "OUT/new.urdf", "--template", "ARM/arm.urdf"),
+        ("excite", "ARM/arm.urdf", *QUICK, "--limits", "ARM/limits.toml", "--after-motion", "ARM/motion.csv",
+         "--out", "OUT/motion"),
+        ("excite", "ARM/arm.urdf", *QUICK, "--after", "ARM/a.csv", "--out", "OUT/motion"),
+        ("generate", "ARM/arm.urdf", "--replay", "ARM/code", "--out", "OUT/code"),
+        ("base", "ARM/prior.toml"),
+    ],
+)  # fmt: skip
+def test_whatever_is_read_is_known_as_an_input(
+    run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[object, ...]
+) -> None:
+    """Every file of the user that Python opens for a command is one that it would refuse to replace."""
+    global opened
+    assert run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", arm / "new.toml")[0] == 0
+    assert run("identify", arm / "arm.urdf", arm / "b.csv", "--out", tmp_path / "result")[0] == 0
+    shutil.copy(tmp_path / "result" / "model.toml", arm / "prior.toml")
+    assert run("generate", arm / "arm.urdf", "--out", arm / "code")[0] == 0
+    (arm / "map.toml").write_text('[columns]\nt = "t"\nq = "q{j}"\neffort = "tau{j}"\n')
+    (arm / "limits.toml").write_text("position = 1.0\n")
+    motion = [[0.0, 0.0], [0.1, 0.2], [0.2, 0.1]]
+    Trajectory([0.0, 0.1, 0.2], motion, motion, motion).save(arm / "motion.csv")
+    known: list[files._Inputs] = []
+    add = files._Inputs.add
+    monkeypatch.setattr(files._Inputs, "add", lambda self, path: (known.append(self), add(self, path))[1])
+    sys.addaudithook(_watch)
+    opened = []
+    try:
+        code, _, err = run(*words(command, arm, tmp_path))
+    finally:
+        found, opened = opened, None
+    assert code == 0, err
+    read = {str(Path(name).resolve()) for name in found if str(arm) in name and "/.minertia-" not in name}
+    assert read and read <= {name for inputs in known for name in inputs.names}
+
+
+# ---------------------------------------------------------------------- Python
+
+
+def test_python_replaces_nothing_either(tmp_path: Path) -> None:
+    robot, path = read_robot("planar2r"), tmp_path / "robot.toml"
+    write_robot(robot, path)
+    write_robot(robot.with_gravity((0, 0, 1)), path)
+    path.write_text("mine")
+    with pytest.raises(files.FileError, match="force=True"):
+        write_robot(robot, path)
+    write_robot(robot, path, force=True)
+    assert read_robot(path).n == 2
+    write_robot(robot, tmp_path / "robot.urdf")
+    with pytest.raises(files.FileError, match="never replaced"):
+        write_robot(robot, tmp_path / "robot.urdf", template=tmp_path / "robot.urdf", force=True)
