@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from os import PathLike
 
 LONGEST = 1200  # characters of a sentence; names in files may be of any length
 MOST_NAMES = 30  # listed in one sentence
@@ -36,6 +37,17 @@ def did_you_mean(asked: object, known: Iterable[str], else_say: str = "known") -
     return f"did you mean '{near[0]}'?" if near else f"{else_say}: " + ", ".join(names[:MOST_NAMES])
 
 
+def expected(value: object, kind: type, what: str, reader: str) -> None:
+    """Refuse a value of another kind than a function takes, such as the name of a file; reader: what makes one."""
+    if isinstance(value, kind):
+        return
+    article = "an" if kind.__name__[0] in "AEIO" else "a"
+    is_name = isinstance(value, str | PathLike)
+    told = f"'{value}'" if is_name else f"{value.__class__.__name__}"
+    how = f"read it first: {reader}('{value}')" if is_name else f"{reader} reads one"
+    raise InputError(f"{what} must be {article} {kind.__name__}, not {told}; {how}")
+
+
 class DescriptionError(MinertiaError):
     """A robot file that cannot be used as it stands."""
 
@@ -65,6 +77,10 @@ class MissingExtra(MinertiaError):
 
 class MissingParameters(MinertiaError):
     """A question about torques to a robot whose links have no inertial parameters."""
+
+
+class SingularMass(MinertiaError):
+    """A mass matrix that cannot be inverted, because a joint moves nothing that has inertia."""
 
 
 class ShapeError(MinertiaError):

@@ -220,8 +220,67 @@ def test_one_call(path):
         f(*state, out=np.empty(6, np.float32))
     with pytest.raises(ShapeError, match="out must be"):
         f(*state, out=np.empty(12)[::2])
-    with pytest.raises((ValueError, TypeError)):
-        f("no numbers", *state[1:])
+    for wrong in ("no numbers", state[0] * 1j, [None] * 6, [10**400] * 6, state[0].astype(object), [[1, 2], [3]]):
+        with pytest.raises(ShapeError, match="input 1 must"):
+            f(wrong, *state[1:])
+    with pytest.raises(ShapeError, match="out must be"):
+        f(*state, out=np.empty((2, 3)))
+
+
+def test_outputs_that_overlap_inputs(path):
+    """The result is what it would be in memory of its own, wherever the output stands."""
+    robot = ROBOTS["puma560"]
+    kernel, one, state = BatchKernel(torque_program(robot)), compile_function(torque_program(robot)), states(robot, 100)
+    wanted = kernel(*state)
+    for place in range(3):
+        for offset in (0, 3, 6):
+            memory = np.zeros(600 + offset)
+            arrays = [s.copy() for s in state]
+            arrays[place] = memory[:600].reshape(100, 6)
+            arrays[place][:] = state[place]
+            assert np.array_equal(kernel(*arrays, out=memory[offset:].reshape(100, 6)), wanted)
+            memory = np.zeros(6 + offset)
+            rows = [s[7].copy() for s in state]
+            rows[place] = memory[:6]
+            rows[place][:] = state[place][7]
+            assert relative(one(*rows, out=memory[offset:]), wanted[7]) < 1e-12
+    with pytest.raises(ShapeError, match="overlap its inputs"):
+        kernel.bound(state, [state[0]])
+
+
+def test_outputs_that_overlap_one_another(path):
+    g = Graph()
+    x, y = g.variables("x", 2)
+    program = Program("two", g, (Port("x", (2,)),), (Port("a", (2,)), Port("b", (2,))), (x, y, y, x))
+    kernel, one, memory = BatchKernel(program), compile_function(program), np.zeros(30)
+    for f, given, shape in ((kernel, np.ones((5, 2)), (5, 2)), (one, np.ones(2), (2,))):
+        size = int(np.prod(shape))
+        with pytest.raises(ShapeError, match="overlap one another"):
+            f(given, out=[memory[:size].reshape(shape), memory[1 : size + 1].reshape(shape)])
+        for out in (np.zeros((3, *shape)), [memory[:size].reshape(shape)], 5, "ab"):
+            with pytest.raises(ShapeError, match="out must be"):
+                f(given, out=out)
+        f(given, out=[memory[:size].reshape(shape), memory[size : 2 * size].reshape(shape)])
+
+
+def test_arrays_of_every_kind(path):
+    """A batch takes whatever stands for real numbers, and says a sentence about anything else."""
+    robot = ROBOTS["puma560"]
+    kernel, state = BatchKernel(torque_program(robot)), states(robot, 4)
+    wanted = kernel(*state)
+    q = state[0]
+    for same in (q.tolist(), np.asfortranarray(q), np.repeat(q, 2, axis=1)[:, ::2], q.astype(np.longdouble)):
+        assert np.array_equal(kernel(same, *state[1:]), wanted)
+    assert kernel(*(np.zeros((0, 6)) for _ in state)).shape == (0, 6)
+    assert np.isnan(kernel(q * np.nan, *state[1:])).any()
+    for wrong in (None, 5, "abc", q * 1j, q.astype(object), q.T, q[:, :5], q[None], np.float64(1), {}, [[1] * 6, [1]]):
+        with pytest.raises(ShapeError):
+            kernel(wrong, *state[1:])
+    fixed = np.zeros((4, 6))
+    fixed.flags.writeable = False
+    for out in (fixed, np.zeros((6, 4)), np.zeros(24), np.zeros((4, 6), "f4"), np.zeros((4, 12))[:, ::2], [1.0], "a"):
+        with pytest.raises(ShapeError, match="out must be"):
+            kernel(*state, out=out)
 
 
 def test_a_program_without_anything_to_compute(path):

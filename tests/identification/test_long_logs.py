@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, identify
+from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.signals.filtering import Filter
 from minertia.report.identification_page import identification_page
 from minertia.robot.read import read_robot
@@ -163,3 +165,25 @@ def test_training_is_no_validation(logs: list[Path], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     with pytest.raises(MinertiaError, match="was used to fit"):
         identify(campaign([logs[0], logs[0]]))
+
+
+def test_a_log_is_long_by_its_numbers_not_by_its_file(tmp_path: Path) -> None:
+    """A compressed file of a few kilobytes may hold more than can be held at once."""
+    m = fourier_motion(ROBOT, 400, 0, duration=2.0)
+    columns = table({"q": m.q, "tau": m.tau, "t": np.arange(400) / 200.0}, q="q", tau="tau")
+    size = 8 * 13 * 400
+    text = "\n".join([",".join(columns), *(",".join(["0"] * 13) for _ in range(400))]) + "\n"
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
+    np.savez_compressed(tmp_path / "c.npz", **columns)
+    for path in tmp_path.iterdir():
+        weight = module.open_log(path, ColumnMap()).weight()
+        assert abs(weight - size) < 0.05 * size and path.stat().st_size < size, path
+
+
+@pytest.mark.usefixtures("in_blocks")
+def test_more_stamps_than_memory_allows(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONG_BYTES", 0)
+    monkeypatch.setattr(module, "room", lambda: 20_000)
+    with pytest.raises(MinertiaError, match="more than 1250 samples, whose times alone take .* MINERTIA_MEMORY=8GB"):
+        prepare_campaign(campaign(logs))

@@ -36,6 +36,25 @@ def test_arrays_cannot_be_written():
     assert recording.q[0, 0] != 99
 
 
+def test_parts_share_what_cannot_change_and_copy_what_can():
+    m = motion()
+    whole = Recording(m["t"], m["q"], m["tau"])
+    most, few = whole.select(slice(1, None)), whole.select(slice(0, 3))
+    assert np.shares_memory(most.q, whole.q) and not np.shares_memory(few.q, whole.q)
+    base = np.zeros((8, 2))
+    view = base[1:]
+    view.flags.writeable = False
+    recording = Recording(np.arange(7.0), view)
+    base[:] = 1.0
+    assert not recording.q.any()
+    data = bytearray(8 * 8)
+    behind = np.frombuffer(data).reshape(4, 2)
+    behind.flags.writeable = False
+    recording = Recording(np.arange(4.0), behind)
+    data[:8] = np.float64(5).tobytes()
+    assert not recording.q.any()
+
+
 def test_shapes_are_checked():
     m = motion()
     with pytest.raises(ShapeError, match="samples first"):
@@ -92,6 +111,24 @@ def test_npz_in_blocks_in_any_order_of_memory(tmp_path: Path, save):
         for name, digits in (("t", 0), ("q", 0), ("tau", 1e-5)):
             found = np.concatenate([getattr(part, name) for part in parts])
             np.testing.assert_allclose(found, m[name], atol=digits)
+
+
+def test_npz_with_many_channels_is_read_a_few_samples_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    m = motion()
+    wide = np.hstack([m["q"], np.zeros((len(m["t"]), 20))])
+    columns = ColumnMap(q=("state1", "state2"), effort="tau{j}")
+    for k, order in enumerate("CF"):
+        path = tmp_path / f"run{k}.npz"
+        np.savez(path, t=m["t"], state=np.asarray(wide, order=order), tau=m["tau"].astype("f4").astype(float))
+        whole = read_recording(path, ROBOT, columns)
+        with monkeypatch.context() as patch:
+            patch.setattr("minertia.identification.logs.arrays.BLOCK_BYTES", 22 * 8 * 3)
+            sizes = [len(block) for block in iter_blocks(path, ROBOT, columns)]
+            assert max(sizes) == 3 and sum(sizes) == len(m["t"])
+            np.testing.assert_array_equal(read_recording(path, ROBOT, columns).q, whole.q)
+            patch.setattr("minertia.identification.logs.arrays.BLOCK_BYTES", 100)
+            with pytest.raises(RecordingError, match="'state' has 22 channels, too many for a log"):
+                read_recording(path, ROBOT, columns)
 
 
 def test_npz_that_is_cut_off(tmp_path: Path):

@@ -19,7 +19,7 @@ from minertia.base.grouping import Array, BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import Found, Sets
 from minertia.errors import RankError, UnknownName
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
@@ -44,6 +44,7 @@ def base_parameters(
     representatives where there is a choice.  seed: of the random states of the certificate.  RankError where no set
     can be certified, which happens to axes that are nearly but not quite aligned.
     """
+    expect_robot(robot)
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     robot = robot if gravity is None else robot.with_gravity(gravity)

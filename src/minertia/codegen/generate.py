@@ -24,7 +24,7 @@ from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
 from minertia.robot.read import read_text
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
@@ -111,6 +111,7 @@ def generate(
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
     "numpy", "matlab", "fmu" or "ros2".  force: replace files that minertia did not write, or that were edited since.
     """
+    expect_robot(robot)
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     row = TARGETS[target]

@@ -18,7 +18,7 @@ from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.effects import effect_torques
-from minertia.dynamics.forward import moving_efforts, solve_symmetric
+from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
@@ -176,7 +176,7 @@ def _forward_dynamics(d: Draft) -> Built:
     tau_port = Port("tau", (n,), EFFORT)
     state = State(d.read(d.q_port), qd, d.rest)
     left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
-    qdd = solve_symmetric(d.coefficients(chi).mass(d.setting.rotors), left)
+    qdd = solve_symmetric(d.coefficients(chi).mass(d.setting.rotors), left, velocity_names(d.robot))
     return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], [Port("qdd", (n,), ACCELERATION)], qdd
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub, total
 from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, rigid_torques
+from minertia.errors import SingularMass
 from minertia.robot.robot import Robot
+
+ZERO = 1e-13  # part of a diagonal entry that rounding leaves of a pivot that is zero
 
 
 def forward_dynamics(
@@ -17,7 +25,7 @@ def forward_dynamics(
     state = State(q, qd, [0] * robot.n_velocity)
     rigid = rigid_torques(robot, chi, state)
     D = total_mass_matrix(robot, chi, q)
-    return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature))
+    return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature), velocity_names(robot))
 
 
 def moving_efforts(
@@ -32,14 +40,24 @@ def moving_efforts(
     return [sub(load, r) for load, r in zip(carried, rigid, strict=True)]
 
 
-def solve_symmetric(A: Matrix, b: Scalars) -> list[Scalar]:
-    """x with A x = b for a positive definite A, by L D L' without pivoting; zeros of the structure are skipped."""
+def velocity_names(robot: Robot) -> list[str]:
+    """What each row of the mass matrix belongs to."""
+    return ["the floating base"] * (6 * robot.is_floating) + [f"joint '{name}'" for name in robot.coordinate_names]
+
+
+def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]:
+    """x with A x = b for a mass matrix A, by L D L' without pivoting; zeros of the structure are skipped.
+
+    names: of its rows, for a sentence where it is singular.
+    """
     n = len(b)
     L: Matrix = [[0] * n for _ in range(n)]
     d: list[Scalar] = [0] * n
     for j in range(n):
         scaled = [mul(L[j][k], d[k]) for k in range(j)]
         d[j] = sub(A[j][j], _dot(L[j][:j], scaled))
+        if _vanishes(d[j], A[j][j]):
+            raise _singular(A, j, names)
         for i in range(j + 1, n):
             rest = sub(A[i][j], _dot(L[i][:j], scaled))
             L[i][j] = 0 if is_zero(rest) else div(rest, d[j])
@@ -50,6 +68,24 @@ def solve_symmetric(A: Matrix, b: Scalars) -> list[Scalar]:
     for i in reversed(range(n)):
         x[i] = sub(x[i], _dot([L[k][i] for k in range(i + 1, n)], x[i + 1 :]))
     return x
+
+
+def _vanishes(pivot: Scalar, whole: Scalar) -> bool:
+    """Whether nothing but rounding is left of a diagonal entry, in any sample; False for what is not known yet."""
+    rest, entry = (x.value if isinstance(x, Expr) else x for x in (pivot, whole))
+    if rest is None:
+        return False
+    return bool(np.any(np.abs(rest) <= ZERO * np.abs(0.0 if entry is None else entry)))
+
+
+def _singular(A: Matrix, j: int, names: Sequence[str]) -> SingularMass:
+    """The error; it names the joints that have no inertia at all, else the one that adds none."""
+    empty = list(dict.fromkeys(names[k] for k in range(len(A)) if _vanishes(A[k][k], 0.0)))
+    return SingularMass(
+        f"the mass matrix cannot be inverted: {', '.join(empty) or names[j]} "
+        f"{'move' if len(empty) > 1 else 'moves'} no mass or inertia of {'their' if len(empty) > 1 else 'its'} own; "
+        "give the links behind mass and inertia, or the drives rotor inertia"
+    )
 
 
 def _dot(a: Scalars, b: Scalars) -> Scalar:

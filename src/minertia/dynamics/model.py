@@ -6,7 +6,7 @@ that holds expressions is passed through and gives expressions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from minertia.algebra.scalar import Scalar
 from minertia.dynamics import compound, energy, forward, newton_euler, regressor
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
-from minertia.errors import ShapeError
-from minertia.robot.robot import Robot
+from minertia.errors import InputError, ShapeError
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 Values = ArrayLike | Sequence[Scalar]
@@ -38,44 +39,50 @@ def inverse_dynamics(
 
     temperature (N, n) [degC] of the joints, for friction that depends on it; by default the reference temperature.
     """
-    call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
-    efforts = newton_euler.inverse_dynamics(robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature)
-    return call.vector(efforts)
+    with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
+        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature)
+        return call.vector(newton_euler.inverse_dynamics(*given))
 
 
 def gravity_torques(
     robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
     """Efforts [N m or N] that hold the links at rest; springs and offsets are effects and not among them."""
-    call = _Call(robot, parameters, q=q)
-    return call.vector(newton_euler.gravity_torques(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q)
+        return call.vector(newton_euler.gravity_torques(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
 
 
 def velocity_torques(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """Centrifugal and Coriolis efforts [N m or N]."""
-    call = _Call(robot, parameters, q=q, qd=qd)
-    return call.vector(newton_euler.velocity_torques(robot.numeric, call.chi, call.state.q, call.state.qd))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd)
+        return call.vector(newton_euler.velocity_torques(robot.numeric, call.chi, call.state.q, call.state.qd))
 
 
 def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None, rotors: bool = True) -> Any:
     """D(q), shape (N, n, n) [kg m2, kg m, kg], with the rotor inertias unless told otherwise."""
-    call = _Call(robot, parameters, q=q)
-    of = compound.total_mass_matrix if rotors else compound.mass_matrix
-    return call.matrix(of(robot.numeric, call.chi, call.state.q))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q)
+        of = compound.total_mass_matrix if rotors else compound.mass_matrix
+        return call.matrix(of(robot.numeric, call.chi, call.state.q))
 
 
 def kinetic_energy(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """Kinetic energy of the links [J], shape (N,) (theory, eq. 12)."""
-    call = _Call(robot, parameters, q=q, qd=qd)
-    return call.scalar(energy.kinetic_energy(robot.numeric, call.chi, call.state.q, call.state.qd))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd)
+        return call.scalar(energy.kinetic_energy(robot.numeric, call.chi, call.state.q, call.state.qd))
 
 
 def potential_energy(
     robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
     """Potential energy of the links [J], shape (N,) (theory, eq. 12)."""
-    call = _Call(robot, parameters, q=q)
-    return call.scalar(energy.potential_energy(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q)
+        return call.scalar(energy.potential_energy(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
 
 
 def forward_dynamics(
@@ -88,8 +95,9 @@ def forward_dynamics(
     temperature: Values | None = None,
 ) -> Any:
     """Accelerations [rad/s2 or m/s2] under efforts tau; temperature: see `inverse_dynamics`."""
-    call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
-    return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, call.temperature))
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
+        return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, call.temperature))
 
 
 def torque_regressor(
@@ -107,21 +115,22 @@ def torque_regressor(
     Friction that depends on the load takes the load of the robot's nominal parameters; temperature: see
     `inverse_dynamics`.
     """
-    names = tuple(robot.columns() if columns is None else columns)
-    call = _Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
-    wanted = frozenset(names)
-    entries = regressor.regressor_entries(robot.numeric, call.state, wanted, _gravity(gravity), call.temperature)
-    return call.table(entries, names)
+    with np.errstate(all="ignore"):
+        call = _Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
+        names = robot.columns() if columns is None else _names(columns)
+        given = (robot.numeric, call.state, frozenset(names), _gravity(gravity), call.temperature)
+        return call.table(regressor.regressor_entries(*given), names)
 
 
 class _Call:
     """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
 
     def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
+        expect_robot(robot)
         self.robot = robot
         given = {name: values for name, values in asked.items() if values is not None}
-        self.chi: Any = robot.parameters() if parameters is None else parameters
-        self.symbolic = any(isinstance(s, Expr) for values in given.values() if not _is_array(values) for s in values)  # type: ignore[union-attr]
+        self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
+        self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]
         rest: list[Scalar] = [0] * robot.n_velocity
         self.leading: tuple[int, ...] = ()
         scalars = {name: self._scalars(name, values) for name, values in given.items()}
@@ -132,11 +141,14 @@ class _Call:
         sizes = {"q": self.robot.n_position, "temperature": self.robot.n}
         wanted = sizes.get(name, self.robot.n_velocity)
         if self.symbolic:
-            taken = list(values)  # type: ignore[arg-type]
+            taken = list(values) if isinstance(values, Iterable) else []
             if len(taken) != wanted:
                 raise ShapeError(f"{name} has {len(taken)} entries; '{self.robot.name}' needs {wanted}")
             return taken
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except (ValueError, TypeError):  # rows of different lengths, or something that is no array
+            raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
         if array.dtype.kind not in "fciu":
             raise ShapeError(f"{name} must hold numbers")
         array = array if array.dtype.kind in "fc" else array.astype(float)
@@ -181,9 +193,47 @@ class _Call:
         return complex if any(np.iscomplexobj(value) for value in values) else float
 
 
-def _is_array(values: Values) -> bool:
-    return isinstance(values, np.ndarray)
+def _is_list(values: Values) -> bool:
+    return isinstance(values, list | tuple)
 
 
 def _gravity(gravity: Sequence[float] | None) -> Any:
-    return None if gravity is None else structural_gravity(gravity)
+    if gravity is None:
+        return None
+    try:
+        given = np.asarray(gravity, dtype=float).tolist() if np.isrealobj(gravity) else []
+    except (TypeError, ValueError, OverflowError):
+        given = []
+    if np.shape(given) != (3,) or not np.isfinite(given).all():
+        raise InputError("gravity is three finite numbers [m/s2] in the base frame")
+    return structural_gravity(given)
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    try:
+        names = () if isinstance(columns, str) else tuple(columns)
+        is_list = not isinstance(columns, str) and all(isinstance(name, str) for name in names)
+    except TypeError:
+        is_list = False
+    if not is_list:
+        raise InputError("columns are a list of full names, such as ['ZZ1', 'MX2']")
+    return names
+
+
+def _checked(robot: Robot, parameters: Parameters) -> Parameters:
+    """Parameters given by a user: one table for each link, with its ten numbers; none for a regressor."""
+    if not isinstance(parameters, tuple) or parameters:
+        count = robot.n_joints + robot.is_floating
+        is_list = isinstance(parameters, list | tuple) and len(parameters) == count
+        if not is_list or not all(_is_table(values) for values in parameters):
+            raise InputError(
+                f"parameters are a list of {count} tables of numbers, one for each link of '{robot.name}', "
+                f"with {', '.join(LINK_SYMBOLS)}"
+            )
+    return parameters
+
+
+def _is_table(values: object) -> bool:
+    if not isinstance(values, Mapping) or any(symbol not in values for symbol in LINK_SYMBOLS):
+        return False
+    return not any(value is None or isinstance(value, str) for value in values.values())

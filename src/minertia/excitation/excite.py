@@ -26,7 +26,7 @@ from minertia.excitation.optimise import Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.trajectory import Family, Trajectory
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
@@ -68,6 +68,7 @@ def excite(
     over their noise.  after: motions recorded before, each second of which counts as one of the new motion; the new
     one is that which adds most to them.  patience: factor on the iterations.
     """
+    expect_robot(robot)
     if criterion not in CRITERIA:
         raise UnknownName("criterion", criterion, CRITERIA)
     if isinstance(start, str) and start != ANY:

@@ -15,7 +15,7 @@ from minertia.excitation.shapes import Shape
 from minertia.excitation.space import BASE, room
 from minertia.excitation.trajectory import frozen
 from minertia.notebook import plural
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
@@ -124,6 +124,7 @@ def motion_limits(
     floor: its height [m] in the base frame, None for none, "base" for the base plane where the robot stands on it.
     self_collision: whether links keep apart; margin [m] from everything; radius [m] of links the file shows nothing of.
     """
+    expect_robot(robot)
     space = room(robot, floor=floor, self_collision=self_collision, obstacles=obstacles, margin=margin, radius=radius)
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)

@@ -10,7 +10,7 @@ from minertia.algebra.polynomial import evaluate
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.joint import Joint
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Note, Robot, expect_robot
 
 HEAVIEST = 1e4  # kg
 FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame
@@ -24,6 +24,7 @@ NO_MASS = (
 
 def check_robot(robot: Robot) -> tuple[Note, ...]:
     """The reader's notes and everything odd in the robot as it is now, each said once."""
+    expect_robot(robot)
     noted = {note.where for note in robot.notes if note.text.startswith(IMPOSSIBLE)}
     found = [
         *(note for note in robot.notes if note.text != NO_MASS),  # masses may have been given since

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import DescriptionError
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Note, Robot, expect_robot
 
 # suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
 WRITERS = {
@@ -27,6 +27,7 @@ def write_robot(
     template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
     never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
+    expect_robot(robot)
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         known = ", ".join(WRITERS)

@@ -29,7 +29,7 @@ from minertia.identification.problem.terms import robot_effects
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
@@ -64,6 +64,7 @@ def rehearse(
     the controller uses the expression graphs.  force: replace files there that minertia did not write, or that were
     edited since.
     """
+    expect_robot(robot)
     chosen = setting or Setting()
     robot = robot.numeric
     if robot.is_floating:

@@ -93,8 +93,9 @@ class BatchKernel:
         if out is None:
             outputs = [np.empty((n, *port.shape)) for port in ports]
         else:
-            given = [out] if len(ports) == 1 else list(out)
+            given = _outputs(out, len(ports))
             outputs = [_output(array, (n, *port.shape)) for array, port in zip(given, ports, strict=True)]
+            arrays = apart(arrays, outputs)
         self.run(Work(ROWS, arrays, outputs, n_samples=n), threads)
         return outputs[0] if len(ports) == 1 else tuple(outputs)
 
@@ -104,7 +105,11 @@ class BatchKernel:
         Arrays are C-contiguous float64, shaped as for a call; preparing them once saves about 50 us at each.
         """
         arrays, n = self._in_place(inputs)
-        results = [_output(a, (n, *port.shape)) for a, port in zip(outputs, self.program.ports, strict=True)]
+        ports = self.program.ports
+        given = _outputs(outputs, len(ports)) if len(ports) > 1 else list(outputs)
+        results = [_output(a, (n, *port.shape)) for a, port in zip(given, ports, strict=True)]
+        if any(a is not b for a, b in zip(apart(arrays, results), arrays, strict=True)):
+            raise ShapeError(f"the outputs bound to '{self.program.name}' overlap its inputs")
         work = Work(ROWS, arrays, results, n_samples=n)
         piece = self._runner.piece(work)
 
@@ -172,7 +177,7 @@ class BatchKernel:
         arrays: list[Array] = []
         n: int | None = None
         for given, port, common in zip(inputs, ports, self.schedule.common, strict=True):
-            array = np.ascontiguousarray(given, dtype=np.float64)
+            array = real_array(given, port.name)
             shape = array.shape if common else array.shape[1:]
             if shape != port.shape or (not common and array.ndim == 0):
                 wanted = port.shape if common else ("N", *port.shape)
@@ -239,13 +244,42 @@ def _tree_sum(rows: Array) -> Array:
     return np.asarray(rows[0])
 
 
+def real_array(given: ArrayLike, name: str) -> Array:
+    """An input as a C-contiguous float64 array: itself where it is one, else a copy; ShapeError where it is none."""
+    if isinstance(given, np.ndarray) and given.dtype == np.float64 and given.flags.c_contiguous and given.ndim:
+        return given
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError):
+        raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
+    if array.dtype.kind not in "fiub":
+        raise ShapeError(f"{name} must hold real numbers")
+    return np.array(array, dtype=np.float64, order="C", ndmin=0)
+
+
+def apart(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
+    """The inputs, copied where an output stands in their memory; outputs that share theirs are refused."""
+    for k, output in enumerate(outputs):
+        if any(np.may_share_memory(output, other) for other in outputs[:k]):
+            raise ShapeError("the arrays given as out overlap one another")
+    return [x.copy() if any(np.may_share_memory(x, output) for output in outputs) else x for x in inputs]
+
+
+def _outputs(out: Any, count: int) -> list[Any]:
+    if count == 1:
+        return [out]
+    if not isinstance(out, Sequence | np.ndarray) or len(out) != count:
+        raise ShapeError(f"out must be a list of {count} arrays, one for each output")
+    return list(out)
+
+
 def _output(array: Any, shape: tuple[int, ...]) -> Array:
     is_usable = (
         isinstance(array, np.ndarray)
         and array.dtype == np.float64
         and array.flags.c_contiguous
         and array.flags.writeable
-        and array.size == int(np.prod(shape))
+        and array.shape == shape
     )
     if not is_usable:
         raise ShapeError(f"out must be a writeable C-contiguous float64 array of shape {shape}")
@@ -351,16 +385,16 @@ def _python_function(program: Program, compute: Callable[[list[Array], list[Arra
             *inputs, out = inputs  # type: ignore[assignment]
         if len(inputs) != len(program.inputs):
             raise TypeError(f"this function takes {len(program.inputs)} arrays and out=None")
-        arrays = [np.ascontiguousarray(x, dtype=np.float64) for x in inputs]
+        arrays = [real_array(x, f"input {k + 1}") for k, x in enumerate(inputs)]
         for k, (array, port) in enumerate(zip(arrays, program.inputs, strict=True)):
             if array.size != port.size:
                 raise ShapeError(f"input {k + 1} has {array.size} entries; this function needs {port.size}")
-        given = None if out is None else [out] if len(program.ports) == 1 else list(out)
+        given = None if out is None else _outputs(out, len(program.ports))
         outputs = [
             np.empty(port.shape) if given is None else _output(given[k], port.shape)
             for k, port in enumerate(program.ports)
         ]
-        compute(arrays, outputs)
+        compute(arrays if given is None else apart(arrays, outputs), outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return function

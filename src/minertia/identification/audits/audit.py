@@ -8,8 +8,8 @@ import numpy as np
 
 from minertia.identification.audits import motion, time, values
 from minertia.identification.audits.findings import LEVELS, Finding
-from minertia.identification.logs.recording import MATRICES, Recording
-from minertia.robot.robot import Robot
+from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
+from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 SHORTEST = 10  # samples below which the values are not looked at
@@ -43,6 +43,9 @@ CHECKS: tuple[Check, ...] = (
 
 def audit(recording: Recording, robot: Robot | None = None) -> tuple[Finding, ...]:
     """Everything worth saying about a recording; `robot` adds limits, units and the delay of the efforts."""
+    expect_recording(recording)
+    if robot is not None:
+        expect_robot(robot)
     with np.errstate(all="ignore"), one_thread():  # absurd values are told of, not warned about
         found = [finding for check in WHOLE_CHECKS for finding in check(recording, robot)]
         part = _finite_part(recording)

@@ -312,7 +312,7 @@ class MatLog(ArrayLog):
 
     def _check_size(self, size: int) -> None:
         if size > room():
-            raise self.fail(too_large("the file is read at once, and its numbers take", size))
+            raise self.fail(too_large("the file is read at once, and its numbers take at least", size))
 
     def _hdf5(self) -> dict[str, Array]:
         h5py = load("h5py", "mat73")

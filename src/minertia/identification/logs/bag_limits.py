@@ -18,7 +18,7 @@ from minertia.files import is_file
 from minertia.memory import room, too_large
 
 METADATA_BYTES, METADATA_DEPTH = 1_000_000, 50
-MOST_CHUNK = 100_000_000  # bytes that are unpacked at once; writers make chunks of about one million
+MOST_CHUNK = 50_000_000  # bytes that are unpacked at once; writers make chunks of about one million
 MOST_PACKED = 200  # times the size of its file that a bag may hold: joint states are never that much alike
 LEAST_MESSAGE = 20  # bytes
 DATABASE = b"SQLite format 3\0"

@@ -19,7 +19,7 @@ from minertia.identification.logs.file import MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
@@ -80,6 +80,7 @@ def iter_blocks(
     drop_torn: bool = False,
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
+    expect_robot(robot)
     given = _columns(path, columns)
     if drop_torn:
         given = replace(given, drop_torn=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import RecordingError, ShapeError
+from minertia.errors import RecordingError, ShapeError, expected
 from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
@@ -253,3 +253,8 @@ def _together(pieces: list[Array]) -> Array:
     array = np.concatenate(pieces)
     freeze(array)  # so that a recording need not copy it
     return array
+
+
+def expect_recording(recording: object) -> None:
+    """Refuse what is no recording, such as the name of a log."""
+    expected(recording, Recording, "the recording", "read_recording")

@@ -11,7 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 from minertia.errors import RecordingError
 from minertia.identification.logs.even import EVEN, check_finite
-from minertia.identification.logs.recording import MATRICES, Recording
+from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True
     stamps: drop samples whose stamp repeats or goes back.  resample: bring uneven stamps to an even rate (positions by
     a cubic spline, the rest linearly).  standstill: cut it off at both ends.  Everything that was done is in `notes`.
     """
+    expect_recording(recording)
     check_finite(recording)
     if stamps:
         recording = without_repeats(recording)

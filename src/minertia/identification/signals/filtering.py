@@ -19,7 +19,7 @@ from scipy import signal
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.even import check_finite, even_rate
-from minertia.identification.logs.recording import Recording, freeze, frozen_array
+from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
 from minertia.notebook import clipped, plural, stated
 
@@ -144,6 +144,7 @@ class Motion:
 
 def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
     """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
+    expect_recording(recording)
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)
@@ -152,6 +153,7 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
 
 def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
     """`prepared` without and with its edges, on the same filtered samples."""
+    expect_recording(recording)
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)

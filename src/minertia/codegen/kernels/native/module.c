@@ -76,6 +76,21 @@ typedef struct {
 
 #define ARRAY(object) ((PyArrayObject *)(object))
 
+/* A new C-contiguous array of doubles from a list, or from an array of another kind. */
+static PyObject *real_numbers(const Function *f, int p, PyObject *given)
+{
+    PyObject *any = PyArray_FROM_O(given), *array = NULL;
+    if (any) {
+        const int type = PyArray_TYPE(ARRAY(any));
+        if (PyTypeNum_ISINTEGER(type) || PyTypeNum_ISFLOAT(type) || PyTypeNum_ISBOOL(type))
+            array = PyArray_FROM_OTF(any, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_FORCECAST);
+        Py_DECREF(any);
+    }
+    if (!array && !(PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)))
+        PyErr_Format(f->error, "input %d must hold real numbers", p + 1);
+    return array;
+}
+
 /* An input as a C-contiguous array of doubles, with a reference of our own; copied only where it has to be. */
 static PyObject *input(const Function *f, int p, PyObject *given)
 {
@@ -83,7 +98,7 @@ static PyObject *input(const Function *f, int p, PyObject *given)
     if (PyArray_Check(given) && PyArray_TYPE(ARRAY(given)) == NPY_DOUBLE && PyArray_ISCARRAY_RO(ARRAY(given)))
         Py_INCREF(array);
     else
-        array = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY);
+        array = real_numbers(f, p, given);
     if (array && PyArray_SIZE(ARRAY(array)) != f->input_size[p]) {
         PyErr_Format(f->error, "input %d has %zd entries; this function needs %zd", p + 1,
                      (Py_ssize_t)PyArray_SIZE(ARRAY(array)), (Py_ssize_t)f->input_size[p]);
@@ -95,7 +110,8 @@ static PyObject *input(const Function *f, int p, PyObject *given)
 static int is_output(const Function *f, int p, PyObject *given)
 {
     if (PyArray_Check(given) && PyArray_TYPE(ARRAY(given)) == NPY_DOUBLE && PyArray_ISCARRAY(ARRAY(given)) &&
-        PyArray_SIZE(ARRAY(given)) == f->output_size[p])
+        PyArray_NDIM(ARRAY(given)) == f->output_rank[p] &&
+        PyArray_CompareLists(PyArray_DIMS(ARRAY(given)), f->output_shape[p], f->output_rank[p]))
         return 1;
     PyErr_Format(f->error, "out must be a writeable C-contiguous float64 array of %zd entries",
                  (Py_ssize_t)f->output_size[p]);
@@ -146,6 +162,33 @@ static int outputs(Function *f, PyObject *given, PyObject **out)
     return 0;
 }
 
+static int overlap(PyObject *a, PyObject *b)
+{
+    const char *start_a = PyArray_DATA(ARRAY(a)), *start_b = PyArray_DATA(ARRAY(b));
+    return start_a < start_b + PyArray_NBYTES(ARRAY(b)) && start_b < start_a + PyArray_NBYTES(ARRAY(a));
+}
+
+/* Copies the inputs in whose memory an output stands: they would change while they are read. */
+static int part_from_outputs(const Function *f, PyObject **in, PyObject **out)
+{
+    for (int p = 0; p < f->n_outputs; p++)
+        for (int k = 0; k < p; k++)
+            if (overlap(out[p], out[k])) {
+                PyErr_SetString(f->error, "the arrays given as out overlap one another");
+                return -1;
+            }
+    for (int i = 0; i < f->n_inputs; i++)
+        for (int p = 0; p < f->n_outputs; p++)
+            if (overlap(in[i], out[p])) {
+                PyObject *copy = PyArray_NewCopy(ARRAY(in[i]), NPY_CORDER);
+                if (!copy) return -1;
+                Py_DECREF(in[i]);
+                in[i] = copy;
+                break;
+            }
+    return 0;
+}
+
 static PyObject *result(const Function *f, PyObject **out)
 {
     if (f->n_outputs == 1) {
@@ -172,15 +215,19 @@ static PyObject *call_function(PyObject *capsule, PyObject *const *args, Py_ssiz
         return NULL;
     }
     if (given == Py_None) given = NULL;
+    if (given && f->n_outputs > 1 && (!PySequence_Check(given) || PySequence_Size(given) != f->n_outputs)) {
+        PyErr_Format(f->error, "out must be a list of %d arrays, one for each output", f->n_outputs);
+        return NULL;
+    }
     PyObject *in[PORTS] = {NULL}, *out[PORTS] = {NULL}, *answer = NULL;
     const double *from[PORTS];
     double *to[PORTS];
     for (int p = 0; p < f->n_inputs; p++) {
         in[p] = input(f, p, args[p]);
         if (!in[p]) goto end;
-        from[p] = PyArray_DATA(ARRAY(in[p]));
     }
-    if (outputs(f, given, out)) goto end;
+    if (outputs(f, given, out) || (given && part_from_outputs(f, in, out))) goto end;
+    for (int p = 0; p < f->n_inputs; p++) from[p] = PyArray_DATA(ARRAY(in[p]));
     for (int p = 0; p < f->n_outputs; p++) to[p] = PyArray_DATA(ARRAY(out[p]));
     f->call(f->state, from, to);
     answer = result(f, out);

@@ -1,0 +1,70 @@
+"""Small files that stand for gigabytes: refused with a sentence, before they are in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minertia.errors import InputError
+from minertia.memory import allowed, room
+from tests.fuzz import bombs
+from tests.fuzz.seeds import csv_text
+
+ROOM = 10  # MB of numbers that may be held, in these tests
+TAKEN = 170  # MB that reading may take: what is held twice over, blocks of a file, and what a package loads
+NAMES = tuple(bombs.bombs(Path()))
+needs_usage = pytest.mark.skipif(sys.platform != "linux", reason="no way to ask for the memory taken")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    for package in ("pyarrow", "h5py", "rosbags"):
+        pytest.importorskip(package)
+    folder = tmp_path_factory.mktemp("bombs")
+    for name, content in bombs.bombs(folder).items():
+        (folder / name).write_bytes(content())
+        assert (folder / name).stat().st_size < 25 * bombs.MB
+    (folder / "small-rows.csv.gz").write_bytes(bombs.gzipped([csv_text().encode()]))
+    env = os.environ | {"MINERTIA_MEMORY": f"{4 * ROOM} MB"}
+    command = [sys.executable, "-m", "tests.fuzz.bombs", str(folder)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+@needs_usage
+@pytest.mark.parametrize("name", NAMES)
+def test_bombs_are_refused_before_they_are_in_memory(found: dict[str, dict], name: str) -> None:
+    said, taken = found[name]["said"], found[name]["taken"]
+    assert taken < TAKEN, said
+    assert not said.startswith("read ") and 20 < len(said) < 600 and said.isprintable(), said
+
+
+SIZED = ("rows.csv.gz", "zeros.npz", "columns.npz", "zeros.parquet", "zeros.mat", "hdf5.mat")
+
+
+@needs_usage
+@pytest.mark.parametrize("name", SIZED)
+def test_the_sentence_names_the_size_and_the_way_out(found: dict[str, dict], name: str) -> None:
+    assert "MB" in found[name]["said"] and "MINERTIA_MEMORY=8GB" in found[name]["said"]
+
+
+@pytest.mark.parametrize(
+    ("said", "bytes_"), [("", 2e9), ("8GB", 8e9), ("1.5 g", 1.5e9), ("500 MB", 5e8), ("4GiB", 4e9), ("3000000", 3e6)]
+)
+def test_amounts_of_memory(monkeypatch: pytest.MonkeyPatch, said: str, bytes_: float) -> None:
+    monkeypatch.setenv("MINERTIA_MEMORY", said)
+    assert allowed() == bytes_ and room() == bytes_ // 4
+
+
+@pytest.mark.parametrize("said", ["much", "-1GB", "1", "1 kB", "nan", "1e9", "8 GB please"])
+def test_amounts_that_are_none(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("MINERTIA_MEMORY", said)
+    with pytest.raises(InputError, match="MINERTIA_MEMORY is '.*'; it must be an amount of memory"):
+        allowed()

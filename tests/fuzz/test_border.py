@@ -1,0 +1,145 @@
+"""The public functions on what no one should give them: a result, or one sentence, and never a warning."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.codegen.generate import count_programs, generate
+from minertia.errors import InputError, SingularMass
+from minertia.excitation.excite import excite
+from minertia.excitation.limits import motion_limits
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+from minertia.validation.rehearsal import rehearse
+from tests.fuzz.guard import assert_reads_or_says
+from tests.identification.logs import chain, motion
+
+PUMA = mi.read_robot("puma560")
+STATES: dict[str, int] = {
+    "inverse_dynamics": 3, "forward_dynamics": 3, "gravity_torques": 1, "velocity_torques": 2, "mass_matrix": 1,
+    "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3,
+}  # fmt: skip
+
+
+def odd_values() -> Iterator[Any]:
+    ones = np.ones(6)
+    yield from (None, 5, -1, True, "abc", b"abcdef", object(), len, {}, set(), [], [1] * 6, (1,) * 6, 10**400)
+    yield from (ones, ones[:5], np.ones((3, 6)), np.ones((0, 6)), np.zeros(0), np.array(1.0), np.ones((2, 2, 6)))
+    yield from (np.ones((6, 6)).T, np.ones((2, 12))[:, ::2], np.ones(12)[::2], np.ma.masked_array(ones))
+    yield from (ones * 1j, ones.astype(object), np.array(["a"] * 6), ones.astype(bool), ones.astype("f2"))
+    yield from (ones.astype("g"), np.array(["2020"] * 6, "M8[D]"), ones * np.nan, ones * np.inf, ones * 1e308)
+    yield from ([[1] * 6, [1] * 5], [None] * 6, ["a"] * 6, [[]] * 6, [10**400] * 6, iter([1] * 6))
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_states_of_every_kind(name: str) -> None:
+    function: Callable[..., Any] = getattr(mi, name)
+    for place in range(STATES[name]):
+        for odd in odd_values():
+            given: list[Any] = [np.ones(6)] * STATES[name]
+            given[place] = odd
+            assert_reads_or_says(lambda given=given: function(PUMA, *given))
+
+
+def test_parameters_gravity_and_columns_of_every_kind() -> None:
+    state = [np.ones(6)] * 3
+    full = PUMA.parameters()
+    for odd in (*odd_values(), [{}] * 6, [{"M": 1.0}] * 6, full[:5], [x | {"M": "a"} for x in full]):
+        assert_reads_or_says(lambda odd=odd: mi.inverse_dynamics(PUMA, *state, parameters=odd))
+        assert_reads_or_says(lambda odd=odd: mi.inverse_dynamics(PUMA, *state, gravity=odd))
+        assert_reads_or_says(lambda odd=odd: mi.torque_regressor(PUMA, *state, columns=odd))
+    huge = [x | dict.fromkeys(x, 1e308) for x in full]
+    assert_reads_or_says(lambda: mi.inverse_dynamics(PUMA, *state, parameters=huge))
+
+
+def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path: Path) -> None:
+    """None of them takes a name for a robot, and each of them names the function that does."""
+    state = [np.ones(6)] * 3
+    calls: dict[str, Callable[[Any], Any]] = {
+        **{name: lambda r, name=name: getattr(mi, name)(r, *state[: STATES[name]]) for name in STATES},
+        "base_parameters": mi.base_parameters,
+        "check_robot": mi.check_robot,
+        "write_robot": lambda r: mi.write_robot(r, tmp_path / "r.toml"),
+        "audit": lambda r: mi.audit(mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q")}), r),
+        "identify": lambda r: mi.identify(r, []),
+        "identify_payload": lambda r: mi.identify_payload(r, [], []),
+        "iter_blocks": lambda r: list(mi.iter_blocks("run.csv", r)),
+        "read_recording": lambda r: mi.read_recording("run.csv", r),
+        "excite": excite,
+        "motion_limits": motion_limits,
+        "generate": lambda r: generate(r, None),
+        "count_programs": count_programs,
+        "rehearse": rehearse,
+    }
+    takes_robot = {name for name in mi.__all__ if callable(getattr(mi, name)) and _takes_robot(getattr(mi, name))}
+    assert takes_robot - {"new_campaign"} <= set(calls), "a public function is missing here"
+    for name in calls:
+        for wrong in ("puma560", Path("arm.urdf")):
+            with pytest.raises(InputError, match=rf"robot must be a Robot, not '{wrong}'.*read_robot\('{wrong}'\)"):
+                calls[name](wrong)
+        with pytest.raises(InputError, match="robot must be a Robot, not int; read_robot reads one"):
+            calls[name](5)
+
+
+def _takes_robot(function: Any) -> bool:
+    return not inspect.isclass(function) and "robot" in inspect.signature(function).parameters
+
+
+def test_logs_and_models_by_name() -> None:
+    for call, reader in (
+        (lambda: mi.audit("run.csv"), r"read_recording\('run.csv'\)"),
+        (lambda: mi.repaired("run.csv"), r"read_recording\('run.csv'\)"),
+        (lambda: mi.prepared("run.csv"), r"read_recording\('run.csv'\)"),
+        (lambda: mi.identify_campaign("run.toml"), r"read_campaign\('run.toml'\)"),
+        (lambda: mi.write_model("model.toml", "other.toml"), r"read_model\('model.toml'\)"),
+        (lambda: mi.identified_model("model.toml"), r"identify\('model.toml'\)"),
+        (lambda: mi.identify(PUMA, "run.csv"), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
+        (lambda: mi.identify(PUMA, ["run.csv"]), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
+        (lambda: mi.identify(PUMA, [Path("run.csv")]), "not 'run.csv'; for a log"),
+        (lambda: mi.identify(PUMA, 5), "not int; for a log"),
+        (lambda: mi.identify(PUMA, [None]), "not NoneType; for a log"),
+    ):
+        with pytest.raises(InputError, match=reader):
+            call()
+    recording = mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q", "tau")})
+    with pytest.raises(InputError, match="not Recording; for a log"):
+        mi.identify(chain("RR"), [recording])
+
+
+# ---------------------------------------------------------------------- joints without inertia
+
+
+def without_inertia(*joints: int) -> Robot:
+    """The PUMA 560 with nothing at some joints (from 1)."""
+    return PUMA.with_parameters({f"{symbol}{j}": 0.0 for j in joints for symbol in (*LINK_SYMBOLS, "IA")})
+
+
+def test_forward_dynamics_names_the_joints_without_inertia(tmp_path: Path) -> None:
+    state = [np.full((3, 6), 0.3)] * 3
+    for joints in ((6,), (5, 6)):
+        robot = without_inertia(*joints)
+        names = [robot.coordinate_names[j - 1] for j in joints]
+        for call in (
+            lambda robot=robot: mi.forward_dynamics(robot, *state),
+            lambda robot=robot: mi.forward_dynamics(robot, *(x[0] for x in state)),
+            lambda robot=robot: generate(robot, tmp_path, programs=["forward_dynamics"], friction=True, rotors=True),
+        ):
+            with pytest.raises(SingularMass, match="no mass or inertia") as caught:
+                call()
+            assert f"'{names[-1]}'" in str(caught.value)
+    found = mi.forward_dynamics(without_inertia(3), *state)  # what it carries has inertia
+    assert np.isfinite(found).all()
+
+
+def test_forward_dynamics_goes_on_where_something_is_not_a_number() -> None:
+    state = [np.full((3, 6), 0.3) for _ in range(3)]
+    state[0][1, 2] = np.nan
+    found = mi.forward_dynamics(PUMA, *state)
+    assert np.isnan(found[1]).any() and np.isfinite(found[[0, 2]]).all()
