@@ -19,7 +19,7 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.validation.rehearsal import rehearse
 from tests.fuzz.guard import assert_reads_or_says
-from tests.identification.logs import chain, motion
+from tests.identification.logs import motion
 
 PUMA = mi.read_robot("puma560")
 STATES: dict[str, int] = {
@@ -68,8 +68,6 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "check_robot": mi.check_robot,
         "write_robot": lambda r: mi.write_robot(r, tmp_path / "r.toml"),
         "audit": lambda r: mi.audit(mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q")}), r),
-        "identify": lambda r: mi.identify(r, []),
-        "identify_payload": lambda r: mi.identify_payload(r, [], []),
         "iter_blocks": lambda r: list(mi.iter_blocks("run.csv", r)),
         "read_recording": lambda r: mi.read_recording("run.csv", r),
         "excite": excite,
@@ -79,7 +77,7 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "rehearse": rehearse,
     }
     takes_robot = {name for name in mi.__all__ if callable(getattr(mi, name)) and _takes_robot(getattr(mi, name))}
-    assert takes_robot - {"new_campaign"} <= set(calls), "a public function is missing here"
+    assert takes_robot - {"new_campaign", "identify"} <= set(calls), "a public function is missing here"
     for name in calls:
         for wrong in ("puma560", Path("arm.urdf")):
             with pytest.raises(InputError, match=rf"robot must be a Robot, not '{wrong}'.*read_robot\('{wrong}'\)"):
@@ -97,20 +95,17 @@ def test_logs_and_models_by_name() -> None:
         (lambda: mi.audit("run.csv"), r"read_recording\('run.csv'\)"),
         (lambda: mi.repaired("run.csv"), r"read_recording\('run.csv'\)"),
         (lambda: mi.prepared("run.csv"), r"read_recording\('run.csv'\)"),
-        (lambda: mi.identify_campaign("run.toml"), r"read_campaign\('run.toml'\)"),
         (lambda: mi.write_model("model.toml", "other.toml"), r"read_model\('model.toml'\)"),
-        (lambda: mi.identified_model("model.toml"), r"identify\('model.toml'\)"),
-        (lambda: mi.identify(PUMA, "run.csv"), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
-        (lambda: mi.identify(PUMA, ["run.csv"]), r"not 'run.csv'; for a log: identify\(robot, \[prepared"),
-        (lambda: mi.identify(PUMA, [Path("run.csv")]), "not 'run.csv'; for a log"),
-        (lambda: mi.identify(PUMA, 5), "not int; for a log"),
-        (lambda: mi.identify(PUMA, [None]), "not NoneType; for a log"),
+        (lambda: mi.identify(PUMA, 5), "a log is the path of a file, a recording or a motion, not int"),
+        (lambda: mi.identify(PUMA, [None]), "a log is the path of a file, a recording or a motion, not NoneType"),
+        (lambda: mi.identify(5, "run.csv"), "a campaign needs a robot: one that was read, a path or a bundled name"),
+        (lambda: mi.identify_payload("run.csv", "loaded.csv"), "'run.csv' is not an identified model"),
     ):
         with pytest.raises(InputError, match=reader):
             call()
-    recording = mi.Recording(**{k: v for k, v in motion(2).items() if k in ("t", "q", "tau")})
-    with pytest.raises(InputError, match="not Recording; for a log"):
-        mi.identify(chain("RR"), [recording])
+    for log in ("run.csv", ["run.csv"], [Path("run.csv")]):
+        with pytest.raises(mi.MinertiaError, match="run.csv: there is no such file"):
+            mi.identify(PUMA, log)
 
 
 # ---------------------------------------------------------------------- joints without inertia

@@ -128,7 +128,7 @@ class _Call:
     def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
         expect_robot(robot)
         self.robot = robot
-        given = {name: values for name, values in asked.items() if values is not None}
+        given: dict[str, Any] = {k: v for k, v in asked.items() if k != "temperature" or v is not None}
         self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
         self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]
         rest: list[Scalar] = [0] * robot.n_velocity

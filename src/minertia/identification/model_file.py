@@ -11,7 +11,7 @@ import tomli_w
 
 from minertia.algebra.vec3 import Pose
 from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError
+from minertia.errors import DescriptionError, expected
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
@@ -29,6 +29,7 @@ def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False
 
     force: replace a file that minertia did not write, or that was edited since.
     """
+    expected(model, IdentifiedModel, "the model", "read_model")
     write_file(path, model_text(model), force=force)
 
 
