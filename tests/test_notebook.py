@@ -197,7 +197,7 @@ def test_figures_are_drawn_beside_pyplot(shown: SimpleNamespace, name: str) -> N
     figure = getattr(shown, name).plot()
     assert figure._repr_png_().startswith(b"\x89PNG")
     pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or figure.number not in pyplot.get_fignums()
+    assert pyplot is None or all(pyplot.figure(number) is not figure for number in pyplot.get_fignums())
 
 
 def test_figure_of_an_identification(shown: SimpleNamespace) -> None:

@@ -41,8 +41,8 @@ def inverse_dynamics(
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
         call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
-        given = call.chi, call.state, _gravity(gravity), call.temperature
-        return call.vector(newton_euler.inverse_dynamics(robot.numeric, *given))
+        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature)
+        return call.vector(newton_euler.inverse_dynamics(*given))
 
 
 def gravity_torques(
@@ -118,9 +118,8 @@ def torque_regressor(
     with np.errstate(all="ignore"):
         call = _Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
         names = robot.columns() if columns is None else _names(columns)
-        wanted = frozenset(names)
-        entries = regressor.regressor_entries(robot.numeric, call.state, wanted, _gravity(gravity), call.temperature)
-        return call.table(entries, names)
+        given = (robot.numeric, call.state, frozenset(names), _gravity(gravity), call.temperature)
+        return call.table(regressor.regressor_entries(*given), names)
 
 
 class _Call:
@@ -129,7 +128,7 @@ class _Call:
     def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
         expect_robot(robot)
         self.robot = robot
-        given: dict[str, Any] = {n: v for n, v in asked.items() if v is not None or n != "temperature"}
+        given: dict[str, Any] = {k: v for k, v in asked.items() if k != "temperature" or v is not None}
         self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
         self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]
         rest: list[Scalar] = [0] * robot.n_velocity
