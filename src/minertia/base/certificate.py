@@ -45,8 +45,8 @@ class Certificate:
     def __repr__(self) -> str:
         again = "" if self.redrawn is None else ", letters redrawn"
         return (
-            f"<Certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e} at {self.states} "
-            f"random states{again}>"
+            f"<Certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e} at "
+            f"{self.states} random states{again}>"
         )
 
     @property

@@ -76,7 +76,7 @@ class Campaign:
     """A campaign: the robot, its logs, and every choice.
 
     robot: also the name of a bundled one or a path.  train, validate: logs that are fitted, and logs that are only
-    predicted: paths, recordings, motions or `Log` values; one of them needs no list.  columns: where signals stand in the
+    predicted: paths, recordings, motions or `Log`; one of them needs no list.  columns: where signals stand in the
     logs (None: in a file beside the first log, else by name); also the path of such a file.
     effects: besides the links' inertia, by words of docs/campaign.md (None: chosen by cross-validation).  joints: whose
     efforts are used, by name or number from 1 (none: all).  estimator: a name with its options, or an object.
