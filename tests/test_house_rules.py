@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -173,6 +174,18 @@ def test_public_names_exist() -> None:
         assert getattr(minertia, name) is not None
     assert set(minertia.__all__) == {*minertia._HOME, "__version__"}
     assert set(minertia.__all__) <= set(dir(minertia))
+
+
+def test_the_table_of_contributing_names_files_that_exist() -> None:
+    """The places a newcomer is sent to, but for those of files yet to be made (foo)."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("## What one touches")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    words = {word for line in rows for word in re.findall(r"`([\w./]+)`", line)}
+    named = {word for word in words if "/" in word or word.endswith(".toml")}
+    assert len(rows) > 12 and len(named) > 15
+    missing = [name for name in named if "foo" not in name and not ((SRC / name).exists() or (ROOT / name).exists())]
+    assert [name for name in missing if name != "minertia/__init__.py"] == []
 
 
 def test_doctor_knows_every_extra() -> None:

@@ -53,6 +53,6 @@ class Linear:
 
 def _cancelled(a: Scalar, b: Scalar, total: Scalar) -> bool:
     """Whether a sum of two numbers is only their rounding error."""
-    if type(total) is not float or is_zero(a):
+    if type(total) is not float or is_zero(a) or not all(isinstance(s, (int, float)) for s in (a, b)):
         return False
     return bool(abs(total) <= NEGLIGIBLE * (abs(a) + abs(b)))

@@ -79,7 +79,7 @@ class _Derivation:
 
     def _certificate(self, found: Found, method: str, rank: int, gap: float) -> Certificate:
         """What the states that found the set say about it, and others, and a second draw of the letters."""
-        fresh = Sample.of(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
+        fresh = Sample.to_check(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
         error = max(sample.error(found.kept, found.K) for sample in (self.sample, fresh))
         return Certificate(rank, gap, error, self.states, self.seed, self._redrawn(found, method))
 

@@ -50,6 +50,13 @@ class Sample:
         return Sample(triangle(W), lengths, np.linalg.norm(again - W, axis=0), _scale(columns, lengths))
 
     @staticmethod
+    def to_check(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
+        """The same as rows, its rounding not measured: enough for `error`."""
+        W = regressor_at(robot, columns, *random_states(robot, count, seed))
+        lengths = np.linalg.norm(W, axis=0)
+        return Sample(W, lengths, np.zeros(len(columns)), _scale(columns, lengths))
+
+    @staticmethod
     def of_matrix(R: Array, units: Array | float = 1.0) -> Sample:
         """A matrix that is only rounded; columns are compared with one another once divided by their units."""
         lengths = np.linalg.norm(R, axis=0)

@@ -119,6 +119,8 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, precision, motors)
+    if out is not None:  # counts do not depend on them
+        robot.require_values("generated code")
     setting = Setting(
         robot if gravity is None else robot.with_gravity(gravity),
         parameters,

@@ -77,6 +77,7 @@ def excite(
         raise Infeasible(f"the seed of a search is a whole number from 0, not {seed}")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_values("an exciting motion")
     robot = robot if gravity is None else robot.with_gravity(gravity)
     limits = motion_limits(robot) if limits is None else limits
     base = base_parameters(robot, rotors=rotors, friction=friction)

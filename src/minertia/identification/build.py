@@ -86,6 +86,7 @@ def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent)
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
     if not ready.train:
         raise MinertiaError("there is no log to identify from; name at least one")
+    ready.campaign.robot.require_values("an identification")
     refuse_unknown_gains(ready.campaign, ready.train)
     ladder = None
     if ready.campaign.effects is None:

@@ -199,6 +199,15 @@ class Robot:
         frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
         return replace(self, joints=joints, frames=frames, symbols={})
 
+    def require_values(self, what: str) -> None:
+        """InputError where a length or angle is a letter without a value: it would be a random number in the result."""
+        unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
+        if unknown:
+            raise InputError(
+                f"the robot '{self.name}' has letters without a value ({', '.join(unknown)}), but {what} needs "
+                "numbers; give values under [symbols] of a TOML description (minertia convert makes one)"
+            )
+
     def other_values(self, seed: int) -> dict[str, float]:
         """Another value for every letter, those with one included: what holds there too holds for the letters."""
         rng = np.random.default_rng((SEED, seed))
