@@ -10,6 +10,7 @@ import sympy
 
 import minertia as mi
 from minertia.algebra.polynomial import letter
+from minertia.algebra.quotient import Quotient
 from minertia.algebra.sympy_form import expression, symbol
 from minertia.base.symbolic import SymbolicDynamics, symbolic
 from minertia.errors import InputError
@@ -92,6 +93,12 @@ def test_a_product_is_written_as_a_sum_only_where_that_is_shorter() -> None:
     assert expression(2 * (a.cos() * a.cos()) - 1) == sympy.cos(2 * A)
     assert expression(0.3 * (a.sin() * b.cos()) + 0.3 * (a.cos() * b.sin())).equals(sympy.Float(0.3) * sympy.sin(A + B))
     assert expression(0) == 0 and expression(3) == 3
+
+
+def test_a_quotient_stays_one() -> None:
+    a, b = letter("a"), letter("b")
+    A, B = symbol("a"), symbol("b")
+    assert expression(Quotient(a * a, a + b)).equals(A**2 / (A + B))
 
 
 def test_relations_in_sympy() -> None:

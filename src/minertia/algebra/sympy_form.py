@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from minertia.algebra.polynomial import NEGLIGIBLE, Monomial, Number, Poly, split_atom
+from minertia.algebra.quotient import Coefficient, Quotient
 from minertia.algebra.show import latex_name
 from minertia.extras import load
 
@@ -25,8 +26,10 @@ def symbol(name: str) -> Any:
     return _sympy().Symbol(name, real=True)
 
 
-def expression(value: Poly | Number) -> Any:
-    """A polynomial as a SymPy expression."""
+def expression(value: Coefficient) -> Any:
+    """A polynomial, or a quotient of two, as a SymPy expression."""
+    if isinstance(value, Quotient):
+        return expression(value.upper) / expression(value.lower)
     parts: dict[Monomial, dict[Monomial, Number]] = {}
     for monomial, number in (value.terms if isinstance(value, Poly) else {(): value}).items():
         outer = tuple((atom, power) for atom, power in monomial if not split_atom(atom)[0])

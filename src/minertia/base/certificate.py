@@ -42,6 +42,13 @@ class Certificate:
     seed: int
     redrawn: Redrawn | None = None
 
+    def __repr__(self) -> str:
+        again = "" if self.redrawn is None else ", letters redrawn"
+        return (
+            f"<Certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e} at "
+            f"{self.states} random states{again}>"
+        )
+
     @property
     def is_clear(self) -> bool:
         """Whether the rank is beyond doubt."""
