@@ -4,12 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test lint types unit docs bench papers wheel clean
+.PHONY: demo test test-all lint types unit unit-all docs bench papers wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
 test: lint types docs unit
+
+# with the tests marked slow: large random sets, coverage, whole campaigns
+test-all: lint types docs unit-all
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -20,6 +23,9 @@ types: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n auto --dist loadgroup
+
+unit-all: $(VENV)/.ready
+	$(BIN)/pytest -n auto --dist loadgroup -m ""
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
@@ -35,7 +41,8 @@ wheel: $(VENV)/.ready
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
-$(VENV)/.ready: pyproject.toml
+# again where dependencies or the C of the extension module have changed
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

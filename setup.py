@@ -18,7 +18,9 @@ except ImportError:  # built without isolation and without NumPy
 NATIVE = "src/minertia/codegen/kernels/native"
 INTERPRETERS = ("interpret_base", "interpret_avx2", "interpret_avx512")
 is_possible = numpy is not None and not sysconfig.get_config_var("Py_GIL_DISABLED")  # no stable ABI without the lock
-flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi"]
+# the last four come behind CFLAGS, whose -ffast-math would take the reduction of angles apart (native/vector.h)
+plain = ["-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-associative-math", "-fno-finite-math-only"]
+flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi", *plain]
 # what the extension was built from, so that one of older sources is not taken (codegen/kernels/build.py)
 headers = b"".join(path.read_bytes() for path in sorted(Path(NATIVE).glob("*.h")))
 extensions = [
@@ -28,6 +30,7 @@ extensions = [
         depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade")],
         include_dirs=[numpy.get_include()],
         extra_compile_args=flags,
+        extra_link_args=[] if sys.platform == "win32" else ["-O2", *plain[:2]],
         define_macros=[("SOURCES", f'"{hashlib.sha256(headers).hexdigest()}"')],
         py_limited_api=True,
         optional=True,

@@ -14,7 +14,7 @@ from benchmarks.measure import Row, median_time, seconds
 from minertia.codegen.kernels import least_squares
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.dynamics.model import inverse_dynamics
-from minertia.identification.estimators import estimator
+from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 
@@ -75,7 +75,7 @@ def physical_row(name: str = "panda", samples: int = 4000, rounds: int = 7) -> R
     model = linear_model(robot)
     with threadpool_limits(1):
         observed = observe(model, [Log(np.arange(samples) * 1e-3, *state, tau)])
-        ours = median_time(lambda: estimator("physical").fit(observed), rounds)
+        ours = median_time(lambda: named_estimator("physical").fit(observed), rounds)
     return Row(f"physical fit from the triangle, {name}, {model.count} unknowns", ours, note="goal below 50 ms")
 
 

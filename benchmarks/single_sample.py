@@ -68,7 +68,7 @@ def _run(loop: Any, state: Any, tau: np.ndarray) -> None:
 def _ours(name: str, compiler: str, sincos: str) -> Any:
     robot = peers.arm(name)
     folder = Path(tempfile.mkdtemp())
-    generate(robot, folder, programs=("inverse_dynamics",), parameters="baked", sincos=sincos)
+    generate(robot, folder, programs=("inverse_dynamics",), sincos=sincos, rotors=False, friction=False)
     stem = identifier(robot.name)
     driver = f"""#include "{stem}.h"
     void loop(long n, const double *q, const double *qd, const double *qdd, double *tau) {{

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.quotient import Coefficient, number_of
 from minertia.algebra.vec3 import Vec, Z, apply, transpose
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from papers.gautier_khalil_published import TABLE_I
-from papers.letters import Chain, Value
+from papers.letters import Chain
 from papers.printed_rules import printed_rules
 
 VALUES = {"A2": 0.7, "T2": 0.4, "T3": 0.6, "D2": 0.31, "D3": 0.2, "D4": 0.25, "R2": 0.154, "R3": 0.15, "R4": 0.43}
@@ -99,8 +99,8 @@ def unseen(chain: Chain, j: int) -> float:
     return float(np.linalg.norm(Y @ u) / np.linalg.norm(Y))
 
 
-def _number(value: Value) -> float:
-    return float(evaluate(value, VALUES))
+def _number(value: Coefficient) -> float:
+    return float(number_of(value, VALUES))
 
 
 def table_1_in_letters(chain: Chain) -> dict[str, Linear]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -14,14 +15,14 @@ from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.codegen.generate import count_programs, generate
 from minertia.excitation.criteria import condition_number
-from minertia.identification.evidence import residuals_of_arrays
+from minertia.identification.evidence.residuals import residuals_of_arrays
+from minertia.identification.evidence.significance import one_percent
 from minertia.identification.identify import identify
 from minertia.identification.problem.prediction import predict
-from minertia.identification.significance import one_percent
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop
-from papers.page import Page
+from papers.page import Page, below_limit
 from papers.puma260 import (
     COUPLING,
     DRIVES,
@@ -57,6 +58,8 @@ PUBLISHED_COUNTS = {  # abstract and section 7.1: multiplications, additions
 }
 WORDS = {"coefficients": "D and g", "velocity_torque": "velocity torques"}
 SHARE = 0.01  # section 7: of a joint's largest torque
+DIGITS = 6  # of the constants in the code that is shown
+CONSTANT = re.compile(r"\b\d+\.\d{6,}\b")
 
 
 def page() -> Page:
@@ -127,7 +130,7 @@ def _dependencies(page: Page) -> None:
         (
             "singular values at which the rank ends",
             "zero: of the order of 1e-10",
-            f"{above:.2f}, then {below:.0e} (columns of length 1)",
+            f"{above:.2f}, then {below_limit(below, 1e-12)} (columns of length 1)",
         ),
     ]
     page.table(("", "published (section 6.1)", "ours"), rows)
@@ -151,10 +154,11 @@ def _identification(page: Page) -> None:
         f"rest at both ends, as fast as {np.degrees(FASTEST):.0f} degrees per second allow; samples every "
         f"{1e3 * SAMPLING:.0f} ms, central differences twice, the first and last 15 samples dropped, a fit weighted "
         f"by joint. The arm moves in MuJoCo under computed torque with values that are {ROUGH:g} times the true ones; "
-        f"torques carry noise of {100 * NOISE:g} % of a joint's largest."
+        f"torques carry noise of {100 * NOISE:g} % of a joint's largest, and positions the rounding of encoders of "
+        "16 bits, drawn evenly over a step."
     )
     essential = set(c.significance.essential)
-    exact = dict(zip(c.result.model.names, c.result.model.nominal(), strict=True))
+    exact = dict(zip(c.result.linear.names, c.result.linear.nominal(), strict=True))
     page.text(
         f"**Table 1 (lost; ours): statistics of all {len(exact)} parameters**, those that reach 1 % of a joint's "
         "largest torque marked with a star."
@@ -190,7 +194,7 @@ def slower(c: Campaign, factor: float) -> tuple[int, float, float]:
     step = round(SAMPLING / SERVO)
     motions = [trajectory(k) for k in range(PREDETERMINED + RANDOM)]
     states = [(t.q[::step], t.qd[::step] / factor, t.qdd[::step] / factor**2) for t in motions]
-    Y = np.concatenate([c.result.model.columns(*state) for state in states])
+    Y = np.concatenate([c.result.linear.columns(*state) for state in states])
     beta = c.beta(False)
     largest = np.abs(Y @ beta).max(axis=0)
     keep = (np.abs(Y * beta).max(axis=0) / largest[:, None]).max(axis=0) >= SHARE
@@ -256,8 +260,8 @@ def fit_rows(c: Campaign, number: int, away: bool = False) -> list[tuple[str, tu
     keep = np.abs(motion.qd) > REVERSAL if away else np.ones_like(motion.qd, bool)
     rows = []
     for significant in (False, True):
-        predicted = predict(c.result.model, c.beta(significant), motion)
-        found = residuals_of_arrays("", c.result.model.row_names, motion.tau * keep, predicted * keep)
+        predicted = predict(c.result.linear, c.beta(significant), motion)
+        found = residuals_of_arrays("", c.result.linear.row_names, motion.tau * keep, predicted * keep)
         count = len(c.significance.essential) if significant else c.observation.count
         rows.append((f"{count} parameters", found.joint_relative))
     return rows
@@ -266,8 +270,8 @@ def fit_rows(c: Campaign, number: int, away: bool = False) -> list[tuple[str, tu
 def coupled_rows(count: int = 5) -> list[tuple[str, tuple[float, ...]]]:
     """Residuals of each joint where the wrist is coupled, with a model that leaves it out and with one that has it."""
     runs = [run(k, True) for k in range(count)]
-    out = identify(puma(), runs, effects=EFFECTS).training.joint_relative
-    inside = identify(coupled(), runs, effects=EFFECTS).training.joint_relative
+    out = identify(puma(), runs, effects=EFFECTS, estimator="wls").training.joint_relative
+    inside = identify(coupled(), runs, effects=EFFECTS, estimator="wls").training.joint_relative
     return [("model without the coupling", out), ("model with it", inside)]
 
 
@@ -318,7 +322,7 @@ def _draw_motion(figure: Any) -> None:
 def _draw_torques(figure: Any, c: Campaign) -> None:
     motion = run(0)
     grid = figure.subplots(3, 2, sharex=True)
-    every, few = (predict(c.result.model, c.beta(s), motion) for s in (False, True))
+    every, few = (predict(c.result.linear, c.beta(s), motion) for s in (False, True))
     for j, axes in enumerate(grid.T.ravel()):
         axes.plot(motion.t, motion.tau[:, j], color="0.6", lw=1.6, label="measured")
         axes.plot(motion.t, every[:, j], lw=0.9, label="all parameters")
@@ -334,7 +338,7 @@ def _draw_torques(figure: Any, c: Campaign) -> None:
 
 def gravity_coefficients(c: Campaign, significant: bool) -> dict[str, float]:
     """The three coefficients [N m] from the identified first moments."""
-    value = dict(zip(c.result.model.names, c.beta(significant), strict=True))
+    value = dict(zip(c.result.linear.names, c.beta(significant), strict=True))
     return {"c12": GRAVITY * value["MXR2"], "c13": -GRAVITY * value["MYR3"], "c15": -GRAVITY * value["MYR5"]}
 
 
@@ -354,7 +358,7 @@ def _measured_before(page: Page) -> None:
         f"{_percent(-0.13743, -0.192)}. **Table 3 (lost; ours): frictions**, estimated with the significant "
         "parameters and true:"
     )
-    value = dict(zip(c.result.model.names, c.beta(True), strict=True))
+    value = dict(zip(c.result.linear.names, c.beta(True), strict=True))
     rows = [
         (f"joint {j + 1}", *(f"{x:.4g}" for s in ("FC", "FV") for x in (value[f"{s}{j + 1}"], DRIVES[s][j])))
         for j in range(6)
@@ -401,7 +405,7 @@ def _code(page: Page) -> None:
         f"{plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
         f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. The "
         "paper's 20 ms for the background on an Intel 8087 are not repeated here. Appendix A is lost; the gravity "
-        "torques as generated from our campaign:"
+        f"torques as generated from our campaign, their constants to {DIGITS} digits:"
     )
     page.code(_gravity_code(c), "c")
 
@@ -411,4 +415,4 @@ def _gravity_code(c: Campaign) -> str:
         generate(c.robot(True), folder, programs=("gravity",))
         text = next(Path(folder).glob("PUMA*.c"), next(Path(folder).glob("puma*.c"), None)).read_text(encoding="utf-8")
     start = text.index("void ")
-    return text[start : text.index("\n}", start) + 2]
+    return CONSTANT.sub(lambda found: f"{float(found[0]):.{DIGITS}g}", text[start : text.index("\n}", start) + 2])

@@ -63,8 +63,8 @@ def _table_1(page: Page) -> None:
         rows.append((column.condition, f"`({a})`", _below(off, 1e-12)))
     page.table(("column", "axis of r1 in frame 2", "equation (4): effect of the moment along it, of all"), rows)
     page.text(
-        "Table 1 as printed, the same in letters for these robots (times the component that the table divides by, "
-        "since our letters know sums and products), and what `base_parameters` gives with the letters' values."
+        "Table 1 as printed, the same in letters for these robots (times the component that the table divides by), and "
+        "what `base_parameters` gives."
     )
     page.table(
         ("column", "published", "in letters", "ours", "difference", "left", "rank"),
@@ -121,7 +121,7 @@ def _parallel(page: Page) -> None:
     classes = [robots.base_of(c).classes()[f"MZ{k}"] for c, k in ((robots.PARALLEL, 2), (robots.OBLIQUE, 3))]
     page.text(
         f"MZ of the parallel link has no effect on either robot: {_yes(classes == ['none', 'none'])}. On the second "
-        "robot MY2 and MZ2 then go through the first column of table 1, whose quotient is a number in ours; the "
+        "robot MY2 and MZ2 then go through the first column of table 1, whose quotient stays in letters; the "
         "comparison of all coefficients is in the table of the rules below."
     )
     page.code(_shown(robots.PARALLEL))

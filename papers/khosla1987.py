@@ -8,8 +8,8 @@ import numpy as np
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import file_to_joint
+from minertia.identification.evidence.significance import contributions
 from minertia.identification.signals.filtering import DERIVATIVES, Filter
-from minertia.identification.significance import contributions
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot
@@ -20,7 +20,7 @@ from papers.khosla_arm import A1, A2, D4, ESTIMATED, INITIAL, MASS4, TABLE4, WRI
 from papers.khosla_control import add_control, add_payload
 from papers.khosla_experiments import LOW, SEEDS, six_joint_experiments, two_joint_experiments
 from papers.khosla_runs import PERIOD, Experiment, experiments, from_initial
-from papers.page import Page
+from papers.page import Page, shown
 
 Array = np.ndarray[Any, Any]
 LENGTHS = (0.3, 0.45, 0.6)  # m, of link 1
@@ -57,8 +57,9 @@ def _what_is_printed(page: Page) -> None:
         "first moments, mass) gives them back. Not printed: the lengths, the table of joints 3 to 6, the "
         f"trajectories, the second set of initial values, and the accuracy of the sensors. Ours are: link 1 {A1} m, "
         f"link 2 {A2} m, from axis 3 to the wrist {D4} m, link 4 {MASS4} kg; the second set is {LOW:g} times the "
-        f"first; encoders of 16 bits, tachometers with a deviation of {1e3 * khosla_runs.TACHOMETER:g} mrad/s, and "
-        f"drives that are off by {100 * khosla_runs.TORQUE:g} % of a joint's largest torque at each sample."
+        "first; encoders of 16 bits (their rounding drawn evenly over a step), tachometers with a deviation of "
+        f"{1e3 * khosla_runs.TACHOMETER:g} mrad/s, and drives that are off by "
+        f"{100 * khosla_runs.TORQUE:g} % of a joint's largest torque at each sample."
     )
     page.text(
         "About which point are the printed inertias? Taken about the origin of the link's frame, some links cannot "
@@ -168,18 +169,18 @@ def _differentiator(page: Page) -> None:
 
 def shares(true: Robot, found: tuple[Experiment, ...]) -> Array:
     """Largest part of any joint's largest torque that each base parameter makes up, over all runs."""
-    exact = found[0].result.model.values(khosla_runs.named(true))
+    exact = found[0].result.linear.values(khosla_runs.named(true))
     seen = [e.result.observation for e in found]
     return np.max([contributions(o, exact).max(axis=1) for o in seen if o is not None], axis=0)
 
 
 def _experiment_rows(true: Robot, found: tuple[Experiment, ...]) -> list[list[str]]:
-    exact = found[0].result.model.values(khosla_runs.named(true))
+    exact = found[0].result.linear.values(khosla_runs.named(true))
     errors = np.array([e.relative_errors(true) for e in found])
     part = shares(true, found)
     return [
         [name, f"{exact[k]:.4g}", f"{100 * part[k]:.3g} %", *(f"{100 * e:+.2f} %" for e in errors[:, k])]
-        for k, name in enumerate(found[0].result.model.names)
+        for k, name in enumerate(found[0].result.linear.names)
     ]
 
 
@@ -280,7 +281,7 @@ def _six_joints(page: Page) -> None:
 
 def _true_residual(true: Robot, experiment: Experiment) -> float:
     """What the true values leave of the efforts: noise, and joints that should stand still and do not quite."""
-    return _residual(experiment, experiment.result.model.values(khosla_runs.named(true)))
+    return _residual(experiment, experiment.result.linear.values(khosla_runs.named(true)))
 
 
 def _residual(experiment: Experiment, beta: Array) -> float:
@@ -305,7 +306,7 @@ def _span(values: list[float]) -> str:
 def _tables(page: Page, found: tuple[Experiment, ...]) -> None:
     start = np.array([b.ten for b in bodies(INITIAL, 6)])
     ours = [from_initial(arm(ESTIMATED, 6), found[0], factor * start).links for factor in (1.0, LOW)]
-    classes = found[0].result.model.base.classes("file")
+    classes = found[0].result.linear.base.classes("file")
     page.text(
         "The single values of the tables are not all determined by the data: only those of the class *alone* are. "
         "The others stay as near to the initial values as the data allow. Below, for trajectory A, a recursive "
@@ -331,7 +332,7 @@ def _tables(page: Page, found: tuple[Experiment, ...]) -> None:
             for k, symbol in enumerate(LINK_SYMBOLS):
                 if classes[f"{symbol}{link}"] != "none":
                     published = [_printed_cell(link, column, k) for column in (INITIAL, ESTIMATED)]
-                    got = [f"{table[link - 1, k]:.6f}" for table in (simulated, *ours)]
+                    got = [shown(table[link - 1, k]) for table in (simulated, *ours)]
                     rows.append((f"{symbol}{link}", *published, *got, classes[f"{symbol}{link}"]))
         page.table(head, rows)
     page.text(_table_verdict(found[0], simulated, ours, classes))
@@ -347,7 +348,7 @@ def _printed_cell(link: int, column: str, k: int) -> str:
 
 def _table_verdict(experiment: Experiment, simulated: Array, ours: list[Array], classes: dict[str, str]) -> str:
     """How far the two starts lie apart, for what the data determine and for what they do not."""
-    base = experiment.result.model.base
+    base = experiment.result.linear.base
     to_base = base.K @ file_to_joint(experiment.result.robot, base.columns)
     left = [f"{100 * _residual(experiment, to_base @ links.ravel()):.2f}" for links in ours]
     size = np.array([khosla_runs.sizes(ten) for ten in simulated])

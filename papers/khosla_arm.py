@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from minertia.identification.payload import nearest_body
+from minertia.identification.loads.payload import nearest_body
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.inertia import from_six, impossible
 from minertia.robot.parameters import LINK_SYMBOLS

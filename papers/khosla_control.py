@@ -37,7 +37,7 @@ def work_motion(duration: float, seed: int = 5) -> Trajectory:
 
 def estimated_arm(experiment: Experiment) -> Robot:
     """The arm with what an experiment found."""
-    values = experiment.result.model.standard_values(experiment.result.beta)
+    values = experiment.result.linear.standard_values(experiment.result.beta)
     return arm(INITIAL, 6).with_parameters(values)
 
 

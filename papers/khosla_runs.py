@@ -31,7 +31,7 @@ SETTLE = 150  # samples before a motion begins
 RESOLUTION = 2 * np.pi / 2**16  # rad
 TACHOMETER = 1e-3  # rad/s
 TORQUE = 2e-3  # of a joint's largest torque: what the drives make of a command
-TRUST = 1e-3  # weight of the initial values against one sample at its noise level
+TRUST = 0.1  # weight of the initial values against one sample at its noise level; much less drowns in rounding
 SPEED = 3.0  # rad/s, largest of a motion
 GAINS = Gains(80.0)
 
@@ -80,7 +80,8 @@ class Sensors:
 
     def __call__(self, sample: Sample) -> Array:
         """The controller's torque for measured instead of true positions and velocities."""
-        self.q.append(np.round(sample.q / RESOLUTION) * RESOLUTION)
+        # rounding drawn and not computed, so that a run does not depend on the last bits (`Imperfections.is_dithered`)
+        self.q.append(sample.q + RESOLUTION * self.rng.uniform(-0.5, 0.5, len(sample.q)))
         self.qd.append(sample.qd + TACHOMETER * self.rng.normal(size=len(sample.qd)))
         return self.controller(sample._replace(q=self.q[-1], qd=self.qd[-1]))
 
@@ -112,7 +113,7 @@ class Experiment:
 
     def relative_errors(self, true: Robot) -> Array:
         """(estimate - true) / true of the base parameters."""
-        exact = np.asarray(self.result.model.values(named(true)))
+        exact = np.asarray(self.result.linear.values(named(true)))
         return np.asarray((self.result.beta - exact) / exact)
 
 
@@ -159,7 +160,7 @@ def from_initial(true: Robot, experiment: Experiment, start: Array, every: int =
 
     What the data cannot tell apart stays as near to the initial values as the data allow.
     """
-    classes = experiment.result.model.base.classes("file")
+    classes = experiment.result.linear.base.classes("file")
     names = tuple(name for name, kind in classes.items() if kind != "none")
     columns = true.columns()
     chosen = [columns.index(name) for name in names]

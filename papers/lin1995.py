@@ -14,7 +14,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.robot.read import read_robot
 from papers import lin_combinations, lin_counts, lin_identification
 from papers.lin_counts import Pair, count, searched, shown
-from papers.page import Page
+from papers.page import Page, below_limit
 
 FULL_RANK = 1e10  # condition numbers above this count as singular
 
@@ -56,7 +56,11 @@ def _combinations(page: Page, lin: BaseParameters) -> None:
             ("number of combinations by theorem 2", len(names), lin.count),
             ("names of theorem 2", "its items 1 to 4 for r = 1, s = 2", f"the same: {_yes(names == list(lin.names))}"),
             ("rank of the regressor at random states", "", lin.certificate.rank),
-            ("values by equations (10), (12), (14) on random parameters", "recursion on numbers", _gap(error, 1e-12)),
+            (
+                "values by equations (10), (12), (14) on random parameters",
+                "recursion on numbers",
+                below_limit(error, 1e-12),
+            ),
         ],
     )
     page.text(
@@ -86,7 +90,7 @@ def _two_sets(page: Page, closed: BaseParameters, lin: BaseParameters) -> None:
         "Before the translational joint: K1_2 and K2_2 hold the first moment of link 3, MX2 and MY2 of the other set "
         f"do not (`MX2 = {ours['MX2']}`, `MY2 = {ours['MY2']}`), which is what the paper says of the two. The sets "
         f"differ by a constant square matrix of rank {np.linalg.matrix_rank(T)}; with it the relations of one are "
-        f"those of the other, {_gap(gap, 1e-12)}."
+        f"those of the other, {below_limit(gap, 1e-12)}."
     )
 
 
@@ -192,7 +196,8 @@ def _identification(page: Page) -> None:
         "The paper reports simulations on the Stanford arm that matched the true values closely, with the figures in "
         "a report that is not at hand; so these are ours. The bundled arm, without its drives, moves along random "
         f"Fourier series and along motions from our search ({lin_identification.DURATION:g} s, "
-        f"{lin_identification.SAMPLES} samples, inside its limits). The estimator `sequential` solves one small "
+        f"{lin_identification.SAMPLES} samples, inside its limits; the search was made once and is replayed here, as "
+        "another processor ends it elsewhere). The estimator `sequential` solves one small "
         "problem per joint, from the last to the first. Errors are lengths of the difference of all "
         f"{lin_identification.model().count} values over the length of the true ones; with noise: root mean square "
         f"over {lin_identification.DRAWS} draws of {100 * lin_identification.EFFORT_NOISE:g} % of each effort's size, "
@@ -201,7 +206,7 @@ def _identification(page: Page) -> None:
         + " (SI units)."
     )
     rows = [
-        (t.name, *(f"{c:.3g}" for c in t.conditions[::-1]), _gap(t.exact, 1e-12), f"{100 * t.noisy:.2g} %")
+        (t.name, *(f"{c:.3g}" for c in t.conditions[::-1]), below_limit(t.exact, 1e-12), f"{100 * t.noisy:.2g} %")
         for t in trials
     ]
     page.table(("motion", *(f"cond A{i}" for i in range(6, 0, -1)), "error, no noise", "error, noise"), rows)
@@ -213,8 +218,9 @@ def _identification(page: Page) -> None:
     page.text(
         f"All A_i have full rank, that is the motion is persistently exciting in the sense of definition 2, on {full} "
         f"of the {len(trials)} motions; without noise the largest error is "
-        f"{_gap(max(t.exact for t in trials), 1e-12)}. With noise the error follows the largest condition number: rank "
-        f"correlation {rho:.2f}, and in logarithms a slope of {slope:.2f}, where the paper expects about 1."
+        f"{below_limit(max(t.exact for t in trials), 1e-12)}. With noise the error follows the largest condition "
+        f"number: rank correlation {rho:.2f}, and in logarithms a slope of {slope:.2f}, where the paper expects about "
+        "1."
     )
     page.figure(
         "error", "Error of the identified values against the condition number, and link by link", _draw, (7.5, 3.2)
@@ -233,7 +239,7 @@ def _draw(figure: Any) -> None:
         left.loglog([worst[k] for k in chosen], [errors[k] for k in chosen], marker, label=kind)
     _ticks(left.xaxis, (50, 100, 200, 500, 1000))
     _ticks(left.yaxis, (1, 2, 5, 10, 20, 50))
-    left.set(xlabel="largest condition number of A1 to A6", ylabel="error with noise [%]", xlim=(50, 1100))
+    left.set(xlabel="largest condition number of A1 to A6", ylabel="error with noise [%]", xlim=(40, 1100))
     left.legend(fontsize=7)
     for t in (trials[0], trials[len(trials) // 2], trials[-1]):
         right.semilogy(range(6, 0, -1), 100 * t.by_link[::-1], ".-", label=t.name)
@@ -247,10 +253,6 @@ def _ticks(axis: Any, places: tuple[float, ...]) -> None:
     """Plain numbers at these places of a logarithmic axis, and nothing between."""
     axis.set_ticks(places, [f"{place:g}" for place in places])
     axis.set_minor_locator(NullLocator())
-
-
-def _gap(value: float, limit: float) -> str:
-    return f"below {limit:g}" if value < limit else f"{value:.1e}"
 
 
 def _yes(condition: bool) -> str:

@@ -72,7 +72,7 @@ def constant_of_table_ii() -> Pair:
 
 def count(robot: Robot, program: str = "inverse_dynamics", **options: Any) -> Pair:
     """Operations of a program, read off its C code; sines and cosines are not among them."""
-    found = generate(robot, None, programs=(program,), **options).counts[program]
+    found = generate(robot, None, programs=(program,), **{"rotors": False, "friction": False} | options).counts[program]
     return int(found["multiplications"]), int(found["additions"])
 
 

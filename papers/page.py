@@ -1,12 +1,19 @@
-"""A page of docs/papers/ put together piece by piece; the same figures give the same bytes."""
+"""A page of docs/papers/ put together piece by piece; figures that agree as far as they are shown give the same bytes.
+
+So `make papers` changes nothing where only the processor, the compiler or the linear algebra is another one: what hangs
+on the last bits of a number is not shown (`stable_svg`, `shown`), and no run or search may amplify them.
+"""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 from minertia.files import write_text_atomic
 
@@ -18,6 +25,27 @@ matplotlib.rcParams.update(
 import matplotlib.pyplot as plt  # noqa: E402  after the choice of the backend
 
 FOLDER = Path(__file__).parents[1] / "docs" / "papers"
+HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")  # matplotlib names markers and clips by the bytes of their corners
+LONG = re.compile(r"-?\d+\.\d{3,}")
+
+
+def stable_svg(text: str) -> str:
+    """A figure with coordinates to a hundredth of a point, its hashed names replaced by numbers."""
+    hashed = dict.fromkeys(re.findall(rf'id="({HASHED.pattern})"', text))
+    names = {name: f"{name[0]}{k}" for k, name in enumerate(hashed)}
+    text = HASHED.sub(lambda found: names.get(found[0], found[0]), text)
+    return LONG.sub(lambda found: f"{round(float(found[0]), 2) + 0.0:g}", text)
+
+
+def shown(value: float, digits: int = 5, places: int = 6) -> str:
+    """A number to so many digits, and to so many places behind the point at most."""
+    size = int(np.floor(np.log10(abs(value)))) if value else 0
+    return f"{value:.{min(max(digits - 1 - size, 0), places)}f}"
+
+
+def below_limit(value: float, limit: float) -> str:
+    """A number that should be nothing but rounding: that it is, or its size."""
+    return f"below {limit:g}" if value < limit else f"{value:.1e}"
 
 
 class Page:
@@ -57,8 +85,10 @@ class Page:
         def save(path: Path) -> None:
             figure = plt.figure(figsize=size, layout="constrained")
             draw(figure)
-            figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+            text = io.StringIO()
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             plt.close(figure)
+            write_text_atomic(path, stable_svg(text.getvalue()))
 
         self.figures[stem] = save
         self.parts.append(f"![{caption}](images/{stem})\n\n*{caption}*")

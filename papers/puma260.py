@@ -14,11 +14,11 @@ from scipy.interpolate import CubicSpline
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.dynamics.model import inverse_dynamics
 from minertia.excitation.trajectory import Trajectory
-from minertia.identification.estimators.estimator import weighted_solution
-from minertia.identification.evidence import over_recordings
+from minertia.identification.evidence.parameters import over_recordings
+from minertia.identification.evidence.significance import Significance, one_percent
 from minertia.identification.identify import Identification, identify
 from minertia.identification.problem.observation import Observation
-from minertia.identification.significance import Significance, one_percent
+from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.validation.compiled import compiled_model
@@ -98,7 +98,7 @@ def run(number: int, is_coupled: bool = False) -> Moving:
     """One trajectory of the campaign, driven by computed torque with a rough model."""
     motion = trajectory(number)
     largest = np.abs(inverse_dynamics(puma(), motion.q, motion.qd, motion.qdd)).max(axis=0)
-    flaws = Imperfections(resolution=RESOLUTION, torque_noise=NOISE * largest, velocity_cutoff=20.0)
+    flaws = Imperfections(RESOLUTION, NOISE * largest, velocity_cutoff=20.0, is_dithered=True)
     true = coupled() if is_coupled else puma()
     plant = Plant(true, period=SERVO, substeps=2, imperfections=flaws, seed=number)
     return sampled(plant.run(computed_torque(control_model(rough()), Gains(30.0)), motion))
@@ -159,15 +159,14 @@ class Campaign:
 
     def robot(self, significant: bool) -> Robot:
         """The arm with the identified values."""
-        return puma().with_parameters(self.result.model.standard_values(self.beta(significant)))
+        return puma().with_parameters(self.result.linear.standard_values(self.beta(significant)))
 
 
 @cache
 def campaign(count: int = PREDETERMINED + RANDOM) -> Campaign:
     """Identify from the first trajectories; one more, which is not fitted, judges."""
     runs = [run(k) for k in range(count)]
-    result = identify(puma(), runs, effects=EFFECTS, validation=[run(PREDETERMINED + RANDOM)])
-    assert result.observation is not None
+    result = identify(puma(), runs, validate=run(PREDETERMINED + RANDOM), effects=EFFECTS, estimator="wls")
     return Campaign(result, one_percent(result.observation))
 
 

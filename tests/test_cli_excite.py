@@ -64,6 +64,12 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", "--start", "0,0,0"), "2"),
         (("planar2r", "--start", "9,9", "--limits", "position=1"), "limit of position"),
         (("planar2r", "--criterion", "best"), "criterion"),
+        (("planar2r", "--floor", "low"), "a height in the base frame"),
+        (("planar2r", "--floor", "nan"), "a finite number"),
+        (("planar2r", "--self-collision", "maybe"), "no choice of --self-collision"),
+        (("planar2r", "--sweeps", "--start", "any"), "give it as numbers"),
+        (("puma560_physical", "--floor", "2"), "'j2', 'j3', 'j4', 'j5' cannot rise above the floor at z = 2 m"),
+        (("ur10e", "--floor", "0.3", "--limits", "position=0.2"), "'j2' is 0.0786 m below the floor"),
         (("puma560_physical", "--limits", "effort=1"), "effort"),
     ],
 )
@@ -101,6 +107,9 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
         ("table = 0.0", "the height of its top"),
         ("[table]\nheight = inf", "finite number"),
         ("self_collision = 1", "true or false"),
+        ('floor = "low"', "its height in the base frame"),
+        ("floor = true", "its height in the base frame"),
+        ("floor = 0.0\n[table]\nheight = 0.0", "give one of them"),
         (f"self_collision = true\nmargin = 1{400 * '0'}", "positive number"),
         ("margin = -0.1\nself_collision = true", "positive number"),
         ("velocity = ", "not valid TOML"),
@@ -154,7 +163,9 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
     assert data["margins"]["clearance"] >= 0.02 and set(data["margins"]["boxes"]) == {"j5", "j6"}
     p = PointModel(robot, ["j6"]).value(q)
     assert np.all(p > [-1.2, -1.2, -0.6]) and np.all(p < [1.2, 1.2, 1.2])
-    assert any("not kept apart" in note for note in data["notes"])
+    assert any("too near in nearly every posture" in phrase for phrase in data["not_checked"])
+    assert "obstacles 'post'" in data["checked"] and "floor (z = -0.7 m of the base frame)" in data["checked"]
+    assert data["margins"]["floor"] >= 0.02
     inside = "0,0,0,0,0,0"
     text = CELL.replace("[0.6, 0.6, 0.0]", "[0.4, 0.1, 0.0]").replace("-1.2, -1.2, -0.6", "-9, -9, -9")
     file.write_text(text.replace("1.2, 1.2, 1.2", "9, 9, 9").replace("[0.2, 0.2, 1.4]", "[0.6, 0.6, 1.4]"))
@@ -168,12 +179,43 @@ def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
     from minertia.excitation.limits_table import limits_from_table
 
     robot = read_robot("puma560_physical")
-    table = {"obstacle": [{"name": "post", "centre": [0.6, 0.6, 0.0], "size": [0.2, 0.2, 1.4]}]}
-    limits = limits_from_table(robot, table)
-    assert limits.clearance is not None and all("'post'" in name for name in limits.clearance.pair_names())
-    both = limits_from_table(robot, {**table, "self_collision": True})
-    assert both.clearance is not None and len(both.clearance.pair_names()) > len(limits.clearance.pair_names())
-    assert limits_from_table(robot, {"self_collision": False}).clearance is None
+    table = {"obstacle": [{"name": "post", "centre": [0.6, 0.6, 0.0], "size": [0.2, 0.2, 1.4]}], "floor": False}
+    limits = limits_from_table(robot, {**table, "self_collision": False})
+    assert limits.clearance is not None and all("'post'" in name for name in limits.clearance.names())
+    both = limits_from_table(robot, table)
+    assert both.clearance is not None and len(both.clearance.names()) > len(limits.clearance.names())
+    assert limits_from_table(robot, {"self_collision": False, "floor": False}).clearance is None
+
+
+def test_the_headline_says_what_was_checked(run: Run, tmp_path: Path) -> None:
+    """The base plane is the floor unless another is given or none; nothing is claimed that was not asked."""
+    quick = ("--starts", 1, "--samples", 60, "--harmonics", 3, "--no-friction", "--no-rotors", "--limits", "velocity=1")
+    asked = {"plain": (), "low": ("--floor", -0.5), "none": ("--floor", "none", "--self-collision", "none")}
+    told = {}
+    for name, more in asked.items():
+        code, out, err = run("excite", "puma560_physical", *quick, *more, "--out", tmp_path / name)
+        assert code == 0, err
+        told[name] = " ".join(out.split())
+        page = (tmp_path / name / "excitation.html").read_text(encoding="utf-8")
+        assert "Not checked: " in page and ("Respects limits of position, velocity" in page)
+        assert "respects every limit" not in page
+    assert "floor (base plane); self collision (capsules along frames" in told["plain"]
+    assert "floor (z = -0.5 m of the base frame)" in told["low"]
+    assert "floor (switched off); self collision (switched off)" in told["none"] and "floor (base" not in told["none"]
+    assert "obstacles (none given)" in told["plain"]
+    low = {name: Trajectory.load(tmp_path / name / "excitation.csv").q for name in told}
+    from minertia import read_robot
+    from minertia.excitation.model import PointModel
+
+    points = PointModel(read_robot("puma560_physical"), ["j4", "j6"])
+    heights = {name: points.value(q).reshape(len(q), -1, 3)[:, :, 2].min() for name, q in low.items()}
+    assert heights["plain"] > 0 and heights["low"] > -0.5
+    assert low["plain"][0] == pytest.approx(low["plain"][-1])
+
+
+def test_a_rehearsal_takes_a_floor(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("rehearse", "puma560_physical", "--floor", 9, "--out", tmp_path)
+    assert code == 2 and "cannot rise above the floor" in err and "--floor" in err
 
 
 def test_splines(run: Run, tmp_path: Path) -> None:

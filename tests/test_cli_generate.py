@@ -10,7 +10,7 @@ import pytest
 
 from minertia.cli import main
 
-KEYS = {"multiplications", "additions", "trigonometric", "inputs", "outputs", "lines"}
+KEYS = {"multiplications", "additions", "trigonometric", "functions", "inputs", "outputs", "lines"}
 
 
 def test_counts_as_json(capsys):

@@ -16,7 +16,7 @@ import pytest
 from minertia.cli.campaigns import repeated
 from minertia.dynamics.model import inverse_dynamics
 from minertia.robot.read import read_robot
-from tests.arm import ARM, FRICTION, LOAD, recorded_arm
+from tests.arm import ARM, FRICTION, LOAD, recorded_arm, simulated
 from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
 
@@ -188,14 +188,48 @@ def test_validate_says_when_a_log_was_fitted(run, arm, identified):
     assert "was fitted, at" not in run("validate", model, arm / "c.csv")[1]
 
 
-def test_a_model_with_a_spring_says_what_files_and_code_leave_out(run, arm, tmp_path):
-    out = tmp_path / "out"
-    assert run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", "viscous,coulomb,spring", "--out", out)[0] == 0
-    for command in (
-        ("convert", out / "model.toml", tmp_path / "a.urdf"),
-        ("generate", out / "model.toml", "--out", out),
-    ):
-        assert "neither robot files nor generated code hold KS1" in run(*command)[2]
+def test_what_a_model_identified_is_taken_and_said(run, arm, tmp_path):
+    """Code and files take every effect unless told otherwise; what a format cannot hold is named."""
+    out, effects = tmp_path / "out", "viscous,coulomb,spring"
+    code, _, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", effects, "--out", out)
+    assert code == 0 and "URDF has no place for its spring (KS1" in err
+    model, taken = out / "model.toml", read_robot(out / "model.toml").effect_values
+    assert {name[:-1] for name in taken} == {"FV", "FC", "KS"}
+    said = run("convert", model, tmp_path / "a.urdf")[2]
+    assert "URDF has no place for its spring (KS1" in said and "taken from the model: FV1 = " in said
+    assert run("convert", model, tmp_path / "a.toml")[0] == 0
+    assert read_robot(tmp_path / "a.toml").effect_values == pytest.approx(dict(taken))
+    code, text, err = run("generate", model, "--out", tmp_path / "code", "--json")
+    assert json.loads(text)["effects"] == pytest.approx(dict(taken))
+    assert "effects in the code: FV1 = " in err and "KS2 = " in err
+    code, text, err = run("generate", model, "--out", tmp_path / "b", "--without", "spring,FC2", "--json")
+    assert set(json.loads(text)["effects"]) == {"FV1", "FC1", "FV2"}
+    assert "left out of the code: " in run("generate", model, "--out", tmp_path / "b", "--no-friction")[2]
+    assert "effects of the model: FV1, " in run("validate", model, arm / "c.csv")[1]
+    code, _, err = run("generate", model, "--out", tmp_path / "b", "--without", "magic")
+    assert code == 2 and "magic" in err
+
+
+def test_friction_that_falls_with_temperature(run, tmp_path):
+    """From columns of temperatures in a log to a model that predicts another log, cold and warm."""
+    recorded_arm(tmp_path)
+    robot = read_robot(tmp_path / "arm.urdf").with_parameters({**FRICTION, "FVT1": 0.8, "FVT2": 0.5})
+    for name, phase, start in (("cold", 0.1, 18.0), ("warm", 2.0, 45.0)):
+        found = simulated(robot, phase, noise=0.0)
+        q = found["q"]
+        qd, warmth = np.gradient(q, found["t"], axis=0), start + np.linspace(0, 15, len(q))[:, None] * [1.0, 0.7]
+        found["tau"] = found["tau"] + [0.8, 0.5] * qd * (np.exp(-(warmth - 25) / 20) - 1)
+        write_csv(tmp_path / f"{name}.csv", table(found | {"warmth": warmth}, q="q", tau="tau", warmth="temperature"))
+    args = ("identify", tmp_path / "arm.urdf", tmp_path / "cold.csv", "--validate", tmp_path / "warm.csv", "--json")
+    usual = "rotor,viscous,coulomb,offset"
+    code, text, err = run(*args, "--effects", f"{usual},thermal_viscous")
+    assert code == 0, err
+    data, plain = json.loads(text), json.loads(run(*args, "--effects", usual)[1])
+    values = {p["name"]: p["value"] for p in data["parameters"]}
+    assert values["FVT1"] == pytest.approx(0.8, rel=0.05) and values["FVT2"] == pytest.approx(0.5, rel=0.05)
+    assert data["validation"][0]["relative"] < 0.2 * plain["validation"][0]["relative"]
+    bare = run("identify", tmp_path / "arm.urdf", tmp_path / "a.csv", "--effects", f"{usual},thermal_viscous")
+    assert bare[0] == 2 and "needs a temperature of every joint" in bare[2]
 
 
 def test_payload_from_two_logs_and_from_a_model(run, arm, identified):
@@ -266,7 +300,7 @@ def test_check_of_a_log_with_and_without_its_robot(run, arm, tmp_path):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_code_from_a_model(run, identified, tmp_path):
     _, out = identified
-    code, _, err = run("generate", out / "model.toml", "--friction", "--out", tmp_path / "code")
+    code, _, err = run("generate", out / "model.toml", "--out", tmp_path / "code")
     assert code == 0, err
     done = subprocess.run(["make", "-C", str(tmp_path / "code")], capture_output=True, text=True)
     assert done.returncode == 0 and "ok" in done.stdout

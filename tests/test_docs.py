@@ -19,10 +19,10 @@ import pytest
 
 import minertia
 from minertia.cli import main, root
-from minertia.identification.campaigns import campaign
-from minertia.identification.campaigns.effects import EFFECT_KINDS
-from minertia.identification.estimators import ESTIMATORS, estimator
+from minertia.identification.campaigns import read as campaign
+from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
+from minertia.robot.effects import BY_SYMBOL, WORDS
 from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
@@ -197,9 +197,9 @@ def test_every_key_of_a_campaign_is_on_its_page() -> None:
     keys = (*campaign.TOP_KEYS, *campaign.LOG_KEYS, *campaign.ENTRY_KEYS, *campaign.LOAD_KEYS, *campaign.MODEL_KEYS)
     more = (*campaign.FILTER_KEYS, *campaign.EVALUATION_KEYS, *COLUMN_KEYS, *DRIVE_KEYS)
     assert {*keys, *more} <= words
-    for word, kind in EFFECT_KINDS.items():
+    for word, symbols in WORDS.items():
         row = next((line for line in text.splitlines() if line.startswith(f"| `{word}`")), "")
-        assert all(f"`{option}`" in row for option in kind.options), word
+        assert all(f"`{option}`" in row for s in symbols for option in BY_SYMBOL[s].constants), word
         assert row, word
 
 
@@ -210,7 +210,7 @@ def test_every_estimator_and_option_is_on_the_page() -> None:
     rows = [line for line in (DOCS / "campaign.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     for name in ESTIMATORS:
         row = next((line for line in rows if f"`{name}`" in line.split(" | ")[0]), "")
-        options = {option.name for option in fields(type(estimator(name))) if option.init}
+        options = {option.name for option in fields(type(named_estimator(name))) if option.init}
         assert row and options - INTERNAL <= set(re.findall(r"`(\w+)`", row)), name
 
 
@@ -232,6 +232,20 @@ def test_the_reference_has_every_public_name() -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     shown = set(re.findall(r"^\.\. (?:auto\w+|py:data):: (\w+)$", text, re.MULTILINE))
     assert shown == set(minertia.__all__)
+
+
+HOME_MADE = ("stretches left out", "links ask for", "pinned", "residuals forget")  # words that were ours alone
+
+
+def test_words_are_those_of_the_glossary() -> None:
+    """The terms of the field that messages use are explained, and words that nobody else has do not come back."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = {cell.strip() for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) for cell in row.split(",")}
+    for word in ("rigid-body torque", "fold", "autocorrelation time", "fixed parameter", "base parameter", "deviation"):
+        assert word in terms, word
+    for path in (*(SRC / "minertia" / "identification").rglob("*.py"), *(SRC / "minertia" / "report").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        assert not [word for word in HOME_MADE if word in source], path.relative_to(ROOT)
 
 
 def test_every_page_is_in_the_contents() -> None:

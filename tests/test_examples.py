@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import notebooks
 from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -32,12 +35,35 @@ def test_example(path: Path, tmp_path: Path) -> None:
 
 
 def test_examples_are_there() -> None:
-    assert EXAMPLES
+    assert EXAMPLES and NOTEBOOKS
 
 
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell runs, and what it ends with can be shown; outputs are not kept in the file."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in document["cells"])
+    shutil.copy(path.parent / "arm.toml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = [notebooks.shown(value) for _, value in notebooks.run(path) if value is not None]
+    assert len(shown) == sum(kind == "code" for kind, _ in notebooks.cells(path))  # each cell shows something
+    assert sum("<img" in text for text in shown) >= 4 and sum("<table" in text for text in shown) >= 4
+    assert sum(text.startswith("$$") for text in shown) == 1
+
+
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if "Campaign(" not in block])
 def test_readme(block: str, tmp_path: Path) -> None:
     assert run(["-c", block], tmp_path)
+
+
+def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
+    campaign = next(block for block in BLOCKS if "Campaign(" in block)
+    assert sum(bool(line) for line in campaign.splitlines()) <= 15
+    assert "\ngood:\n" in run(["-c", campaign], tmp_path)
+    assert (tmp_path / "model.toml").is_file() and list((tmp_path / "code").glob("*.c"))
 
 
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,26 +16,14 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *(
-        "version",
-        "errors",
-        "extras",
-        "seals",
-        "drafts",
-        "files",
-        "threads",
-        "algebra",
-        "robot",
-        "dynamics",
-        "base",
-        "codegen",
-    ),
+    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
+    *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation", "report", "cli|studio|fleet", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
     *("minertia.drafts", "minertia.files"),
-    "minertia.codegen.kernels.build",  # the cache of kernels
+    *("minertia.codegen.kernels.build", "minertia.codegen.kernels.cache"),  # the cache of kernels
     "minertia.codegen.targets.fmu",  # sources for the compiler in a folder that is gone afterwards
 )
 
@@ -98,6 +87,32 @@ def test_no_import_cycle() -> None:
         visit(name, ())
 
 
+def test_folders_import_one_another_in_one_direction() -> None:
+    """No circle between the folders of a package: each can be read before those that use it."""
+    graph: dict[str, set[str]] = {}
+    folders = {path.relative_to(SRC).parent.parts for path in SRC.rglob("*.py")}
+
+    def folder(module: str) -> str | None:
+        parts = tuple(module.split(".")[1:])
+        inside = max((p for p in folders if parts[: len(p)] == p), key=len, default=())
+        return ".".join(inside) if len(inside) > 1 else None
+
+    for _, name, tree in modules():
+        own = folder(name)
+        for target in imported(tree, lazy=True):
+            other = folder(target)
+            if own is not None and other is not None and own != other:
+                graph.setdefault(own, set()).add(other)
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, "circle of folders: " + " -> ".join((*path[path.index(name) :], name))
+        for target in graph.get(name, ()):
+            visit(target, (*path, name))
+
+    for name in graph:
+        visit(name, ())
+
+
 def test_only_the_top_prints() -> None:
     for own, name, tree in modules():
         calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
@@ -125,6 +140,13 @@ def test_only_one_mechanism_writes_files() -> None:
     for text in ("open(p, 'wb')", "Path(p).open(mode='x')", "p.write_text(t)", "os.replace(a, b)", "np.savetxt(p, t)"):
         assert writes(ast.parse(text, mode="eval").body), text  # type: ignore[arg-type]
     assert not writes(ast.parse("open(p, encoding='utf-8')", mode="eval").body)  # type: ignore[arg-type]
+
+
+def test_documents_are_parsed_in_one_place() -> None:
+    """Whatever is read is looked over first, so that no small file takes minutes or gigabytes."""
+    for own, name, tree in modules():
+        used = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
 def test_no_bare_except() -> None:
@@ -157,6 +179,18 @@ def test_public_names_exist() -> None:
         assert getattr(minertia, name) is not None
     assert set(minertia.__all__) == {*minertia._HOME, "__version__"}
     assert set(minertia.__all__) <= set(dir(minertia))
+
+
+def test_the_table_of_contributing_names_files_that_exist() -> None:
+    """The places a newcomer is sent to, but for those of files yet to be made (foo)."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("## What one touches")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    words = {word for line in rows for word in re.findall(r"`([\w./]+)`", line)}
+    named = {word for word in words if "/" in word or word.endswith(".toml")}
+    assert len(rows) > 12 and len(named) > 15
+    missing = [name for name in named if "foo" not in name and not ((SRC / name).exists() or (ROOT / name).exists())]
+    assert [name for name in missing if name != "minertia/__init__.py"] == []
 
 
 def test_doctor_knows_every_extra() -> None:

@@ -40,3 +40,10 @@ def test_with_a_compiler_it_has_the_interpreter(tmp_path):
         [sys.executable, "-c", script.format(str(module))], capture_output=True, text=True, check=True
     )
     assert told.stdout.split()[1] == "True"
+
+
+def test_the_manifest_names_files_that_exist():
+    for line in (ROOT / "MANIFEST.in").read_text().splitlines():
+        command, folder, *patterns = line.split()
+        assert command == "recursive-include"
+        assert all(list((ROOT / folder).rglob(pattern)) for pattern in patterns), line

@@ -13,6 +13,8 @@ from minertia.version import __version__
 if TYPE_CHECKING:
     from minertia.base.derive import base_parameters
     from minertia.base.grouping import BaseParameters
+    from minertia.base.symbolic import SymbolicDynamics, symbolic
+    from minertia.codegen.generate import GenerationResult, generate
     from minertia.dynamics.model import (
         forward_dynamics,
         gravity_torques,
@@ -24,84 +26,153 @@ if TYPE_CHECKING:
         velocity_torques,
     )
     from minertia.errors import MinertiaError
+    from minertia.excitation.excite import excite
+    from minertia.excitation.limits import MotionLimits, motion_limits
+    from minertia.excitation.result import Excitation
+    from minertia.excitation.trajectory import Trajectory
     from minertia.identification.audits.audit import audit
-    from minertia.identification.campaigns.campaign import read_campaign
+    from minertia.identification.build import Problem, build_problem
+    from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.new import new_campaign
-    from minertia.identification.identify import Identification, identify
+    from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.estimators.estimate import Estimate
+    from minertia.identification.evidence.residuals import Residuals
+    from minertia.identification.identify import identify
+    from minertia.identification.judge import judge
+    from minertia.identification.loads.gains import DriveGains
+    from minertia.identification.loads.load import Load
+    from minertia.identification.loads.payload import Payload
     from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.drive import Drive
     from minertia.identification.logs.readers import iter_blocks, read_recording
     from minertia.identification.logs.recording import Recording
     from minertia.identification.logs.repair import repaired
-    from minertia.identification.model import IdentifiedModel, identified_model, read_model, write_model
-    from minertia.identification.payload import identify_payload
-    from minertia.identification.run import identify_campaign
+    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model_file import read_model, write_model
+    from minertia.identification.payload import identify_gains, identify_payload
+    from minertia.identification.result import Identification
+    from minertia.identification.signals.evaluation import Evaluation
     from minertia.identification.signals.filtering import Filter, prepared
+    from minertia.identification.significance import SignificantParameters, significance
+    from minertia.identification.solve import solve
+    from minertia.identification.validate import validate
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
+    from minertia.validation.rehearsal import rehearse
+    from minertia.validation.rehearsed import Rehearsal
 
 _HOME = {
     "BaseParameters": "minertia.base.grouping",
+    "Campaign": "minertia.identification.campaigns.campaign",
     "ColumnMap": "minertia.identification.logs.columns",
+    "Drive": "minertia.identification.logs.drive",
+    "DriveGains": "minertia.identification.loads.gains",
+    "Estimate": "minertia.identification.estimators.estimate",
+    "Evaluation": "minertia.identification.signals.evaluation",
+    "Excitation": "minertia.excitation.result",
     "Filter": "minertia.identification.signals.filtering",
-    "Identification": "minertia.identification.identify",
+    "GenerationResult": "minertia.codegen.generate",
+    "Identification": "minertia.identification.result",
     "IdentifiedModel": "minertia.identification.model",
+    "Load": "minertia.identification.loads.load",
+    "Log": "minertia.identification.campaigns.campaign",
     "MinertiaError": "minertia.errors",
+    "MotionLimits": "minertia.excitation.limits",
+    "Payload": "minertia.identification.loads.payload",
+    "Problem": "minertia.identification.build",
     "Recording": "minertia.identification.logs.recording",
+    "Rehearsal": "minertia.validation.rehearsed",
+    "Repairs": "minertia.identification.campaigns.campaign",
+    "Residuals": "minertia.identification.evidence.residuals",
     "Robot": "minertia.robot.robot",
+    "SignificantParameters": "minertia.identification.significance",
+    "SymbolicDynamics": "minertia.base.symbolic",
+    "Trajectory": "minertia.excitation.trajectory",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
+    "build_problem": "minertia.identification.build",
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
+    "excite": "minertia.excitation.excite",
     "forward_dynamics": "minertia.dynamics.model",
+    "generate": "minertia.codegen.generate",
     "gravity_torques": "minertia.dynamics.model",
-    "identified_model": "minertia.identification.model",
     "identify": "minertia.identification.identify",
-    "identify_campaign": "minertia.identification.run",
+    "identify_gains": "minertia.identification.payload",
     "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
     "iter_blocks": "minertia.identification.logs.readers",
+    "judge": "minertia.identification.judge",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
+    "motion_limits": "minertia.excitation.limits",
     "new_campaign": "minertia.identification.campaigns.new",
     "potential_energy": "minertia.dynamics.model",
     "prepared": "minertia.identification.signals.filtering",
-    "read_campaign": "minertia.identification.campaigns.campaign",
-    "read_model": "minertia.identification.model",
+    "read_campaign": "minertia.identification.campaigns.read",
+    "read_model": "minertia.identification.model_file",
     "read_recording": "minertia.identification.logs.readers",
     "read_robot": "minertia.robot.read",
+    "rehearse": "minertia.validation.rehearsal",
     "repaired": "minertia.identification.logs.repair",
+    "significance": "minertia.identification.significance",
+    "solve": "minertia.identification.solve",
+    "symbolic": "minertia.base.symbolic",
     "torque_regressor": "minertia.dynamics.model",
+    "validate": "minertia.identification.validate",
     "velocity_torques": "minertia.dynamics.model",
-    "write_model": "minertia.identification.model",
+    "write_model": "minertia.identification.model_file",
     "write_robot": "minertia.robot.write",
 }
 
 __all__ = [
     "BaseParameters",
+    "Campaign",
     "ColumnMap",
+    "Drive",
+    "DriveGains",
+    "Estimate",
+    "Evaluation",
+    "Excitation",
     "Filter",
+    "GenerationResult",
     "Identification",
     "IdentifiedModel",
+    "Load",
+    "Log",
     "MinertiaError",
+    "MotionLimits",
+    "Payload",
+    "Problem",
     "Recording",
+    "Rehearsal",
+    "Repairs",
+    "Residuals",
     "Robot",
+    "SignificantParameters",
+    "SymbolicDynamics",
+    "Trajectory",
     "__version__",
     "audit",
     "base_parameters",
+    "build_problem",
     "bundled_robots",
     "check_robot",
+    "excite",
     "forward_dynamics",
+    "generate",
     "gravity_torques",
-    "identified_model",
     "identify",
-    "identify_campaign",
+    "identify_gains",
     "identify_payload",
     "inverse_dynamics",
     "iter_blocks",
+    "judge",
     "kinetic_energy",
     "mass_matrix",
+    "motion_limits",
     "new_campaign",
     "potential_energy",
     "prepared",
@@ -109,8 +180,13 @@ __all__ = [
     "read_model",
     "read_recording",
     "read_robot",
+    "rehearse",
     "repaired",
+    "significance",
+    "solve",
+    "symbolic",
     "torque_regressor",
+    "validate",
     "velocity_torques",
     "write_model",
     "write_robot",

@@ -98,6 +98,10 @@ class RecordingError(MinertiaError):
         super().__init__(f"{', '.join(parts)}: {message}" if parts else message)
 
 
+class EffortUnitUnknown(RecordingError):
+    """A log whose header does not tell the unit of its efforts."""
+
+
 class FilterError(MinertiaError):
     """A filter that a recording's rate or length does not allow."""
 

@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from minertia.documents import DocumentError, json_document
+
 NEAR = 16384  # bytes from either end of a file within which its seal stands
 ATTRIBUTE = "user.minertia.sha256"
 _WORDS, _WITH = "minertia wrote this file; sha256 ", "; with it "
@@ -79,8 +81,10 @@ def vouched(folder: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         seal = _seal_of(path) if _can_vouch(path.name) and path.is_file() else None
-        with contextlib.suppress(ValueError, AttributeError):
-            for name, value in json.loads(seal[2]).items() if seal is not None and seal[2] else ():
+        with contextlib.suppress(DocumentError, AttributeError):
+            for name, value in (
+                json_document(seal[2].decode("utf-8", "replace")).items() if seal is not None and seal[2] else ()
+            ):
                 found.setdefault(name, set()).add(value)
     return found
 

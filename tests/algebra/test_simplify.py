@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minertia.algebra import scalar
 from minertia.algebra.expr import Graph, evaluate
 from minertia.algebra.recursive import square_root_update
 from minertia.algebra.simplify import operations, simplified
@@ -12,13 +13,17 @@ NAMES = [f"x[{k}]" for k in range(4)] + [f"p[{k}]" for k in range(2)]
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("+-*2s"), st.integers(0, 60), st.integers(0, 60)), min_size=3, max_size=50))
+@given(
+    st.lists(st.tuples(st.sampled_from("+-*2sabet"), st.integers(0, 60), st.integers(0, 60)), min_size=3, max_size=50)
+)
 def test_passes_keep_values_and_never_cost(steps):
     graph = Graph()
     values = [graph.variable(name) for name in NAMES]
     for operation, i, j in steps:
         a, b = values[i % len(values)], values[j % len(values)]
-        values.append({"+": a + b, "-": a - b, "*": a * b, "2": 0.5 * a, "s": a.sin()}[operation])
+        made = {"+": a + b, "-": a - b, "*": a * b, "2": 0.5 * a, "s": a.sin(), "a": a.absolute(), "b": a.sign() * b}
+        made |= {"e": (-(a * a)).exp(), "t": a.tanh()}
+        values.append(made[operation])
     outputs = values[-6:]
     at = dict(zip(NAMES, np.random.default_rng(0).uniform(-1.2, 1.2, len(NAMES)), strict=True))
     for thorough in (False, True):
@@ -51,3 +56,22 @@ def test_square_root_update_is_recursive_least_squares():
     information = rows.T * weights @ rows + forgetting**40 * 1e-6 * np.eye(p)
     assert np.allclose(theta, np.linalg.solve(information, rows.T * weights @ values), rtol=1e-10)
     assert np.allclose(np.array(S) @ np.array(S).T, np.linalg.inv(information), rtol=1e-9)
+
+
+def test_functions_on_every_kind_of_number():
+    """Structure stays structure, numbers are computed at once, and what is known of signs is used."""
+    for function, at_zero in ((scalar.absolute, 0), (scalar.exp, 1), (scalar.tanh, 0), (scalar.sqrt, 0)):
+        assert type(function(0)) is int and function(0) == at_zero
+        graph = Graph()
+        x = graph.variable("x")
+        array = np.array([0.3, 1.7])
+        (found,) = evaluate([function(x)], {"x": array})
+        np.testing.assert_allclose(found, function(array), rtol=1e-15)
+        assert function(graph.constant(0.3)).value == float(function(0.3))
+    assert scalar.sqrt(1) == 1 and scalar.absolute(-3) == 3
+    x = Graph().variable("x")
+    assert (-x).absolute().id == x.absolute().id and not (-x).absolute().negative
+    assert (-x).tanh().id == x.tanh().id and (-x).tanh().negative
+    assert (-x.absolute()).absolute().id == x.absolute().id
+    assert x.sign().sign().id == x.sign().id
+    assert x.graph.constant(1e4).exp().value == np.inf

@@ -133,8 +133,9 @@ def everything_program() -> Program:
         (a + b).sin(), -(a.cos()), (a.sin() * 2.0).cos(), 1.0 + a * b * c, 1.5 - c * d, a * b - c * d, -(a * b) - c,
         k[0] * a + k[1], 0.0, -3.5, g.constant(2.0), a, -b, c.sin(), (g.constant(0.5) * d).cos() * d,
         a - b * d, a * d - d.sin(), -(b * c + d.cos()), 3.25 * b - (d * d + 7.0).sqrt(), -(c * c),
+        a.absolute(), -((-b).absolute()), (-(a * c)).exp(), -(a.exp()), (a - b).tanh(), (b - a).tanh(), -(d.tanh()),
     ]  # fmt: skip
-    ports = (Port("y", (4, 4)), Port("z", (21,)))
+    ports = (Port("y", (4, 4)), Port("z", (28,)))
     return Program("everything", g, (Port("x", (4,)), Port("k", (2,))), ports, tuple(outputs), parameters=("k",))
 
 
@@ -146,6 +147,7 @@ def everything(x, k):
         np.sin(a + b), -np.cos(a), np.cos(2 * np.sin(a)), 1 + a * b * c, 1.5 - c * d, a * b - c * d, -a * b - c,
         k[0] * a + k[1], 0 * a, -3.5 + 0 * a, 2 + 0 * a, a, -b, np.sin(c), np.cos(d / 2) * d,
         a - b * d, a * d - np.sin(d), -(b * c + np.cos(d)), 3.25 * b - np.sqrt(d * d + 7), -c * c,
+        np.abs(a), -np.abs(b), np.exp(-a * c), -np.exp(a), np.tanh(a - b), np.tanh(b - a), -np.tanh(d),
     ])  # fmt: skip
 
 
@@ -156,7 +158,7 @@ def test_every_operation(path):
     x[5, 2] = 0.0
     k = np.array([1.5, -2.0])
     y, z = BatchKernel(program)(x, k, threads=2)
-    assert y.shape == (131, 4, 4) and z.shape == (131, 21)
+    assert y.shape == (131, 4, 4) and z.shape == (131, 28)
     found = np.concatenate([y.reshape(131, -1), z], axis=1)
     wanted = everything(x.T, k).T
     assert np.allclose(found, wanted, rtol=1e-14, atol=1e-14)

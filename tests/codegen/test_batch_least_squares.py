@@ -150,7 +150,7 @@ def harmonic_motion(n: int, amplitude: float, seed: int, count: int = 20_000):
     )
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda"])
+@pytest.mark.parametrize("name", ["puma560", pytest.param("panda", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("amplitude", [1.0, 0.1, 0.01, 0.003])
 def test_as_accurate_as_qr(path, name, amplitude):
     robot = read_robot(name)

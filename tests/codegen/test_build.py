@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import numpy as np
 import pytest
 
 from minertia.algebra.expr import Graph
-from minertia.codegen.kernels import build
+from minertia.codegen.kernels import build, cache
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function, torque_program
 from minertia.codegen.program import Port, Program
 from minertia.errors import UnknownName
@@ -28,8 +31,12 @@ needs_native = pytest.mark.skipif(build.native() is None, reason="no extension m
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv("MINERTIA_KERNELS", raising=False)
-    monkeypatch.setenv("MINERTIA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    for name in ("usual", "tmp"):
+        (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.setenv("MINERTIA_CACHE", str(tmp_path / "usual" / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))  # where libraries go that the cache cannot have
+    monkeypatch.setattr(cache, "own_folder", functools.cache(cache.own_folder.__wrapped__))
+    return tmp_path / "usual" / "cache"
 
 
 @pytest.fixture
@@ -48,6 +55,13 @@ def compilations(monkeypatch) -> list[list[str]]:
 def doubling() -> Program:
     g = Graph()
     return Program("double", g, (Port("x", (1,)),), (Port("y", (1,)),), (2.0 * g.variables("x", 1)[0],))
+
+
+def pendulum() -> Program:
+    g = Graph()
+    x, y, z = g.variables("x", 3)
+    outputs = (2.1 * x.sin() - 0.7 * (x + 0.3 * y).cos() + 0.1 * z, (x * y - 0.1) / (1.3 + z * z))
+    return Program("pendulum", g, (Port("x", (3,)),), (Port("y", (2,)),), outputs)
 
 
 def works(kernel: BatchKernel) -> bool:
@@ -109,10 +123,8 @@ def test_a_cache_that_cannot_be_written(folder, compilations):
 
 
 @needs_compiler
-def test_a_cache_that_is_a_file(tmp_path, monkeypatch, compilations):
-    (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("MINERTIA_CACHE", str(tmp_path / "file"))
-    monkeypatch.delenv("MINERTIA_KERNELS", raising=False)
+def test_a_cache_that_is_a_file(folder, compilations):
+    folder.write_text("not a folder")
     kernel = BatchKernel(doubling())
     assert kernel.path == "compiled" and works(kernel)
     before = len(compilations)
@@ -120,13 +132,211 @@ def test_a_cache_that_is_a_file(tmp_path, monkeypatch, compilations):
     assert len(compilations) == before  # found in the folder of this process
 
 
+# ---------------------------------------------------------------------- libraries of others
+
+OTHER = 54321  # number of a user that is not us
+needs_modes = pytest.mark.skipif(os.name != "posix", reason="permissions of files")
+needs_root = pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only the superuser gives files away")
+
+
+def planted(folder: Path) -> Path:
+    """A library in the cache, rightly named, that was not made from the text it stands for."""
+    place = build.library(SOURCE)
+    evil = build.library(SOURCE.replace("42", "666")).read_bytes()
+    path = place.with_name(cache._name(place.parent.name, evil))
+    path.write_bytes(evil)
+    path.chmod(0o600)
+    place.unlink()
+    return path
+
+
+def moved_and_linked(path: Path, folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(folder.with_name("elsewhere"))
+    os.lchown(folder, OTHER, OTHER)
+
+
+def linked(path: Path, folder: Path) -> None:
+    target = folder.with_name("target.so")
+    path.rename(target)
+    path.symlink_to(target)
+
+
+EXPOSED = {
+    "the folder is open to the group": lambda path, folder: folder.chmod(0o775),
+    "the folder is open to all": lambda path, folder: folder.chmod(0o1777),
+    "the folder above is open to all": lambda path, folder: folder.parent.chmod(0o777),
+    "the folder of the program is open to the group": lambda path, folder: path.parent.chmod(0o770),
+    "the file is open to the group": lambda path, folder: path.chmod(0o660),
+    "the file is a link": linked,
+}
+FOREIGN = {
+    "the file": lambda path, folder: os.chown(path, OTHER, OTHER),
+    "the folder of the program": lambda path, folder: os.chown(path.parent, OTHER, OTHER),
+    "the folder": lambda path, folder: os.chown(folder, OTHER, OTHER),
+    "the folder above": lambda path, folder: os.chown(folder.parent, OTHER, OTHER),
+    "a link to the folder": moved_and_linked,
+}
+
+
 @needs_compiler
-@pytest.mark.skipif(os.name != "posix", reason="permissions of files")
-def test_a_cache_that_others_can_write_is_not_used(folder):
+@needs_modes
+def test_a_planted_library_would_be_loaded_where_nobody_else_can_plant(folder):
+    planted(folder)
+    assert build.load(build.library(SOURCE)).answer() == 666  # so that the tests below can fail
+
+
+@needs_compiler
+@needs_modes
+@pytest.mark.parametrize("how", EXPOSED)
+def test_what_others_can_write_is_not_loaded(folder, how):
+    EXPOSED[how](planted(folder), folder)
+    assert build.load(build.library(SOURCE)).answer() == 42
+    assert build.load(build.library(SOURCE)).answer() == 42
+
+
+@needs_compiler
+@needs_root
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_belongs_to_another_user_is_not_loaded(folder, what):
+    FOREIGN[what](planted(folder), folder)
+    assert build.load(build.library(SOURCE)).answer() == 42
+    assert build.load(build.library(SOURCE)).answer() == 42
+
+
+@needs_compiler
+@needs_modes
+def test_the_status_says_why_the_cache_is_not_used(folder):
     folder.mkdir()
-    folder.chmod(0o777)
+    folder.chmod(0o775)
     assert not build.library(SOURCE).is_relative_to(folder)
-    assert "can be changed by others" in build.status().cache
+    assert f"'{folder}' can be changed by others; chmod go-w" in build.status().cache
+    second = Path(tempfile.gettempdir()) / f"minertia-kernels-{os.getuid()}"
+    assert build.library(SOURCE).is_relative_to(second)  # kept from process to process all the same
+    second.chmod(0o777)
+    assert not build.library(SOURCE).is_relative_to(second)
+
+
+@needs_compiler
+@needs_modes
+def test_without_any_folder_of_our_own_nothing_is_compiled(folder):
+    folder.parent.parent.chmod(0o777)
+    kernel = BatchKernel(doubling())
+    assert kernel.path != "compiled" and works(kernel) and "can be changed by others" in kernel.reason
+
+
+@needs_compiler
+@needs_modes
+def test_the_cache_is_private_whatever_the_umask(folder):
+    before = os.umask(0o002)
+    try:
+        path = build.library(SOURCE)
+    finally:
+        os.umask(before)
+    for place in (path, path.parent, folder):
+        assert place.is_relative_to(folder) and not place.stat().st_mode & 0o077, place
+
+
+PLANT = """
+for place in "$1" "$1/$2"; do
+    touch "$place/evil.so" 2>/dev/null && echo "could write $place"
+    mv "$place" "$place-away" 2>/dev/null && echo "could move $place"
+done
+id -u
+"""
+
+
+@needs_compiler
+@needs_root
+def test_another_user_cannot_get_at_the_cache(monkeypatch):
+    with tempfile.TemporaryDirectory() as name:  # below folders that others may enter, as a home is
+        home = Path(name)
+        home.chmod(0o755)
+        monkeypatch.setenv("MINERTIA_CACHE", str(home / "cache"))
+        before = os.umask(0o002)
+        try:
+            path = build.library(SOURCE)
+        finally:
+            os.umask(before)
+        assert path.is_relative_to(home)
+        command = ["/bin/sh", "-c", PLANT, "sh", str(home / "cache"), path.parent.name]
+        as_other = {"user": OTHER, "group": os.getgid(), "extra_groups": []}
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", **as_other)
+        assert (done.stdout, done.stderr) == (f"{OTHER}\n", "")
+
+
+# ---------------------------------------------------------------------- compilers that compute wrongly
+
+LIE = """#!/bin/sh
+sed 's/2\\.0/2.5/' kernel.c > changed.c && mv changed.c kernel.c
+exec "$REAL_CC" "$@"
+"""
+
+
+@needs_compiler
+@needs_modes
+def test_a_compiler_that_computes_wrongly_is_refused(folder, monkeypatch, tmp_path):
+    found = build.find_compiler()
+    assert found is not None
+    wrapper = tmp_path / "liar"
+    wrapper.write_text(LIE)
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("REAL_CC", found.command[0])
+    monkeypatch.setenv("CC", f"{wrapper} -DHARMLESS")
+    for make in (BatchKernel, compile_function):
+        with pytest.raises(build.WrongKernel, match=r"liar -DHARMLESS.* must be .*MINERTIA_KERNELS=interpreter"):
+            make(doubling())
+    assert not list(folder.rglob("*.so"))
+    monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
+    assert works(BatchKernel(doubling()))
+
+
+DANGEROUS = (
+    "-ffast-math",
+    "-Ofast",
+    "-funsafe-math-optimizations",
+    "-fassociative-math -fno-signed-zeros -fno-trapping-math",
+    "-ffinite-math-only",
+    "-fsingle-precision-constant",
+    "-freciprocal-math",
+    "-mfpmath=387",
+    "-fwhole-program",
+)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "flags"), [("clang", "-ffast-math"), *(("gcc", flags) for flags in DANGEROUS)])
+def test_flags_that_change_arithmetic(folder, monkeypatch, name, flags):
+    """Every kernel computes what it must, or the compiler is refused by name; the process is left as it was."""
+    if shutil.which(name) is None:
+        pytest.skip(f"no {name}")
+    program, state = pendulum(), [np.linspace(-40, 40, 30).reshape(10, 3)]
+    monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
+    wanted = BatchKernel(program)(*state)
+    monkeypatch.delenv("MINERTIA_KERNELS")
+    monkeypatch.setenv("CC", f"{name} {flags}")
+    for make in (BatchKernel, compile_function):
+        try:
+            kernel = make(program)
+        except build.WrongKernel as err:
+            assert flags in str(err) and name in str(err)
+            continue
+        found = kernel(*state) if make is BatchKernel else np.array([kernel(*row) for row in zip(*state, strict=True)])
+        assert np.abs(found - wanted).max() < 1e-10 * np.abs(wanted).max()
+    assert not build._flushes()
+
+
+@needs_compiler
+def test_the_check_leaves_hopeless_programs_alone(folder):
+    """What is singular differs by rounding alone, and is no fault of a compiler."""
+    g = Graph()
+    x, y = g.variables("x", 2)
+    outputs = (1.0 / ((x + y) * (x + y) - x * x - 2.0 * (x * y) - y * y), x / ((x + y) - x - y), (1.0 - x) / x)
+    kernel = BatchKernel(Program("odd", g, (Port("x", (2,)),), (Port("y", (3,)),), outputs))
+    assert kernel.path == "compiled"
+
+
+# ----------------------------------------------------------------------
 
 
 TWO = """
@@ -147,7 +357,7 @@ def test_two_processes_at_once(folder):
     assert [process.returncode for process in both] == [0, 0]
     assert len(results) == 1
     for path in folder.rglob("*.so"):
-        assert build._digest(path.read_bytes()) == path.stem
+        assert cache._name(path.parent.name, path.read_bytes()) == path.name
     assert not list(folder.rglob("*.part"))
 
 
@@ -200,7 +410,7 @@ def test_compiled_without_the_extension(folder, monkeypatch):
 
 @needs_compiler
 def test_a_compiler_that_does_not_know_the_machine(folder, monkeypatch, compilations):
-    monkeypatch.setattr(build, "TARGETS", {name: ("-mcpu=no-such-thing",) for name in build.TARGETS})
+    monkeypatch.setattr(build, "TARGETS", {name: ("-mno-such-machine",) for name in build.TARGETS})
     kernel = BatchKernel(doubling())
     assert kernel.path == "compiled" and works(kernel)
     assert len(compilations) == 2

@@ -178,7 +178,7 @@ def test_without_a_compiler_there_are_sources(tmp_path, fmpy, monkeypatch):
 
 def test_an_unknown_system_gets_sources(tmp_path, monkeypatch):
     monkeypatch.setattr(target.sys, "platform", "plan9")
-    assert target.compiled({"a.c": "int a;"}, "a") == (
+    assert target.compiled({"a.c": "int a;"}, "a", "") == (
         None, "the interface has no name for this system, so a.fmu holds sources only",
     )  # fmt: skip
 
@@ -187,6 +187,15 @@ def test_a_compiler_that_fails_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("CC", "false")
     result = generate(robots.planar2r(), tmp_path, target="fmu")
     assert "failed" in result.notes[0]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_a_binary_that_computes_wrongly_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("CC", "gcc -fsingle-precision-constant")
+    result = generate(robots.planar2r(), tmp_path, target="fmu")
+    assert "gcc -fsingle-precision-constant' makes code that computes wrongly" in result.notes[0]
+    with zipfile.ZipFile(result.files[0]) as file:
+        assert not [name for name in file.namelist() if name.startswith("binaries")]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ ROBOTS = {
     "tree": random_robot(4, tree=True, mimic=True),
     "floating": random_robot(6, floating=True),
 }
+LONG = {name: pytest.mark.slow for name in ("puma560", "stanford", "floating")}  # to compile with every program
 TOLERANCE = {"forward_dynamics": 1e-9}  # solves with D: its condition number enters
 
 
@@ -48,7 +49,7 @@ def test_schedule_equals_recursion(robot, parameters, effects):
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+@pytest.mark.parametrize("robot", [pytest.param(r, id=n, marks=LONG.get(n, ())) for n, r in ROBOTS.items()])
 def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
     for parameters, sincos in (("baked", "libm"), ("base", "own")):
         names = _programs(robot)
@@ -56,7 +57,8 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
         result = generate(robot, folder, programs=names, parameters=parameters, sincos=sincos)
         prefix = next(path.stem for path in result.files if path.suffix == ".h")
         lib = library(folder, prefix, compiler)
-        setting = Setting(robot, parameters)
+        has = bool(robot.effect_values)  # what the robot has is in the code
+        setting = Setting(robot, parameters, rotors=has, friction=has)
         for name in names:
             program = build(setting, name, result.representatives.get(name))
             inputs, wanted = reference(setting, program, seed=5)

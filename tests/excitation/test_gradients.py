@@ -103,9 +103,17 @@ def test_predicted_deviations_are_those_of_least_squares():
     np.testing.assert_allclose(more, expected / np.sqrt(2), rtol=1e-10)
 
 
+BENT = {"KS2": 5.0, "FVC1": 2.0, "FCT3": 1.0, "FCL2": 0.05, "FLD3": 0.1, "FLB3": 0.05, "FS1": 2.0}
+
+
+def bent_puma():
+    """With a spring, cubic, smooth, load-dependent and Stribeck friction."""
+    return read_robot("puma560_physical").with_parameters(BENT, {"KS2": {"rest": 1.0}, "FS1": {"velocity": 0.1}})
+
+
 @pytest.mark.parametrize("name", ["logdet", "condition", "scaled"])
 def test_whole_objective_with_every_wall(name):
-    robot = read_robot("puma560_physical")
+    robot = bent_puma()
     base = base_parameters(robot, rotors=True, friction=True)
     limits = motion_limits(
         robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]
@@ -141,7 +149,22 @@ def test_efforts_are_those_of_inverse_dynamics():
         base = base_parameters(robot, rotors=rotors, friction=friction)
         effort = EffortModel(base)
         W = base.regressor(q, qd, qdd).reshape(-1, base.count)
-        tau = effort.efforts(W, qd, qdd)
+        tau = effort.efforts(W, q, qd, qdd)
         sliding = np.array([robot.effects[j]["FC"] for j in range(6)])
         np.testing.assert_allclose(tau + np.sign(qd) * sliding, inverse_dynamics(robot, q, qd, qdd), atol=1e-9)
         np.testing.assert_allclose(effort.coulomb, sliding)
+
+
+def test_limits_of_effort_count_every_effect():
+    """What the effort model says is used is never less than the true efforts, and little more."""
+    from minertia.dynamics.model import inverse_dynamics
+
+    robot = bent_puma()
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 400, 6))
+    base = base_parameters(robot, rotors=True, friction=True)
+    effort = EffortModel(base)
+    tau = effort.efforts(base.regressor(q, qd, qdd).reshape(-1, base.count), q, qd, qdd)
+    true = np.abs(inverse_dynamics(robot, q, qd, qdd)).max(axis=0)
+    assert np.all(effort.largest(tau) >= true) and np.all(effort.largest(tau) < 1.25 * true)
+    plain = EffortModel(base_parameters(robot.without_effects(robot.other_effects), rotors=True, friction=True))
+    assert plain.others is None and np.all(plain.gain == 1)

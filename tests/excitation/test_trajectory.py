@@ -8,7 +8,7 @@ import pytest
 from minertia.errors import DescriptionError, MinertiaError, ShapeError
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.spline import Spline
-from minertia.excitation.trajectory import Trajectory
+from minertia.excitation.trajectory import Trajectory, null_basis
 
 FAMILIES = {
     "fourier": Fourier(7.0, 4),
@@ -46,6 +46,17 @@ def test_derivatives_and_matrices(name):
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * h), qdd, rtol=1e-5, atol=1e-5)
     for matrix, expected in zip(family.matrices(t), (q, qd, qdd), strict=True):
         np.testing.assert_allclose(matrix @ x.T, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_same_coefficients_are_the_same_motion_on_every_machine(name):
+    """Rounding, and the order in which a processor adds, must not turn the basis."""
+    family = FAMILIES[name]
+    rows = family.null_rows
+    rng = np.random.default_rng(0)
+    other = (rows * (1 + 1e-15 * rng.normal(size=rows.shape)))[rng.permutation(len(rows))]
+    np.testing.assert_allclose(null_basis(other), family.null, atol=1e-11)
+    np.testing.assert_allclose(family.null.T @ family.null, np.eye(family.free), atol=1e-13)
 
 
 def test_without_rest_every_coefficient_is_free():

@@ -23,7 +23,7 @@ class TooSlow(BaseException):
 
 def assert_reads_or_says(read: Callable[[], object]) -> str | None:
     """Call a reader; its sentence, None where it read the file.  Anything else fails."""
-    with warnings.catch_warnings(), _time_limit():
+    with warnings.catch_warnings(), time_limit():
         warnings.simplefilter("error")
         try:
             read()
@@ -47,7 +47,7 @@ def peak_megabytes() -> float:
 
 
 @contextlib.contextmanager
-def _time_limit() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     """Interrupt what takes too long, where the machine can do that."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

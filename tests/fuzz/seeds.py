@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.identify import identify
-from minertia.identification.model import identified_model, model_text
+from minertia.identification.model_file import model_text
 from minertia.identification.signals.filtering import Filter, prepared
 from minertia.robot.read import read_robot
+from tests.identification.fits import fitted
 from tests.identification.logs import motion, recorded, table
 from tests.robot.urdf_helpers import INERTIAL, joint, link, two_joints, urdf
 
@@ -240,5 +240,5 @@ def model() -> str:
     m = motion(1, seconds=4)
     robot = read_robot("planar2r")
     single = type(robot)("one", robot.joints[:1], gravity=(0.0, -9.81, 0.0), links=robot.links[:1])
-    result = identify(single, [prepared(recorded(1, **m), Filter(cutoff_hz=5.0))], effects=("viscous", "coulomb"))
-    return model_text(identified_model(result))
+    result = fitted(single, [prepared(recorded(1, **m), Filter(cutoff_hz=5.0))], effects=("viscous", "coulomb"))
+    return model_text(result.model())

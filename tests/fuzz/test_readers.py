@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from minertia.cli.excite import read_limits
 from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import Trajectory
-from minertia.identification.campaigns.campaign import read_campaign
+from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import read_columns
 from minertia.identification.logs.header import read_to_audit
 from minertia.identification.logs.readers import read_recording
-from minertia.identification.model import read_model
+from minertia.identification.model_file import read_model
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.read import read_robot
 from tests.fuzz import seeds
@@ -104,6 +104,7 @@ CASES = (
     Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 500, ("rosbags",)),
     Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 500, ("rosbags",)),
 )
+SAMPLE = 0.1  # of the examples, in the quick tests
 TIMES = float(os.environ.get("MINERTIA_FUZZ", "1"))  # for longer runs by hand
 QUIET = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -129,6 +130,17 @@ def each_case(test: Callable[..., None]) -> Callable[..., None]:
 
 @each_case
 def test_broken_files(case: Case, tmp_path: Path) -> None:
+    broken_files(case, tmp_path, SAMPLE)
+
+
+@pytest.mark.slow
+@each_case
+def test_many_broken_files(case: Case, tmp_path: Path) -> None:
+    broken_files(case, tmp_path, TIMES)
+
+
+def broken_files(case: Case, tmp_path: Path, times: float) -> None:
+    """Files of a kind that are whole are read, and broken ones are read or refused."""
     for package in case.needs:
         pytest.importorskip(package)
     folder = tmp_path / "seeds"
@@ -138,7 +150,7 @@ def test_broken_files(case: Case, tmp_path: Path) -> None:
     for data in valid:
         (tmp_path / case.file).write_bytes(data)
         assert assert_reads_or_says(lambda: case.read(tmp_path / case.file)) is None
-    check(case, tmp_path, case.broken(valid), int(case.examples * TIMES))
+    check(case, tmp_path, case.broken(valid), int(case.examples * times))
 
 
 @each_case
@@ -149,9 +161,23 @@ def test_noise(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path, noise(), 150)
 
 
-@settings(QUIET, max_examples=3000)
-@given(mutated_text([text.encode() for text in seeds.EXPRESSIONS]) | noise())
+ANY_EXPRESSION = mutated_text([text.encode() for text in seeds.EXPRESSIONS]) | noise()
+
+
+@settings(QUIET, max_examples=int(3000 * SAMPLE))
+@given(ANY_EXPRESSION)
 def test_expressions(data: bytes) -> None:
+    reads_or_refuses_expression(data)
+
+
+@pytest.mark.slow
+@settings(QUIET, max_examples=int(3000 * TIMES))
+@given(ANY_EXPRESSION)
+def test_many_expressions(data: bytes) -> None:
+    reads_or_refuses_expression(data)
+
+
+def reads_or_refuses_expression(data: bytes) -> None:
     """Numbers in files may be small expressions; what is none is refused, and what is read can be written again."""
     text = data.decode(errors="replace")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import signal
@@ -19,6 +20,7 @@ class Motion:
     qdd: np.ndarray
     tau: np.ndarray
     keep: tuple[int, int, int] = (0, 0, 1)
+    channels: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def fourier_motion(

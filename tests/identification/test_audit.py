@@ -9,9 +9,9 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import RecordingError
-from minertia.identification import Recording, audit, repaired
-from minertia.identification.audits.audit import worst
-from minertia.identification.logs.repair import moving_range
+from minertia.identification.audits.audit import audit, worst
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import moving_range, repaired
 from tests.identification.logs import chain, motion, recorded
 from tests.random_robots import random_robot
 
@@ -35,7 +35,7 @@ def test_jitter_repeats_and_gaps():
     t[1000:] += 0.02
     found = checks(Recording(t, m["q"], m["tau"]))
     assert "unevenly sampled" in found["jitter"][3]
-    assert found["repeated stamps"][:3] == ("warning", "t", 501)
+    assert found["repeated stamps"][:3] == ("info", "t", 501)
     assert found["gaps"][2] == 1000 and "the longest 24 ms" in found["gaps"][3]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
-from minertia.identification import LogEntry, new_campaign, read_campaign
-from minertia.identification.campaigns.effects import EFFECT_KINDS
-from minertia.identification.problem.terms import EXTRA_EFFECTS, WORDS
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.new import new_campaign
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.identify import identify
+from minertia.identification.loads.load import Load
+from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.filtering import Filter
+from minertia.robot.effects import BY_SYMBOL, WORDS
+from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -61,7 +69,11 @@ def written(folder: Path, text: str = PLANAR) -> Path:
 def test_everything_is_read(tmp_path: Path):
     campaign = read_campaign(written(tmp_path))
     assert campaign.robot.gravity == (0.0, -9.81, 0.0)
-    assert campaign.joints == (1,) and campaign.fix == {"M2": 1.5} and campaign.prior == "robot"
+    assert (
+        campaign.joints == campaign.robot.coordinate_names[1:]
+        and campaign.fix == {"M2": 1.5}
+        and campaign.prior == "robot"
+    )
     assert campaign.filter.derivative == "parabola" and campaign.filter.cutoff_hz == 5
     assert campaign.estimator == "ridge" and campaign.options == {"weight": 0.1}
     assert [e.kind for e in campaign.effects] == ["viscous", "spring"]
@@ -70,7 +82,7 @@ def test_everything_is_read(tmp_path: Path):
     part = campaign.recording(campaign.train[1])
     assert part.t[0] == 1.0 and part.t[-1] < 3.0
     np.testing.assert_allclose(campaign.recording(campaign.train[0]).tau, motion()["tau"] * [2, 3])
-    assert campaign.with_validation(["other.csv"]).validate == (LogEntry(Path("other.csv")),)
+    assert replace(campaign, validate="other.csv").validate == (Log(Path("other.csv")),)
 
 
 def test_files_are_found_in_the_data_folder(tmp_path: Path):
@@ -103,7 +115,7 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
         ('"run.csv", {', '"gone.csv", {', r"'logs.train': 'gone.csv' is not in"),
         ("joints = [2]", "joints = [3]", "there is no coordinate of the robot called '3'"),
         ('kind = "spring"', 'kind = "sprung"', "there is no effect called 'sprung'; did you mean 'spring'"),
-        ('{ kind = "spring", joints = [1], rest = 0.2 }', '{ kind = "smooth_coulomb" }', "needs this number"),
+        ('{ kind = "spring", joints = [1], rest = 0.2 }', '{ kind = "gas_spring", joints = [1] }', "needs this number"),
         ("rate_hz = 50\n", "", "needs both cutoff_hz and rate_hz"),
         ('robot = "planar2r"', "", "name the robot"),
         ("train = [", "train = [3, ", "a log is the name of a file or a table, not 3"),
@@ -263,7 +275,7 @@ TRAPS = {
 @pytest.mark.parametrize("folder", [*TRAPS, "xmate7_nku"])
 @needs_shared
 def test_audit_names_the_traps(folder: str):
-    from minertia.identification import audit
+    from minertia.identification.audits.audit import audit
     from minertia.identification.logs.columns import ColumnMap
     from minertia.identification.logs.readers import read_recording
 
@@ -275,14 +287,15 @@ def test_audit_names_the_traps(folder: str):
     assert "degrees" not in found
 
 
-def test_files_know_every_effect_of_the_command_line(tmp_path):
-    """The words, and the symbols that the explanations use, are those of the one table of effects."""
-    assert list(EFFECT_KINDS) == list(WORDS)
-    symbols = {s for words in WORDS.values() for s in words}
-    for kind in EFFECT_KINDS.values():
-        for symbol in re.findall(r"\b[A-Z]{2,4}\b(?= |:)", kind.meaning):
-            assert symbol in symbols, kind.meaning
-    assert set(EXTRA_EFFECTS) <= symbols
+@pytest.mark.parametrize("word", WORDS)
+def test_files_know_every_effect_of_the_table(tmp_path, word):
+    path = tmp_path / "planar.toml"
+    write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
+    effect = BY_SYMBOL[WORDS[word][0]]
+    numbers = "".join(f", {name} = 0.5" for name in effect.constants)
+    path.write_text(PLANAR.replace('["viscous", {', f'[{{ kind = "{word}", joints = [1]{numbers} }}, {{'))
+    spec = read_campaign(path).effects[0]
+    assert (spec.kind, spec.joints, set(spec.options)) == (word, (0,), set(effect.constants))
 
 
 def test_cubic_friction_in_a_file(tmp_path):
@@ -292,18 +305,64 @@ def test_cubic_friction_in_a_file(tmp_path):
     assert [e.kind for e in read_campaign(path).effects] == ["viscous", "cubic", "spring"]
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_joints_that_are_not_logged_are_held(tmp_path, named):
-    """A log of the first joint of two, by number or by name: the other one is asked for, everything else is known."""
+def test_joints_that_the_header_names_are_the_ones_that_move(tmp_path):
+    """A log of one joint of two, by name: the other one is asked for, everything else is known."""
+    for there, other in (names := read_robot("planar2r").coordinate_names, names[::-1]):
+        columns = table(motion(1), q="q", tau="tau")
+        named = {"t": columns["t"], f"{there}_position": columns["q1"], f"{there}_torque": columns["tau1"]}
+        write_csv(tmp_path / "run.csv", named)
+        text = new_campaign("planar2r", [tmp_path / "run.csv"])
+        assert f'hold = {{ "{other}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+        path = tmp_path / "arm.toml"
+        path.write_text(text)
+        with pytest.raises(CampaignError, match=f"hold.{other}.*still"):
+            read_campaign(path)
+        path.write_text(text.replace(f'"{other}" = "?"', f'"{other}" = 0.3'))
+        assert read_campaign(path).robot.coordinate_names == (there,)
+
+
+def test_which_joints_numbered_columns_belong_to_is_asked(tmp_path):
+    """A log of one joint of two, by number: nothing tells which, so nothing is guessed."""
     first, last = read_robot("planar2r").coordinate_names
-    names = {"q1": f"{first}_position", "tau1": f"{first}_torque"} if named else {}
-    columns = {names.get(name, name): values for name, values in table(motion(1), q="q", tau="tau").items()}
-    write_csv(tmp_path / "run.csv", columns)
+    write_csv(tmp_path / "run.csv", table(motion(1), q="q", tau="tau"))
     text = new_campaign("planar2r", [tmp_path / "run.csv"])
-    assert f'hold = {{ "{last}" = "?" }}' in text and text.count('"?"') == 2  # the head explains the mark
+    assert "the log has 1 numbered joints (q1 ...), the robot 2" in text and 'hold = "?"' in text
     path = tmp_path / "arm.toml"
     path.write_text(text)
-    with pytest.raises(CampaignError, match=f"hold.{last}.*still"):
+    with pytest.raises(CampaignError, match="'hold'.*still"):
         read_campaign(path)
-    path.write_text(text.replace(f'"{last}" = "?"', f'"{last}" = 0.3'))
-    assert read_campaign(path).robot.coordinate_names == (first,)
+    example = re.search(r"\{ .* = 0 \}", text)[0]  # the answer that the comment gives
+    for answer, moves in ((example, first), (f'{{ "{first}" = 0.3 }}', last)):
+        path.write_text(text.replace('hold = "?"', f"hold = {answer}"))
+        assert read_campaign(path).robot.coordinate_names == (moves,)
+
+
+def test_a_campaign_made_in_python_is_the_file(tmp_path: Path):
+    """Written and read again it says the same, and so does its result."""
+    log = write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="tau"))
+    made = Campaign(
+        locked(read_robot("planar2r").with_gravity((0.0, -9.0, 0.0)), {}),
+        [Log(log, 0.0, 6.0)],
+        Log(log, 6.0, None, Load(0.0001)),
+        filter=Filter(cutoff_hz=5.0),
+        effects=["viscous", {"kind": "spring", "joints": [1], "rest": 0.2}],
+        fix={"FV1": 0.5},
+        estimator="ridge",
+        options={"weight": 1e-6},
+    )
+    (path,) = made.save(tmp_path / "made.toml")
+    again = read_campaign(path)
+    assert campaign_record(again) | {"effects": None} == campaign_record(made) | {"effects": None}
+    assert again.robot.gravity == made.robot.gravity and again.validate[0].load == made.validate[0].load
+    assert identify(again).to_dict() == identify(made).to_dict()
+
+
+def test_a_robot_without_a_file_is_written_beside_the_campaign(tmp_path: Path):
+    log = write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="tau"))
+    robot = read_robot("planar2r").with_payload(1.0)
+    beside, path = Campaign(robot, log).save(tmp_path / "made.toml")
+    assert beside.name == "made-robot.toml"
+    assert read_campaign(path).robot.links == robot.links
+    with pytest.raises(CampaignError, match="a recording in memory"):
+        Campaign(robot, Recording(**motion(2))).save(tmp_path / "other.toml")
+    assert not (tmp_path / "other.toml").exists()

@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import minertia.identification.long_logs as long_logs
+import minertia.identification.campaigns.long_logs as long_logs
 from minertia.errors import CampaignError, UnknownName
-from minertia.identification.campaigns.campaign import Campaign, Load, LogEntry
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.prepare import prepare_campaign
+from minertia.identification.identify import identify
+from minertia.identification.loads.load import Load
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot
+from tests.identification.fits import USUAL
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion
 
@@ -33,8 +36,8 @@ def log(folder: Path, name: str, seed: int, loaded: bool) -> Path:
 def campaign(tmp_path: Path) -> Campaign:
     empty, loaded, other = (log(tmp_path, f"{k}.csv", k, k > 1) for k in (1, 2, 3))
     return Campaign(
-        "puma", ROBOT, (LogEntry(empty), LogEntry(loaded, load=LOAD)), (LogEntry(other, load=LOAD),),
-        filter=Filter(cutoff_hz=20.0), evaluation=Evaluation(10.0, 50.0, 1.0), estimator="weighted",
+        ROBOT, (Log(empty), Log(loaded, load=LOAD)), (Log(other, load=LOAD),),
+        filter=Filter(cutoff_hz=20.0), evaluation=Evaluation(10.0, 50.0, 1.0), estimator="weighted", effects=USUAL,
     )  # fmt: skip
 
 
@@ -44,26 +47,26 @@ def without_loads(campaign: Campaign) -> Campaign:
 
 
 def test_empty_and_loaded_logs_give_the_empty_robot(campaign):
-    result = identify_campaign(campaign)
+    result = identify(campaign)
     assert result.training.relative < 2e-3 and result.validation[0].relative < 2e-3
-    blind = identify_campaign(without_loads(campaign))
+    blind = identify(without_loads(campaign))
     assert blind.training.relative > 10 * result.training.relative
     assert blind.validation[0].relative > 10 * result.validation[0].relative
-    nominal = result.model.nominal()
-    inertial = [k for k in range(result.model.count) if not result.model.is_friction(k)]
-    moments = [k for k in inertial if result.model.names[k].startswith(("MX", "MY"))]
+    nominal = result.linear.nominal()
+    inertial = [k for k in range(result.linear.count) if not result.linear.is_friction(k)]
+    moments = [k for k in inertial if result.linear.names[k].startswith(("MX", "MY"))]
     np.testing.assert_allclose(result.beta[moments], nominal[moments], atol=5e-3)
 
 
 def test_the_cutoff_is_chosen_with_the_load(campaign):
     loaded = prepare_campaign(replace(campaign, filter=Filter()))
-    assert identify_campaign(loaded).training.relative < 2e-3
+    assert identify(loaded).training.relative < 2e-3
 
 
 def test_long_logs_carry_it_too(campaign, monkeypatch):
-    whole = identify_campaign(campaign)
+    whole = identify(campaign)
     monkeypatch.setattr(long_logs, "LONG_BYTES", 1)
-    blocks = identify_campaign(campaign)
+    blocks = identify(campaign)
     assert blocks.validation[0].relative == pytest.approx(whole.validation[0].relative, rel=0.1)
     np.testing.assert_allclose(blocks.beta, whole.beta, rtol=1e-3, atol=1e-4)
 
@@ -71,9 +74,9 @@ def test_long_logs_carry_it_too(campaign, monkeypatch):
 def test_a_load_that_is_not_there_is_doubted(campaign):
     wrong = replace(campaign, train=campaign.train[:1], validate=(replace(campaign.validate[0], load=None),))
     wrong = replace(wrong, validate=(replace(wrong.validate[0], load=Load(2.5, (0.0, 0.0, -1.5))),))
-    reasons = identify_campaign(wrong).verdict.reasons
+    reasons = identify(wrong).verdict.reasons
     assert any("is predicted better without its load" in reason for reason in reasons)
-    assert not any("without its load" in reason for reason in identify_campaign(campaign).verdict.reasons)
+    assert not any("without its load" in reason for reason in identify(campaign).verdict.reasons)
 
 
 def test_loads_that_cannot_be(campaign):

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.prepare import prepare_campaign
+from minertia.identification.identify import identify
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff, quiet_frequency
 from minertia.robot.read import read_robot
+from tests.identification.fits import USUAL
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion
 
@@ -30,13 +32,13 @@ def campaign(tmp_path: Path):
         q = motion.q + noise * rng.normal(size=motion.q.shape)
         tau = motion.tau + 0.02 * rng.normal(size=motion.tau.shape)
         log = write_csv(tmp_path / f"log{noise}.csv", table({"t": motion.t, "q": q, "tau": tau}, q="q", tau="tau"))
-        return Campaign("pendulum", ROBOT, (LogEntry(log),), evaluation=Evaluation(20.0, 100.0, 0.3))
+        return Campaign(ROBOT, log, effects=USUAL, evaluation=Evaluation(20.0, 100.0, 0.3))
 
     return made
 
 
 def residual(campaign: Campaign, **filter_options: float) -> float:
-    return identify_campaign(replace(campaign, filter=Filter(**filter_options))).training.relative
+    return identify(replace(campaign, filter=Filter(**filter_options))).training.relative
 
 
 def test_as_good_as_the_best_of_many(campaign):
@@ -69,6 +71,6 @@ def test_noise_that_is_not_white_ends_the_quiet_band():
 
 def test_a_short_log_still_holds_twenty_cycles(campaign, tmp_path: Path):
     own = campaign(4e-3)
-    short = LogEntry(own.train[0].file, 0.0, 3.0)
-    ready = prepare_campaign(replace(own, train=(LogEntry(own.train[0].file, 3.0, None),), validate=(short,)))
+    short = Log(own.train[0].file, 0.0, 3.0)
+    ready = prepare_campaign(replace(own, train=(Log(own.train[0].file, 3.0, None),), validate=(short,)))
     assert ready.campaign.filter.cutoff_hz >= 20 / 3

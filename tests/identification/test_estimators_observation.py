@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import signal
 
 from minertia.errors import MinertiaError, ShapeError, UnknownName
-from minertia.identification.estimators import estimator
+from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.prediction import pinned
+from minertia.identification.problem.prediction import with_fixed
+from minertia.identification.signals.filtering import Filter, Motion
 from minertia.robot.read import read_robot
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
@@ -37,7 +37,7 @@ def test_triangles_are_the_stacked_rows_of_each_joint(setting):
         both = np.column_stack([W, motion.tau[:, j]])
         R = problem.totals[j]
         assert np.allclose(R.T @ R, both.T @ both, rtol=0, atol=1e-9 * np.abs(both.T @ both).max())
-    beta = estimator("ols").fit(problem).beta
+    beta = named_estimator("ols").fit(problem).beta
     W = model.columns(motion.q, motion.qd, motion.qdd).reshape(-1, model.count)
     assert np.allclose(beta, np.linalg.lstsq(W, motion.tau.ravel(), rcond=None)[0], rtol=1e-8, atol=1e-9)
 
@@ -51,7 +51,9 @@ def test_accumulation_does_not_depend_on_how_a_log_is_cut(setting):
     two = observe(model, [part(motion, slice(0, 200))]).appended(observe(model, [part(motion, slice(200, 500))]))
     for other in (cut, gram, two):
         assert other.samples == 500
-        assert np.allclose(estimator("wls").fit(other).beta, estimator("wls").fit(whole).beta, rtol=1e-8, atol=1e-10)
+        assert np.allclose(
+            named_estimator("wls").fit(other).beta, named_estimator("wls").fit(whole).beta, rtol=1e-8, atol=1e-10
+        )
         rows = np.concatenate([c.tau for c in other.stream()])
         assert np.array_equal(rows, motion.tau)
 
@@ -62,37 +64,28 @@ def test_what_is_kept_does_not_grow_with_the_log():
     sizes = []
     for samples in (2_000, 20_000):
         sections = [part(fourier_motion(robot, samples, 1), slice(k, k + 500)) for k in range(0, samples, 500)]
-        record = observe(model, [sections]).records[0]
+        record = observe(model, [sections]).logs[0]
         assert record.samples == samples
         sizes.append(record.triangles.nbytes)
     assert sizes[1] <= 2 * sizes[0]
-
-
-class LowPass:
-    """A linear-phase filter of both sides, one sample of `step` kept."""
-
-    def __init__(self, half, cutoff):
-        self.taps, self.half = signal.firwin(2 * half + 1, cutoff), half
-
-    def halo(self, section):
-        return self.half
-
-    def __call__(self, section, columns):
-        smooth = signal.convolve(columns, self.taps[:, None], mode="same")
-        return smooth[slice(*section.keep)]
 
 
 def test_both_sides_are_filtered_and_decimated_alike(monkeypatch):
     """Noise far above the motion goes, and the values stay exact: the equation is linear in the columns."""
     robot = random_robot(3, n=3)
     model = linear_model(robot)
-    motion = replace(fourier_motion(robot, 3000, 1), keep=(60, 2940, 10))
-    problem = observe(model, [motion], rows=LowPass(60, 0.05))
-    assert problem.samples == 288
+    m = fourier_motion(robot, 3000, 1)
+    rate = 1 / float(m.t[1] - m.t[0])
+    plan = Filter(cutoff_hz=8.0, rate_hz=rate / 10, parallel_hz=0.025 * rate)
+    motion = Motion(m.t, m.q, m.qd, m.qdd, m.tau, rate, plan, (180, 2820, 10))
+    shrill = replace(motion, tau=m.tau + np.sin(0.8 * np.pi * np.arange(3000))[:, None])
+    problem = observe(model, [shrill])
+    assert problem.samples == motion.kept == 264
     truth = model.nominal()
-    assert np.abs(estimator("wls").fit(problem).beta - truth).max() < 1e-8
-    monkeypatch.setattr("minertia.identification.problem.rows.CHUNK", 500)
-    pieces = observe(model, [motion], rows=LowPass(60, 0.05))
+    assert np.abs(named_estimator("wls").fit(observe(model, [motion])).beta - truth).max() < 1e-8
+    assert np.abs(named_estimator("wls").fit(problem).beta - truth).max() < 1e-2
+    monkeypatch.setattr("minertia.identification.problem.rows.PIECE", 500)
+    pieces = observe(model, [shrill])
     assert np.allclose(pieces.triangle(), problem.triangle(), rtol=0, atol=1e-9 * np.abs(problem.triangle()).max())
 
 
@@ -128,11 +121,11 @@ def test_a_subset_of_joints_takes_rows_and_columns(setting):
     assert all(model.link_of(k) >= 3 for k in range(model.count))
     truth = model.nominal()
     clean = fourier_motion(robot, 400, 1)
-    exact = estimator("wls").fit(observe(model, [clean])).beta
+    exact = named_estimator("wls").fit(observe(model, [clean])).beta
     assert np.abs(exact - truth).max() < 1e-8
     rng = np.random.default_rng(0)
     level = np.array([0.5, 0.5, 0.001, 0.01])
-    fit = estimator("wls").fit(observe(model, [noisy(clean, rng, level)]))
+    fit = named_estimator("wls").fit(observe(model, [noisy(clean, rng, level)]))
     assert np.allclose(fit.sigma, (level * np.sqrt(np.mean(clean.tau**2, axis=0)))[2:], rtol=0.2)
     with pytest.raises(UnknownName):
         linear_model(robot, joints=["elbow"])
@@ -144,14 +137,14 @@ def test_known_parameters_go_to_the_other_side():
     robot = random_robot(3, n=4)
     model, motion = linear_model(robot), fourier_motion(robot, 300, 1)
     own = dict(zip(robot.columns(True, True), robot.parameter_vector(True, True), strict=True))
-    problem, fixed = pinned(observe(model, [motion]), {"FV2": own["FV2"], "M4": own["M4"]})
+    problem, fixed = with_fixed(observe(model, [motion]), {"FV2": own["FV2"], "M4": own["M4"]})
     assert "FV2" in fixed and "FV2" not in problem.names
-    full = problem.expand(estimator("wls").fit(problem).beta)
+    full = problem.expand(named_estimator("wls").fit(problem).beta)
     assert np.abs(full - model.nominal()).max() < 1e-8
-    wrong, _ = pinned(observe(model, [motion]), {"FV2": own["FV2"] + 1.0})
-    assert estimator("wls").fit(wrong).sigma[1] > 0.1
+    wrong, _ = with_fixed(observe(model, [motion]), {"FV2": own["FV2"] + 1.0})
+    assert named_estimator("wls").fit(wrong).sigma[1] > 0.1
     with pytest.raises(UnknownName):
-        pinned(observe(model, [motion]), {"FV9": 1.0})
+        with_fixed(observe(model, [motion]), {"FV9": 1.0})
 
 
 def test_last_joint_accelerates():
@@ -193,5 +186,5 @@ def test_bad_motions_are_refused(setting):
     broken[7, 2] = np.nan
     with pytest.raises(MinertiaError, match="tau of joint 3 is not a number at sample 8"):
         observe(model, [replace(motion, tau=broken)])
-    with pytest.raises(MinertiaError, match="no recording"):
+    with pytest.raises(MinertiaError, match="no log"):
         observe(model, [])

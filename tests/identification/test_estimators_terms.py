@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.estimators import estimator
-from minertia.identification.identify import identify
+from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.problem.terms import EXTRA_EFFECTS, Term, chosen_effects
+from minertia.identification.problem.terms import Term, chosen_effects
+from minertia.robot.effects import EFFECTS
+from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 
@@ -24,14 +25,18 @@ TABLES = {
     "FCT": ["FV", "OFF", {"kind": "FCT", "width": 0.1}],
     "FS": ["FV", "FC", "OFF", {"kind": "FS", "velocity": 0.2}],
     "FCL": ["FV", "FC", "OFF", "FCL2"],
+    "FLD": ["FV", "FC", "OFF", "load_quadrants"],
+    "FLB": ["FV", "FC", "OFF", "load_quadrants"],
     "FVC": ["FV", "FC", "OFF", "FVC1"],
+    "FVT": ["FV", "FC", "OFF", "thermal_viscous"],
+    "FCK": ["FV", "FC", "OFF", {"kind": "FCK", "reference": 20.0}],
     "KS": ["FV", "FC", "OFF", "KS2"],
     "GAS": ["FV", "FC", "OFF", GAS],
 }
 
 
 def test_every_row_is_tried():
-    assert TABLES.keys() == EXTRA_EFFECTS.keys()
+    assert list(TABLES) == [e.name for e in EFFECTS if not e.is_standard]
 
 
 @pytest.mark.parametrize("symbol", TABLES)
@@ -43,9 +48,11 @@ def test_recovery(symbol):
     load = lambda q, qd, qdd: 3 + np.cos(q)  # noqa: E731
     beta = rng.uniform(0.5, 2.0, model.count)
     asked = load(motion.q, motion.qd, motion.qdd) if model.choice.needs_load else None
-    tau = model.columns(motion.q, motion.qd, motion.qdd, asked) @ beta
-    problem = observe(model, [replace(motion, tau=tau)], load=load if model.choice.needs_load else None)
-    assert np.allclose(estimator("wls").fit(problem).beta, beta, rtol=1e-7)
+    warmth = 30 + 10 * rng.random(motion.q.shape) if model.choice.needs("temperature") else None
+    tau = model.columns(motion.q, motion.qd, motion.qdd, asked, temperature=warmth) @ beta
+    motion = replace(motion, tau=tau, channels={} if warmth is None else {"temperature": warmth})
+    problem = observe(model, [motion], load=load if model.choice.needs_load else None)
+    assert np.allclose(named_estimator("wls").fit(problem).beta, beta, rtol=1e-7)
     assert any(name.startswith(symbol) for name in model.names)
 
 
@@ -62,7 +69,7 @@ def test_stribeck_velocity_is_scanned():
     beta = given.nominal()
     beta[[given.index("FS1"), given.index("FS2")]] = 0.8
     tau = given.columns(motion.q, motion.qd, motion.qdd) @ beta
-    result = identify(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF", "stribeck"])
+    result = fitted(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF", "stribeck"])
     assert {"FS1@0.15", "FS2@0.15"} <= set(result.estimate.names)
     assert result.estimate.value("FS2@0.15") == pytest.approx(0.8, rel=1e-6)
 
@@ -74,8 +81,8 @@ def test_load_dependent_friction_in_two_passes():
     links = plain.nominal() * [not plain.is_friction(k) for k in range(plain.count)]
     asked = plain.columns(motion.q, motion.qd, motion.qdd) @ links
     tau = plain.columns(motion.q, motion.qd, motion.qdd) @ plain.nominal() + 0.05 * np.abs(asked) * np.sign(motion.qd)
-    with_it = identify(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF", "FCL"])
-    without = identify(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF"])
+    with_it = fitted(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF", "FCL"])
+    without = fitted(robot, [replace(motion, tau=tau)], effects=["FV", "FC", "OFF"])
     assert with_it.estimate.value("FCL1") == pytest.approx(0.05, rel=0.1)
     assert with_it.training.relative < 0.1 * without.training.relative
 
@@ -87,7 +94,7 @@ def test_a_stated_counterbalance_is_not_fitted():
     beta = free.nominal()
     beta[free.index("GAS2")] = 1.0
     motion = replace(motion, tau=free.columns(motion.q, motion.qd, motion.qdd) @ beta)
-    result = identify(robot, [motion], effects=["FV", "FC", "OFF", GAS | {"known": True}])
+    result = fitted(robot, [motion], effects=["FV", "FC", "OFF", GAS | {"known": True}])
     assert result.estimate.fixed == ("GAS2",)
     assert result.training.relative < 1e-9
     assert next(p for p in result.parameters if p.name == "GAS2").kind == "fixed"
@@ -109,6 +116,6 @@ def test_unknown_effects_and_missing_constants():
 def test_noise_does_not_confuse_the_words_of_campaigns():
     robot = random_robot(3, n=2)
     motion = noisy(fourier_motion(robot, 300, 1), np.random.default_rng(0), 0.01)
-    words = identify(robot, [motion], effects=["rotor", "viscous", "coulomb", "offset"])
-    symbols = identify(robot, [motion])
+    words = fitted(robot, [motion], effects=["rotor", "viscous", "coulomb", "offset"])
+    symbols = fitted(robot, [motion])
     assert np.array_equal(words.beta, symbols.beta)

@@ -8,21 +8,26 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.identification.estimators import estimator
-from minertia.identification.evidence import (
-    LeftOut,
+from minertia.identification.campaigns.campaign import Log
+from minertia.identification.estimators import named_estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.intervals import spread
+from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.residuals import (
     Residuals,
+    log_residuals,
     pooled,
-    recording_residuals,
     residuals_of_arrays,
     training_residuals,
 )
-from minertia.identification.identify import identify
-from minertia.identification.intervals import spread
+from minertia.identification.evidence.verdict import Verdict, verdict
+from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.verdict import verdict
+from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
+from minertia.identification.signals.filtering import Filter, prepared
 from minertia.robot.read import read_robot
+from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 
@@ -37,7 +42,7 @@ def test_intervals_hold_under_filtered_noise():
     inside, white = [], []
     for _ in range(60):
         problem = observe(model, [noisy(motion, rng, 0.05, cutoff=0.2)])
-        fit = estimator("wls").fit(problem)
+        fit = named_estimator("wls").fit(problem)
         widths = spread(problem, fit.beta, fit.sigma)
         deviation = np.sqrt(np.diag(fit.covariance))
         error = np.abs(fit.beta - truth)
@@ -60,12 +65,12 @@ def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
     inside, curvature = [], []
     for _ in range(40):
         run = noisy(motion, rng, 0.05, cutoff=0.2)
-        result = identify(wrong, [run], estimator="physical", options={"weight": 100.0})
+        result = fitted(wrong, [run], estimator="physical", options={"weight": 100.0})
         inside.append([p.interval[0] <= truth[p.name] <= p.interval[1] for p in result.parameters])
         assert all(p.interval[0] <= p.value <= p.interval[1] for p in result.parameters)
-        assert result.spread is not None
-        own = result.spread.half_width(result.estimate.deviation * result.spread.inflation)
-        curvature.append(np.abs(result.beta - np.array([truth[n] for n in result.model.names])) < own)
+        assert result.evidence.spread is not None
+        own = result.evidence.spread.half_width(result.estimate.deviation * result.evidence.spread.inflation)
+        curvature.append(np.abs(result.beta - np.array([truth[n] for n in result.linear.names])) < own)
     assert np.mean(inside) > 0.93
     assert np.mean(inside, axis=0).min() > 0.8  # of 40 repeats
     assert np.mean(curvature, axis=0).min() < 0.6  # what the prior's own curvature would have said
@@ -76,7 +81,7 @@ def test_a_joint_at_rest_leaves_the_deviations_of_the_others():
     robot = read_robot("puma560_physical")
     rng = np.random.default_rng(0)
     run = noisy(fourier_motion(robot, 1500, 1, duration=15.0, joints=[0, 1, 2, 3, 4]), rng, 0.03, cutoff=0.05)
-    free, held = ({p.name: p for p in identify(robot, [run], estimator=e).parameters} for e in ("wls", "physical"))
+    free, held = ({p.name: p for p in fitted(robot, [run], estimator=e).parameters} for e in ("wls", "physical"))
     ratio = [held[n].deviation / free[n].deviation for n in ("FV1", "FC1", "FV2", "FC2")]
     assert min(ratio) > 0.5 and max(ratio) < 2.0
     wider = [held[n].interval[1] - held[n].interval[0] for n in free]
@@ -87,7 +92,7 @@ def test_white_noise_is_not_inflated():
     robot = random_robot(7, n=3)
     model = linear_model(robot)
     problem = observe(model, [noisy(fourier_motion(robot, 2000, 1), np.random.default_rng(0), 0.05)])
-    fit = estimator("wls").fit(problem)
+    fit = named_estimator("wls").fit(problem)
     widths = spread(problem, fit.beta, fit.sigma)
     assert widths.length == 1
     assert 0.8 < np.median(widths.inflation) < 1.2
@@ -99,7 +104,7 @@ def test_residuals_from_triangles_are_those_of_the_samples():
     runs = [noisy(fourier_motion(robot, 200 + 50 * k, k), np.random.default_rng(k), 0.05) for k in range(2)]
     problem = observe(model, runs)
     beta = model.nominal()
-    found = recording_residuals(problem, beta)
+    found = log_residuals(problem, beta)
     for run, residuals in zip(runs, found, strict=True):
         direct = residuals_of_arrays("", model.row_names, run.tau, model.columns(run.q, run.qd, run.qdd) @ beta)
         assert residuals.relative == pytest.approx(direct.relative, rel=1e-9)
@@ -122,12 +127,12 @@ def test_identification_ends_with_a_verdict(runs):
     wrong = robot.with_parameters(
         {name: 1.3 * v for name, v in zip(robot.columns(), robot.parameter_vector(), strict=True)}
     )
-    result = identify(wrong, motions[:3], validation=motions[3:], validation_names=["last"])
+    result = fitted(wrong, motions[:3], validate=Log(motions[3], title="last"))
     assert result.verdict.is_good
     assert result.validation[0].log == "last"
     assert result.validation[0].relative == pytest.approx(0.02, rel=0.15)
     assert any(r.startswith("better than the nominal model") for r in result.verdict.reasons)
-    assert set(result.rivals) == {"nominal with fitted friction", "the nominal model"}
+    assert set(result.evidence.rivals) == {"nominal with fitted friction", "the nominal model"}
     spread_out = result.parameters[0].over_recordings
     assert spread_out is not None and spread_out["recordings"] == 3
     assert spread_out["min"] <= spread_out["mean"] <= spread_out["max"]
@@ -138,7 +143,7 @@ def test_identification_ends_with_a_verdict(runs):
     ]  # fmt: skip
     assert list(data["parameters"][0]) == ["name", "value", "deviation", "relative_deviation", "class"]
     assert list(data["training"]) == ["relative", "rmse", "per_joint"]
-    assert list(data["validation"][0]) == ["log", "relative", "rmse", "per_joint"]
+    assert list(data["validation"][0])[:4] == ["log", "relative", "rmse", "per_joint"]
     assert list(data["training"]["per_joint"][0]) == ["joint", "relative", "rmse"]
     assert list(data["verdict"]) == ["good", "reasons"]
     assert result.to_json()
@@ -148,7 +153,7 @@ def test_a_model_of_another_robot_is_called_bad(runs):
     robot, motions = runs
     rng = np.random.default_rng(1)
     wild = [replace(m, tau=rng.normal(size=m.tau.shape) * 50) for m in motions[:2]]
-    result = identify(robot, wild, validation=motions[2:])
+    result = fitted(robot, wild, validate=motions[2:])
     assert not result.verdict.is_good
     assert any(r.startswith("worse than") for r in result.verdict.reasons)
 
@@ -157,60 +162,64 @@ def test_a_recording_is_not_compared_with_itself(runs):
     """A peer compared validation rows with themselves."""
     robot, motions = runs
     with pytest.raises(MinertiaError, match="was used to fit"):
-        identify(robot, motions[:2], validation=motions[1:2])
+        fitted(robot, motions[:2], validate=motions[1:2])
     copy = part(motions[0], slice(None))
     with pytest.raises(MinertiaError, match="was used to fit"):
-        identify(robot, motions[:2], validation=[copy])
+        fitted(robot, motions[:2], validate=[copy])
     scaled = replace(motions[3], tau=2 * motions[3].tau)
-    assert identify(robot, motions[:2], validation=[scaled]).validation[0].relative == pytest.approx(0.5, rel=0.05)
+    assert fitted(robot, motions[:2], validate=[scaled]).validation[0].relative == pytest.approx(0.5, rel=0.05)
 
 
-def test_without_unseen_motion_stretches_are_left_out(runs):
+def test_without_unseen_motion_folds_are_left_out(runs):
     robot, motions = runs
-    result = identify(robot, motions[:1])
-    assert "no unseen recording was given" in result.verdict.reasons[0]
+    result = fitted(robot, motions[:1])
+    assert "no unseen log was given" in result.verdict.reasons[0]
     assert result.verdict.is_good
 
 
-def test_a_judge_compares_efforts_its_own_way(runs):
+def test_recordings_are_judged_through_the_evaluation_filter(runs):
+    """Whatever filter the fit used: measured and predicted efforts pass the same one, and are compared."""
     robot, motions = runs
-
-    def every_tenth(motion, predicted):
-        return motion.tau[::10], predicted[::10]
-
-    result = identify(robot, motions[:2], validation=motions[2:3], judge=every_tenth)
-    direct = residuals_of_arrays("", ("j1", "j2", "j3"), motions[2].tau[::10], result.predict(motions[2])[::10])
+    recordings = [Recording(m.t, m.q, m.tau) for m in motions[:3]]
+    evaluation = Evaluation(cutoff_hz=3.0, rate_hz=10.0, trim_s=0.5)
+    result = fitted(robot, recordings[:2], recordings[2], filter=Filter(cutoff_hz=8.0), evaluation=evaluation)
+    seen = prepared(recordings[2], Filter(cutoff_hz=8.0), edges=True)
+    times = evaluation_times(seen.t, evaluation)
+    sides = [evaluated_at(times, seen.t, side, evaluation) for side in (seen.tau, result.predict(seen))]
+    direct = residuals_of_arrays("", ("j1", "j2", "j3"), *sides)
     assert result.validation[0].relative == pytest.approx(direct.relative, rel=1e-12)
-    each = [residuals_of_arrays("", ("j1", "j2", "j3"), m.tau[::10], result.predict(m)[::10]) for m in motions[:2]]
-    assert result.training.relative == pytest.approx(pooled("", [(r, 40) for r in each]).relative, rel=1e-9)
+    assert result.training.relative == pytest.approx(
+        pooled("", [(r, n) for r, n in zip(result.evidence.logs, (len(times), len(times)), strict=True)]).relative,
+        rel=1e-9,
+    )
 
 
 def test_what_was_not_excited_has_a_sentence_and_no_number():
     robot = random_robot(3, n=3)
     motion = noisy(fourier_motion(robot, 400, 1, joints=[0, 1]), np.random.default_rng(0), 0.01)
-    result = identify(robot, [motion])
+    result = fitted(robot, [motion])
     data = result.to_dict()
     assert "FC3" in data["not_excited"]
     assert "FC3" not in [p["name"] for p in data["parameters"]]
     assert "FC3 was not excited: joint 'j3' did not move" in data["verdict"]["reasons"]
     with pytest.raises(MinertiaError, match="nothing moved"):
-        identify(robot, [part(fourier_motion(robot, 50, 1, joints=[]), slice(None))], effects=["FV"], joints=[3])
+        fitted(robot, [part(fourier_motion(robot, 50, 1, joints=[]), slice(None))], effects=["FV"], joints=[3])
 
 
 def test_gravity_can_be_given():
     robot = random_robot(0, n=3)
     turned = robot.with_gravity((9.81, 0.0, 0.0))
     motion = fourier_motion(turned, 300, 1)
-    assert identify(robot, [motion], gravity=(9.81, 0, 0)).training.relative < 1e-9
-    assert identify(robot, [motion]).training.relative > 1e-3
+    assert fitted(robot.with_gravity((9.81, 0, 0)), [motion]).training.relative < 1e-9
+    assert fitted(robot, [motion]).training.relative > 1e-3
 
 
 def test_rotor_inertia_counts_once():
     """A peer counted rotor inertia twice: in the links and in the rotor."""
     robot = random_robot(5, n=3).with_parameters({"IA1": 5.0, "IA2": 4.0, "IA3": 3.0})
-    result = identify(robot, [fourier_motion(robot, 300, 1)])
+    result = fitted(robot, [fourier_motion(robot, 300, 1)])
     assert result.estimate.value("IA2") == pytest.approx(4.0, rel=1e-8)
-    assert np.allclose(result.model.nominal(), result.beta, rtol=1e-7, atol=1e-8)
+    assert np.allclose(result.linear.nominal(), result.beta, rtol=1e-7, atol=1e-8)
 
 
 def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
@@ -221,10 +230,10 @@ def test_a_model_that_explains_nothing_is_not_good_however_bad_its_rivals_are():
     training = residuals("train", 0.02, (0.02, 0.02))
     worse = {"nominal": [residuals("unseen", 1.05, (1.0, 1.1))]}
     for unseen in (residuals("unseen", 0.9, (0.9, 0.9)), residuals("unseen", 0.2, (1.4, 0.1))):
-        found = verdict(training, [unseen], worse, left_out(0.02), (), {})
+        found = judged(training, [unseen], worse, left_out(0.02))
         assert not found.is_good
         assert any("explained" in reason or "joint j1" in reason for reason in found.reasons)
-    assert verdict(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, left_out(0.02), (), {}).is_good
+    assert judged(training, [residuals("unseen", 0.2, (0.3, 0.1))], worse, left_out(0.02)).is_good
 
 
 def test_a_joint_without_effort_decides_nothing():
@@ -235,19 +244,22 @@ def test_a_joint_without_effort_decides_nothing():
 
     training = residuals("train", 0.1, (0.1, 0.1), (0.1, 0.1))
     rival = {"nominal": [residuals("unseen", 0.5, (8.0, 0.5), (0.4, 0.5))]}
-    idle = verdict(training, [residuals("unseen", 0.1, (2.4, 0.1), (0.12, 0.1))], rival, left_out(0.1), (), {})
+    idle = judged(training, [residuals("unseen", 0.1, (2.4, 0.1), (0.12, 0.1))], rival, left_out(0.1))
     assert idle.is_good and any("hardly any effort in unseen" in reason for reason in idle.reasons)
-    wrong = verdict(training, [residuals("unseen", 0.1, (6.0, 0.1), (0.3, 0.1))], rival, left_out(0.1), (), {})
+    wrong = judged(training, [residuals("unseen", 0.1, (6.0, 0.1), (0.3, 0.1))], rival, left_out(0.1))
     assert not wrong.is_good and any("more than without any model" in reason for reason in wrong.reasons)
 
 
-def test_much_worse_on_stretches_left_out_is_told():
+def test_much_worse_on_left_out_folds_is_told():
     training = Residuals("train", 0.1, 1.0, ("j1",), (0.1,), (0.1,))
-    found = verdict(training, [], {}, left_out(0.3), (), {})
+    found = judged(training, [], {}, left_out(0.3))
     assert found.is_good and any("3.0 times the residual of the training" in reason for reason in found.reasons)
-    assert not any(
-        "times the residual" in reason for reason in verdict(training, [], {}, left_out(0.11), (), {}).reasons
-    )
+    assert not any("times the residual" in reason for reason in judged(training, [], {}, left_out(0.11)).reasons)
+
+
+def judged(training, unseen, rivals, left_out) -> Verdict:
+    """The verdict on residuals alone."""
+    return verdict(Evidence(training, (), (), left_out, tuple(unseen), rivals))
 
 
 def left_out(*relative: float, effort: float = 10.0) -> LeftOut:
@@ -264,8 +276,8 @@ def test_a_large_residual_is_never_good_without_a_word(relative, is_good, words)
     training = Residuals("train", relative, relative, ("j1",), (relative,), (relative,))
     rival = {"nominal": [replace(training, relative=2.0)]}
     for found in (
-        verdict(training, [training], rival, left_out(0.0), (), {}),
-        verdict(training, [], {}, left_out(relative), (), {}),
+        judged(training, [training], rival, left_out(0.0)),
+        judged(training, [], {}, left_out(relative)),
     ):
         assert found.is_good == is_good
         assert any(words in reason for reason in found.reasons)
@@ -274,12 +286,9 @@ def test_a_large_residual_is_never_good_without_a_word(relative, is_good, words)
 
 def test_a_joint_that_is_not_explained_counts_without_unseen_logs_too():
     training = Residuals("train", 0.05, 0.05, ("j1", "j2"), (0.05, 0.7), (0.05, 0.07))
-    assert any(
-        "more than half of the effort of j2" in r
-        for r in verdict(training, [], {}, left_out(0.05, 0.7), (), {}).reasons
-    )
+    assert any("more than half of the effort of j2" in r for r in judged(training, [], {}, left_out(0.05, 0.7)).reasons)
     wide = LeftOut(np.array([1.0, 6.0]), np.array([50.0, 4.0]), 100)
-    found = verdict(training, [], {}, wide, (), {})
+    found = judged(training, [], {}, wide)
     assert not found.is_good and any("joint j2: 150 % of its effort is left" in reason for reason in found.reasons)
 
 
@@ -289,7 +298,7 @@ def test_efforts_that_no_robot_can_have_are_not_good(wrong):
     robot = read_robot("puma560_physical")
     rng = np.random.default_rng(0)
     motions = [noisy(fourier_motion(robot, 1000, k, duration=20.0), rng, 0.02) for k in (1, 2, 3)]
-    right = identify(robot, motions[:2], validation=motions[2:])
+    right = fitted(robot, motions[:2], validate=motions[2:])
     assert not any("no robot" in reason for reason in right.verdict.reasons)
     sign = np.where(np.arange(robot.n) == 1, -1.0, 1.0)
     change = {
@@ -299,6 +308,6 @@ def test_efforts_that_no_robot_can_have_are_not_good(wrong):
     }[wrong]
     turned = [change(m) for m in motions]
     for validation in (turned[2:], []):
-        found = identify(robot, turned[:2], validation=validation).verdict
+        found = fitted(robot, turned[:2], validate=validation).verdict
         assert not found.is_good
         assert any("no robot that can exist explains these efforts" in reason for reason in found.reasons)

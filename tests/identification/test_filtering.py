@@ -9,10 +9,11 @@ import pytest
 
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
-from minertia.identification import Evaluation, Filter, Recording, decimated, judged, prepared, prepared_blocks
-from minertia.identification.signals.evaluation import evaluated, evaluation_times
-from minertia.identification.signals.filtering import DERIVATIVES, low_pass
+from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.evaluation import Evaluation, evaluated, evaluation_times, judged
+from minertia.identification.signals.filtering import DERIVATIVES, Filter, decimated, low_pass, prepared
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.identification.signals.streaming import prepared_blocks
 from tests.identification.logs import motion
 
 M = motion(2, seconds=40.0, rate=500.0)

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minertia.identification.campaigns.long_logs as module
 from minertia.errors import MinertiaError
-from minertia.identification import Filter, identified_model
-from minertia.identification import long_logs as module
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
-from minertia.identification.campaigns.given import given_campaign
-from minertia.identification.identify import Identification
-from minertia.identification.run import identify_campaign, prepare_campaign
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.prepare import prepare_campaign
+from minertia.identification.identify import Identification, identify
+from minertia.identification.signals.filtering import Filter
 from minertia.report.identification_page import identification_page
 from minertia.robot.read import read_robot
+from tests.identification.fits import USUAL
 from tests.identification.logs import table
 from tests.identification.motions import fourier_motion
 
@@ -46,7 +46,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def campaign(logs: list[Path], filter: Filter = FILTERS[0]) -> Campaign:
-    return replace(given_campaign(ROBOT, logs[:1]).with_validation(logs[1:]), filter=filter)
+    return Campaign(ROBOT, logs[:1], logs[1:], effects=USUAL, filter=filter)
 
 
 def both(asked: Campaign, monkeypatch: pytest.MonkeyPatch) -> tuple[Identification, Identification]:
@@ -57,11 +57,11 @@ def both(asked: Campaign, monkeypatch: pytest.MonkeyPatch) -> tuple[Identificati
     parts = prepare_campaign(asked)
     assert all(isinstance(log.motion, module.MotionBlocks) for log in (*parts.train, *parts.validate))
     assert [log.motion.kept for log in whole.train] == [log.motion.kept for log in parts.train]
-    return identify_campaign(whole), identify_campaign(parts)
+    return identify(whole), identify(parts)
 
 
 def assert_same(whole: Identification, parts: Identification) -> None:
-    assert parts.model.names == whole.model.names
+    assert parts.linear.names == whole.linear.names
     np.testing.assert_allclose(parts.beta, whole.beta, atol=1e-6 * np.abs(whole.beta).max())
     for a, b in zip((parts.training, *parts.validation), (whole.training, *whole.validation), strict=True):
         np.testing.assert_allclose((a.relative, *a.joint_rmse), (b.relative, *b.joint_rmse), rtol=1e-6, atol=1e-9)
@@ -76,8 +76,8 @@ def test_blocks_give_what_the_whole_gives(logs: list[Path], filter: Filter, monk
 @pytest.mark.usefixtures("in_blocks")
 def test_parts_of_a_log(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = campaign(logs)
-    entries = (LogEntry(logs[0], stop=15.0), LogEntry(logs[1], start=2.0, stop=18.0))
-    assert_same(*both(replace(asked, train=entries, validate=(LogEntry(logs[0], start=15.0),)), monkeypatch))
+    entries = (Log(logs[0], stop=15.0), Log(logs[1], start=2.0, stop=18.0))
+    assert_same(*both(replace(asked, train=entries, validate=(Log(logs[0], start=15.0),)), monkeypatch))
 
 
 def rewritten(log: Path, name: str, t: np.ndarray, rows: np.ndarray | None = None) -> Path:
@@ -154,12 +154,12 @@ def test_page_and_notes(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> No
     ready = prepare_campaign(campaign(logs))
     notes = ready.train[0].recording.notes
     assert any("standstill cut off" in note for note in notes) and any("read in blocks" in note for note in notes)
-    result = identify_campaign(ready)
-    assert "read in blocks" in identification_page(result, identified_model(result), ready)
+    result = identify(ready)
+    assert "read in blocks" in identification_page(result, result.model())
 
 
 @pytest.mark.usefixtures("in_blocks")
 def test_training_is_no_validation(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     with pytest.raises(MinertiaError, match="was used to fit"):
-        identify_campaign(campaign([logs[0], logs[0]]))
+        identify(campaign([logs[0], logs[0]]))

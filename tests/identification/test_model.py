@@ -9,11 +9,12 @@ import pytest
 
 import minertia.dynamics.model as dynamics
 from minertia.errors import DescriptionError
-from minertia.identification.identify import identify
-from minertia.identification.model import identified_model, read_model, write_model
+from minertia.identification.model_file import read_model, write_model
+from minertia.identification.validate import validate
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
+from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 
@@ -23,17 +24,17 @@ def result():
     robot = read_robot("puma560")
     rng = np.random.default_rng(0)
     runs = [noisy(fourier_motion(robot, 400, k), rng, 0.01) for k in range(3)]
-    return identify(robot, runs[:2], validation=runs[2:])
+    return fitted(robot, runs[:2], validate=runs[2:])
 
 
 def test_round_trip(result, tmp_path):
     path = tmp_path / "model.toml"
-    model = identified_model(result)
+    model = result.model()
     write_model(model, path)
     back = read_model(path)
     assert np.array_equal(back.beta, model.beta)
     assert np.allclose(back.covariance, model.covariance, rtol=1e-15)
-    assert back.model.names == model.model.names
+    assert back.linear.names == model.linear.names
     motion = fourier_motion(result.robot, 50, 9)
     assert np.array_equal(back.predict(motion), result.predict(motion))
     assert back.evidence["verdict"]["good"] == result.verdict.is_good
@@ -44,26 +45,26 @@ def test_round_trip(result, tmp_path):
 def test_effects_travel_with_the_model(tmp_path):
     robot = random_robot(3, n=2)
     motion = noisy(fourier_motion(robot, 800, 1), np.random.default_rng(0), 0.01)
-    result = identify(robot, [motion], effects=["FV", "FC", "OFF", "stribeck", "KS2"], joints=[2])
-    write_model(identified_model(result), tmp_path / "m.toml")
+    result = fitted(robot, [motion], effects=["FV", "FC", "OFF", "stribeck", "KS2"], joints=[2])
+    write_model(result.model(), tmp_path / "m.toml")
     back = read_model(tmp_path / "m.toml")
-    assert back.model.names == result.model.names and back.model.row_names == ("j2",)
+    assert back.linear.names == result.linear.names and back.linear.row_names == ("j2",)
     assert np.array_equal(back.predict(motion), result.predict(motion))
     notes = [note.text for note in back.to_robot().notes]
     assert any("KS2" in text for text in notes)
 
 
 def test_validation_without_fitting(result):
-    model = identified_model(result)
+    model = result.model()
     motion = fourier_motion(result.robot, 200, 11)
     direct = np.linalg.norm(motion.tau - model.predict(motion)) / np.linalg.norm(motion.tau)
-    assert model.validate([motion], ["new"])[0].relative == pytest.approx(direct)
+    assert validate(model, motion)[0].relative == pytest.approx(direct)
     wrong = replace(motion, tau=-motion.tau)
-    assert model.validate([wrong])[0].relative > 1.5
+    assert validate(model, [wrong])[0].relative > 1.5
 
 
 def test_the_robot_of_a_model_can_exist_and_has_its_efforts(result, tmp_path):
-    model = identified_model(result)
+    model = result.model()
     assert model.is_physical
     robot = model.to_robot()
     assert all(impossible(ten) is None for ten in robot.links)
@@ -82,8 +83,8 @@ def test_the_robot_of_a_model_can_exist_and_has_its_efforts(result, tmp_path):
 
 def test_a_fit_without_noise_gives_the_same_efforts_as_a_robot(tmp_path):
     robot = random_robot(3, n=3)
-    result = identify(robot, [fourier_motion(robot, 300, 1)], estimator="physical")
-    built = identified_model(result).to_robot()
+    result = fitted(robot, [fourier_motion(robot, 300, 1)], estimator="physical")
+    built = result.model().to_robot()
     motion = fourier_motion(robot, 50, 4)
     assert np.allclose(dynamics.inverse_dynamics(built, motion.q, motion.qd, motion.qdd), motion.tau, atol=1e-7)
 
@@ -102,7 +103,7 @@ def test_files_that_are_no_models(result, tmp_path):
     path.write_text("kind = 'identified model'\nformat = 1\n")
     with pytest.raises(DescriptionError, match="not complete"):
         read_model(path)
-    write_model(identified_model(result), path, force=True)
+    write_model(result.model(), path, force=True)
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(DescriptionError):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minertia.identification.campaigns.campaign import read_campaign
-from minertia.identification.run import identify_campaign
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.identify import identify
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -26,7 +26,7 @@ def campaign(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_residuals_reach_the_reference(name):
     reference = tomllib.loads((DATA / "evaluation.toml").read_text())[name]["reference"]
-    result = identify_campaign(campaign(name))
+    result = identify(campaign(name))
     assert result.training.relative <= SLACK * reference
     if name in KEPT_BACK:
         assert max(r.relative for r in result.validation) <= KEPT_BACK[name]
@@ -42,9 +42,9 @@ def test_residuals_reach_the_reference(name):
 
 def test_a_prior_saves_what_plain_least_squares_overfits():
     """KR300, first half: the physical fit with CAD prior and counterbalance beats CAD with fitted friction after it."""
-    plain = identify_campaign(campaign("kr300_weigand"), estimator="wls")
-    result = identify_campaign(campaign("kr300_weigand"))
-    rival = result.rivals["nominal with fitted friction"][0].relative
+    plain = identify(campaign("kr300_weigand"), estimator="wls")
+    result = identify(campaign("kr300_weigand"))
+    rival = result.evidence.rivals["nominal with fitted friction"][0].relative
     assert plain.training.relative < result.training.relative < plain.validation[0].relative
     assert result.validation[0].relative <= rival < plain.validation[0].relative
     assert result.verdict.is_good and not plain.verdict.is_good

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minertia.errors import UnknownName
-from minertia.identification.estimators import estimator
+from minertia.identification.estimators import named_estimator
 from minertia.identification.physical.cones import dual_matrix
 from minertia.identification.physical.consistency import feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
@@ -36,7 +36,7 @@ def problem_of(robot, level, seed=0, samples=300, **options):
 )
 def test_the_result_is_always_a_robot_that_can_exist(seed, shape, level, kind):
     robot = random_robot(seed, **shape)
-    fit = estimator("physical", kind=kind).fit(problem_of(robot, level, seed))
+    fit = named_estimator("physical", kind=kind).fit(problem_of(robot, level, seed))
     for ten in tens(robot, fit.standard):
         assert impossible(ten) is None
         assert np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 0
@@ -50,7 +50,7 @@ def test_a_robot_without_parameters_has_a_prior_too():
     robot = random_robot(3, n=3)
     bare = replace(robot, links=(None,) * 3, base_link=None)
     motion = noisy(fourier_motion(robot, 300, 1), np.random.default_rng(0), 0.05)
-    fit = estimator("physical").fit(observe(linear_model(bare), [motion]))
+    fit = named_estimator("physical").fit(observe(linear_model(bare), [motion]))
     assert all(impossible(ten) is None for ten in tens(bare, fit.standard))
 
 
@@ -59,7 +59,7 @@ def test_base_values_come_from_the_standard_ones():
     problem = problem_of(robot, 0.3)
     for level in (1e-4, 0.3):
         problem = problem_of(robot, level)
-        fit = estimator("physical").fit(problem)
+        fit = named_estimator("physical").fit(problem)
         assert np.allclose(problem.model.values(fit.standard), fit.beta, rtol=1e-6, atol=1e-8)
 
 
@@ -68,7 +68,7 @@ def test_the_cost_is_the_smallest_of_physical_robots():
     robot = random_robot(4, n=3)
     problem = problem_of(robot, 1.0)
     space = physical_space(problem.model)
-    sigma = estimator("wls").fit(problem).sigma
+    sigma = named_estimator("wls").fit(problem).sigma
     R, rows = problem.triangle(sigma), problem.samples * 3
     answer = physical_fit(space, R, rows, weight=1e-7)
 
@@ -88,9 +88,9 @@ def test_the_cost_is_the_smallest_of_physical_robots():
 def test_the_free_fit_stays_where_it_is_physical():
     robot = random_robot(3, n=3)
     problem = problem_of(robot, 1e-5)
-    fit = estimator("physical").fit(problem)
+    fit = named_estimator("physical").fit(problem)
     assert fit.verdict["status"] == "feasible" and fit.verdict["excess"] == 0
-    assert np.allclose(fit.beta, estimator("wls").fit(problem).beta, rtol=1e-9, atol=1e-12)
+    assert np.allclose(fit.beta, named_estimator("wls").fit(problem).beta, rtol=1e-9, atol=1e-12)
 
 
 def test_feasibility_of_base_parameters():
@@ -140,29 +140,29 @@ def test_a_strong_prior_wins_and_a_weak_one_does_not():
     prior = {name: 1.1 * v for name, v in own.items()}
     target = problem.model.values(prior)
     for kind in ("euclidean", "entropic"):
-        strong = estimator("physical", prior=prior, weight=1e8, kind=kind).fit(problem)
+        strong = named_estimator("physical", prior=prior, weight=1e8, kind=kind).fit(problem)
         assert np.allclose(strong.beta, target, rtol=1e-3, atol=1e-3 * np.abs(target).max())
-    weak = estimator("physical", prior=prior).fit(problem)
+    weak = named_estimator("physical", prior=prior).fit(problem)
     assert weak.verdict["excess"] < 0.02 < strong.verdict["excess"]
 
 
 def test_what_the_motion_does_not_show_comes_from_the_prior():
     robot = random_robot(3, n=3)
     motion = fourier_motion(robot, 300, 1, joints=[0, 1])
-    fit = estimator("physical").fit(observe(linear_model(robot), [motion]))
+    fit = named_estimator("physical").fit(observe(linear_model(robot), [motion]))
     assert fit.standard["FV3"] == pytest.approx(0.3, rel=1e-3)
 
 
 def test_fixed_parameters_stay_fixed():
     robot = random_robot(3, n=3)
     problem = problem_of(robot, 0.1)
-    fit = estimator("physical", fixed={"M3": 4.0, "FV1": 0.5}).fit(problem)
+    fit = named_estimator("physical", fixed={"M3": 4.0, "FV1": 0.5}).fit(problem)
     assert fit.standard["M3"] == 4.0 and fit.standard["FV1"] == 0.5
     assert all(impossible(ten) is None for ten in tens(robot, fit.standard))
     with pytest.raises(UnknownName):
-        estimator("physical", fixed={"M9": 4.0}).fit(problem)
+        named_estimator("physical", fixed={"M9": 4.0}).fit(problem)
     with pytest.raises(UnknownName):
-        estimator("physical", kind="magic").fit(problem_of(robot, 1.0))
+        named_estimator("physical", kind="magic").fit(problem_of(robot, 1.0))
 
 
 def test_dual_matrices():

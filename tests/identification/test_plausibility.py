@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.identification.campaigns.campaign import Campaign, LogEntry
+from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import identify
-from minertia.identification.run import identify_campaign
 from minertia.robot.read import read_robot
+from tests.identification.fits import fitted
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion
 
@@ -25,12 +25,12 @@ def test_wrong_units_are_never_good(tmp_path: Path, unit: str, words: str):
     columns = {"t": motion.t * (1000 if unit == "t" else 1), "tau": tau}
     columns["q"] = np.rad2deg(motion.q) if unit == "q" else motion.q
     log = write_csv(tmp_path / "log.csv", table(columns, q="q", tau="tau"))
-    found = identify_campaign(Campaign("arm", ROBOT, (LogEntry(log),))).verdict
+    found = identify(Campaign(ROBOT, log)).verdict
     assert found.is_good == (not unit)
     assert bool(unit) == ("log.csv" in found.reasons[0]) and words in found.reasons[0]
 
 
 def test_data_without_noise_are_plausible():
     """A cone solver has fewer digits than least squares: that alone must not look like a wrong sign."""
-    found = identify(ROBOT, [fourier_motion(ROBOT, 600, seed=1)]).verdict
+    found = fitted(ROBOT, [fourier_motion(ROBOT, 600, seed=1)]).verdict
     assert not any("no robot" in reason for reason in found.reasons)

@@ -12,9 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError
-from minertia.identification import Filter, audit, prepared, read_recording, repaired
+from minertia.identification.audits.audit import audit
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.readers import read_recording
+from minertia.identification.logs.repair import repaired
+from minertia.identification.signals.filtering import Filter, prepared
 from tests.identification.logs import chain, motion, table, write_csv
 
 ROBOT = chain("RR")

@@ -11,10 +11,10 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import minertia.dynamics.model as dynamics
-from minertia.identification.identify import identify
+from minertia.identification.evidence.significance import one_percent
 from minertia.identification.problem.linear import linear_model
-from minertia.identification.significance import one_percent
 from minertia.robot.read import read_robot
+from tests.identification.fits import fitted
 from tests.identification.motions import Motion
 
 PERIOD = 0.028
@@ -45,7 +45,7 @@ def result():
     robot = read_robot("puma260")
     robot = robot.with_parameters({f"{s}{j + 1}": v for s, row in DRIVES.items() for j, v in enumerate(row)})
     runs = [trajectory(robot, seed) for seed in range(11)]
-    return identify(robot, runs[:10], effects=["IA", "FV", "FC"], validation=runs[10:])
+    return fitted(robot, runs[:10], effects=["IA", "FV", "FC"], validate=runs[10:])
 
 
 def test_columns_and_statistics(result):

@@ -32,7 +32,7 @@ def test_fifty_two_independent_columns():
 def test_statistics_and_significance(campaign):
     every, few = campaign.statistics(False), campaign.statistics(True)
     assert len(every) == 52 and 15 <= len(few) <= 35  # 23 published
-    exact = dict(zip(campaign.result.model.names, campaign.result.model.nominal(), strict=True))
+    exact = dict(zip(campaign.result.linear.names, campaign.result.linear.nominal(), strict=True))
     for s in few:
         assert s.smallest <= s.mean <= s.largest
         if s.name in ("ZZR1", "ZZR2", "MXR2", "FC2", "FV3"):

@@ -79,7 +79,7 @@ def test_four_experiments_within_five_per_cent(found):
     large, _ = khosla1987.worst(true, found)
     assert large < khosla1987.LIMIT / 5
     shares = khosla1987.shares(true, found)
-    assert shares[found[0].result.model.names.index("MY2")] < khosla1987.SHARE < np.sort(shares)[1]
+    assert shares[found[0].result.linear.names.index("MY2")] < khosla1987.SHARE < np.sort(shares)[1]
     errors = khosla1987.source_errors(khosla1987.SOURCES["no noise, joints held by twice the gains"])
     assert errors.max() < khosla1987.LIMIT  # MY2 as well
 
@@ -89,7 +89,7 @@ def test_single_values_follow_the_initial_ones(found):
     true = arm(ESTIMATED, 2)
     start = np.array([b.ten for b in bodies(INITIAL, 2)])
     first, second = (from_initial(true, found[0], factor * start, every=10).links for factor in (1.0, 0.8))
-    model = found[0].result.model
+    model = found[0].result.linear
     moved = model.base.K @ khosla_runs.file_to_joint(true, model.base.columns)
     assert np.allclose(moved @ first.ravel(), moved @ second.ravel(), rtol=1e-3, atol=1e-4)
     assert np.abs(first / np.where(second == 0, 1, second) - 1)[0, 9] > 0.1  # the mass of link 1
@@ -97,7 +97,7 @@ def test_single_values_follow_the_initial_ones(found):
 
 def test_computed_torque_is_better_with_estimated_values(found):
     true, first = arm(ESTIMATED, 2), arm(INITIAL, 2)
-    beta = found[0].result.model.standard_values(found[0].result.beta)
+    beta = found[0].result.linear.standard_values(found[0].result.beta)
     motion = khosla_runs.joint_motion(2, 0, np.array([0.0, 0.5]), 7, 2.0)
     plant = Plant(true, period=PERIOD)
     rms = [

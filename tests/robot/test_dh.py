@@ -139,6 +139,58 @@ def test_symbol_of_value_zero_is_reported():
     assert read(one('d = "L"', top="[symbols]\nL = 0")).notes[0].level == "warning"
 
 
+@pytest.mark.parametrize("convention", ROWS)
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_angles_may_be_letters(convention, kind):
+    """With a value, without one and with offsets: the frames are those of the table at the values."""
+    rows, pose = ROWS[convention]
+    lettered = rows.replace("alpha = 0.7", "alpha = 'A + 0.5'").replace("theta = -0.2", "theta = '0.1 - B'")
+    known = read(one(f"convention = '{convention}'\n{lettered}", kind, "[symbols]\nA = 0.2\nB = 0.3"))
+    np.testing.assert_allclose(link_frames(known, [0.9])[0], pose(0.9, kind == "prismatic"), atol=1e-15)
+    assert {"A", "B"} <= set(known.symbols) and known.has_letters
+    numbers = read(one(f"convention = '{convention}'\n{lettered}", kind, "[symbols]\nA = 0.2\nB = 0.3"), letters=False)
+    assert not numbers.symbols and not numbers.has_letters
+    np.testing.assert_allclose(link_frames(numbers, [0.9])[0], pose(0.9, kind == "prismatic"), atol=1e-15)
+    open_ = read(one(f"convention = '{convention}'\n{lettered}", kind, "[symbols]\nA = 'unknown'\nB = 'unknown'"))
+    assert (
+        open_.symbols["A"] is None and open_.at({"A": 0.2, "B": 0.3, **_lengths(open_)}).joints == known.numeric.joints
+    )
+
+
+def _lengths(robot):
+    return {name: value for name, value in robot.symbols.items() if value is not None}
+
+
+def test_a_letter_at_a_right_angle_is_taken_as_the_number():
+    """The axes align there, which a letter would hide."""
+    text = one("alpha = 'A'\ntheta = 'B'", top="[symbols]\nA = 1.5708\nB = 0.0")
+    robot = read(text)
+    assert robot.joints[0].R == ((1, 0, 0), (0, 0, -1), (0, 1, 0))
+    assert [(note.level, note.is_geometry) for note in robot.notes] == [("info", True), ("info", False)]
+    assert "alpha = 'A' is 90 degrees" in robot.notes[0].text
+    assert read(text, snap=0).joints[0].R[2][1] == letter("sin(A)")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("alpha = 5", "is 286.5 degrees; write alpha_deg if"),
+        ("theta = -2.0", "is -114.6 degrees; write theta_deg if"),
+        ("alpha = 4.1", "is 234.9 degrees"),
+        ("alpha_deg = 1.5708", "write alpha = 1.5708 if it is meant in radians"),
+        ("theta_deg = -3.14", "write theta = -3.14 if"),
+    ],
+)
+def test_angles_that_look_like_the_other_unit(line, says):
+    (note,) = [note for note in read(one(line)).notes if note.level == "warning"]
+    assert says in note.text and note.where == "joint 'j1'" and note.line == 4
+
+
+@pytest.mark.parametrize("line", ["alpha = 0", "alpha = -1.5708", "theta = 4.712", "theta = 6.2832", "alpha_deg = 5"])
+def test_angles_that_look_right(line):
+    assert not any(note.level == "warning" for note in read(one(line)).notes)
+
+
 # ---------------------------------------------------------------------- links
 
 
@@ -314,8 +366,8 @@ BAD = {
     "[joint]\nkind = 'revolute'": "[[joint]]",
     "x = [": "not valid TOML",
     "a = 1\na = 2": "not valid TOML",
-    "x = " + "[" * 5000: "nested too deeply",
-    "format = 2\n" + ONE: "format",
+    "x = " + "[" * 5000: "nested more than 32 deep",
+    "format = 3\n" + ONE: "format",
     "format = 1.0\n" + ONE: "format",
     "format = true\n" + ONE: "format",
     "exact = 3\n" + ONE: "exact",
@@ -346,13 +398,20 @@ BAD = {
     one("convention = 'standard'\ngamma_deg = 1"): "khalil",
     one("rotation = 1"): "placement",
     one("alpha = 1\nalpha_deg = 57"): "alpha_deg",
-    one("alpha = 'L'", top="[symbols]\nL = 1"): "not a letter",
+    one("alpha = 'L'"): "not in [symbols]; there are: none",
+    one("alpha = '2*L'", top="[symbols]\nL = 1"): "plus or minus single letters",
+    one("alpha = 'cos(L)'", top="[symbols]\nL = 'unknown'"): "plus or minus single letters",
+    one("alpha = 90"): "'alpha' is 90 rad, more than a full turn; write alpha_deg = 90 if it is meant in degrees",
+    one("theta = '-180'"): "write theta_deg = -180",
+    one("alpha = 'L'", top="[symbols]\nL = 90"): "90 degrees are 1.5708 rad",
+    one("theta = 'L + 90'", top="[symbols]\nL = 'unknown'"): "90 degrees are 1.5708 rad",
+    one("alpha_deg = 'L'", top="[symbols]\nL = 1"): "finite",
     one("alpha = 'pi/'"): "ends too early",
     one("alpha = inf"): "finite",
     one("alpha_deg = 'pi'"): "finite",
     one("d = true"): "finite",
     one("d = 1e999"): "finite",
-    one("d = 1" + "0" * 400): "finite",
+    one("d = 1" + "0" * 400): "'joint.d' is a whole number of more than 64 bits",
     one("d = [1]"): "finite",
     one("d = 'L'"): "not in [symbols]; there are: none",
     one("d = 'M'", top="[symbols]\nL = 1"): "there are: L",
@@ -393,7 +452,11 @@ BAD = {
     one("[joint.drive]\ncoulomb = [1, -1]"): "positive direction",
     one("[joint.drive]\ncoulomb = -1"): "less than 0",
     one("[joint.drive]\ngear = 1"): "not known",
-    one("[joint.effects]\nFS = 1"): "not known",
+    one("[joint.effects]\nFX = 1"): "not known",
+    one("[joint.effects]\nFS = 1"): "needs velocity",
+    one("[joint.effects]\nFS = { value = 1, velocity = 0 }"): "must be positive",
+    one("[joint.effects]\nFS = { velocity = 1 }"): "'value' is missing",
+    one("[joint.effects]\nKS = { value = 1, length = 1 }"): "not known",
     one("[joint.effects]\nIAM = 1"): "drive_coupling",
     one("[joint.limits]\nposition = [1]"): "2 numbers",
     one("[joint.limits]\nspeed = 1"): "not known",

@@ -135,6 +135,33 @@ def test_letters_in_other_shapes_become_expressions(tmp_path):
         assert (a.R, a.p) == (b.R, b.p)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'alpha = "A"\ntheta = "B"\nd = "L"\nr = "L"',
+        'alpha = "-A"\ntheta_deg = 90',
+        'alpha_deg = -90\ntheta = "B - 0.3"\nr = 0.4',
+        'gamma = "B"\nalpha_deg = 90\ntheta = "-A"\nd = "L"',
+        'alpha = "pi/2 + A"\nb = "L"',
+    ],
+)
+def test_rows_with_letters_for_angles_are_written_back(tmp_path, lines):
+    top = '[symbols]\nA = 0.4\nB = "unknown"\nL = 0.3\n'
+    robot = read(f'{top}[[joint]]\nkind = "revolute"\n[[joint]]\nkind = "prismatic"\n{lines}\n')
+    written = toml_text(robot)
+    assert "placement" not in written
+    write_toml(robot, tmp_path / "robot.toml")
+    assert_same(robot, read_robot(tmp_path / "robot.toml"))
+
+
+def test_sums_of_letters_are_written_as_rotation(tmp_path):
+    top = '[symbols]\nA = 0.4\nB = "unknown"\n'
+    robot = read(f'{top}[[joint]]\nkind = "revolute"\nalpha = "A + B"\n')
+    assert 'convention = "placement"' in toml_text(robot)
+    write_toml(robot, tmp_path / "robot.toml")
+    assert_same(robot, read_robot(tmp_path / "robot.toml"))
+
+
 def test_angles_taken_as_written_stay_so(tmp_path):
     robot = read('[[joint]]\nkind = "revolute"\nalpha = 1.5708\nd = 0.3\nr = 0.1\n', snap=0)
     other = again(robot, tmp_path)

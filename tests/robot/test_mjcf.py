@@ -183,9 +183,10 @@ def test_what_is_left_out_is_said(extra, said):
     assert robot.n == 2
 
 
-def test_springs_and_gravity_compensation_are_said():
-    notes = read(arm('stiffness="3" springref="0.1"').replace('name="b"', 'name="b" gravcomp="1"')).notes
-    assert [note.where for note in notes if note.level == "warning"] == ["joint 'j1'", "body 'b'"]
+def test_springs_are_read_and_gravity_compensation_is_said():
+    robot = read(arm('stiffness="3" springref="0.1"').replace('name="b"', 'name="b" gravcomp="1"'))
+    assert [note.where for note in robot.notes if note.level == "warning"] == ["body 'b'"]
+    assert robot.effects[0]["KS"] == 3
 
 
 def test_snapping_is_reported_and_lengths_are_letters():

@@ -92,6 +92,16 @@ def test_angles_may_be_letters():
     assert robot.joints[1].R[1][1] == -letter("sin(a2)")
 
 
+def test_angles_in_degrees_are_refused_or_pointed_out():
+    for slot in ("90", "a2 + 90"):
+        with pytest.raises(DescriptionError, match=r"joint 2: alpha is 90 rad, .* write 90\*pi/180 if"):
+            read(par(alpha=f"{{0, {slot}}}"))
+    with pytest.raises(DescriptionError, match="joint 1: theta is -180 rad"):
+        read(par(theta="{th1 - 180, 0}"))
+    (note,) = [note for note in read(par(alpha="{0, 5}")).notes if note.level == "warning"]
+    assert note.where == "joint 2" and "write 5*pi/180 if" in note.text
+
+
 def test_numbers_become_letters_and_rounded_angles_are_snapped():
     robot = read(par(d="{0, 0.4}", alpha="{0, 1.5708}"))
     assert dict(robot.symbols) == {"d2": 0.4}

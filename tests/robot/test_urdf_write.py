@@ -16,6 +16,7 @@ from minertia.algebra.vec3 import HERE
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.files import FileError
 from minertia.robot.joint import Follows, Joint, Limits
+from minertia.robot.lock import locked
 from minertia.robot.robot import Frame, Robot
 from minertia.robot.urdf.new import exact_rpy
 from minertia.robot.urdf.pose import written_origin
@@ -50,6 +51,24 @@ def changed(robot: Robot, seed: int = 0) -> Robot:
 
 
 # ---------------------------------------------------------------------- the user's own file
+
+
+def test_held_joints_keep_their_own_parameters(tmp_path: Path) -> None:
+    text = TOOL.replace('<link name="empty"/>', link("empty", INERTIAL))
+    (tmp_path / "in.urdf").write_text(text)
+    held = locked(read_robot(tmp_path / "in.urdf"), {"k": 0.3})
+    assert written(held, tmp_path, tmp_path / "in.urdf") == text
+    heavier = held.with_parameters(dict(zip(held.columns(), 2 * np.array(held.parameter_vector()), strict=True)))
+    notes = write_urdf(heavier, tmp_path / "out.urdf", tmp_path / "in.urdf")
+    assert [note.where for note in notes] == ["link 'tool'"]
+    again = read_robot(tmp_path / "out.urdf")
+    assert again.links[1] == read_robot(tmp_path / "in.urdf").links[1]
+    assert np.allclose(locked(again, {"k": 0.3}).parameter_vector(), heavier.parameter_vector(), rtol=1e-12, atol=1e-14)
+    lighter = held.with_parameters(dict(zip(held.columns(), 0.1 * np.array(held.parameter_vector()), strict=True)))
+    notes = write_urdf(lighter, tmp_path / "out.urdf", tmp_path / "in.urdf")  # less than what is held weighs itself
+    assert [note.where for note in notes] == ["link 'tool'", "link 'empty'"]
+    again = locked(read_robot(tmp_path / "out.urdf"), {"k": 0.3})
+    assert np.allclose(again.parameter_vector(), lighter.parameter_vector(), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import DescriptionError, MinertiaError
+from minertia.robot.read import read_robot
 from minertia.robot.xml_input import MAX_DEPTH, MAX_ELEMENTS, Element, number, numbers, parse_xml, shown, start_tag_end
 
 BOMB = (
@@ -132,3 +133,20 @@ def test_a_number_that_is_only_too_large_is_called_that(tmp_path, capsys):
     )
     assert main(["show", str(file)]) == 2
     assert "is too large" in capsys.readouterr().err
+
+
+def test_attributes_without_end_are_refused():
+    with pytest.raises(DescriptionError, match="more than 1000 attributes"):
+        parse_xml("<a " + " ".join(f'x{k}="1"' for k in range(2000)) + "/>", "r.urdf")
+
+
+def test_too_many_joints_are_refused_before_any_is_read(tmp_path):
+    """The first joint is broken, and nobody gets that far."""
+    pytest.importorskip("mujoco")
+    many = {"urdf": ("<robot name='r'>", "<joint/>", "</robot>")}
+    many["mjcf"] = ("<mujoco><worldbody>", "<body pos='broken'/>", "</worldbody></mujoco>")
+    for suffix, (start, one, end) in many.items():
+        path = tmp_path / f"r.{suffix}"
+        path.write_text(start + one * 2001 + end)
+        with pytest.raises(DescriptionError, match="2001 (joints|bodies); the limit is 2000"):
+            read_robot(path)

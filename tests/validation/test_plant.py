@@ -15,6 +15,7 @@ from minertia.validation.control_model import control_model
 from minertia.validation.measured import recording_of
 from minertia.validation.moves import point_to_point
 from minertia.validation.tracking import Gains, TrackingError, computed_torque
+from tests.every_effect import robot_with_every_effect
 from tests.random_robots import random_robot
 
 mujoco = pytest.importorskip("mujoco")
@@ -64,6 +65,45 @@ def test_coupled_motors():
     np.testing.assert_allclose(plant.data.qacc[plant.dof], qdd, atol=1e-8)
 
 
+def simulated(robot, tau, q, qd, temperature, steps: int, step: float) -> np.ndarray:
+    """Positions by our forward dynamics, midpoint rule."""
+    for _ in range(steps):
+        middle = qd + 0.5 * step * forward_dynamics(robot, q, qd, tau, temperature=temperature)
+        a = forward_dynamics(robot, q + 0.5 * step * qd, middle, tau, temperature=temperature)
+        q, qd = q + step * qd + 0.5 * step**2 * a, qd + step * a
+    return q
+
+
+def test_every_effect_moves_the_plant_as_it_moves_our_model():
+    """Up to the integration, though joint 2 turns back: 5e-4 of what these effects change, less with smaller steps."""
+    robot, tau = robot_with_every_effect(), np.array([60.0, 25.0, 3.0])
+    start, qd, warmth = np.array([0.1, 0.3, -0.2]), np.array([0.8, 1.2, 0.9]), np.array([40.0, 35.0, 30.0])
+    way, wanted = 0.06, simulated(robot, tau, start, qd, warmth, 1500, 4e-5)
+    errors = []
+    for substeps in (1, 8):
+        plant = Plant(robot, period=1e-3, substeps=substeps, temperature=warmth)
+        plant.place(start, qd)
+        for _ in range(round(way / plant.period)):
+            plant.step(tau)
+        errors.append(np.abs(plant.q - wanted).max())
+    plain = simulated(robot.without_effects(robot.other_effects), tau, start, qd, warmth, 1500, 4e-5)
+    moved = np.abs(wanted - plain).max()
+    assert errors[1] < 5e-4 * moved and errors[1] < 0.7 * errors[0]
+
+
+def test_friction_of_every_kind_holds_a_joint_still():
+    """Efforts below the friction at standstill move nothing, whatever the friction is made of."""
+    robot = random_robot(8, n=1)
+    held = {"FS1": 0.5, "FCP1": 0.4, "FCN1": 0.4}
+    robot = replace(robot.with_parameters(held, {"FS1": {"velocity": 0.1}}), gravity=(0.0, 0.0, 0.0))
+    plant = Plant(robot.without_effects(["OFF"]), period=1e-3)
+    for tau, still in ((0.9, True), (3.0, False)):
+        plant.place(np.zeros(1))
+        for _ in range(200):
+            plant.step(np.array([tau]))
+        assert (abs(plant.q[0]) < 1e-3) == still
+
+
 def test_noise_free_efforts_are_inverse_dynamics(puma, motion):
     """Along a run, Coulomb friction included, up to the integration and the instants at which a joint turns back."""
     plant = Plant(puma, period=1e-3)
@@ -91,6 +131,26 @@ def test_imperfections(puma, motion):
     np.testing.assert_allclose(log.applied[2:], commands[:-2], atol=1e-9)  # two periods late
     again = plant.run(computed_torque(control_model(puma), gains), trajectory, settle=0.1)
     assert np.array_equal(again.tau, log.tau)
+
+
+def test_drawn_rounding_leaves_the_last_bits_alone(puma, motion):
+    """As little as efforts are off, as little is the run; computed rounding makes it whole encoder lines."""
+    trajectory, law = motion.sample(501), computed_torque(control_model(puma), Gains(40.0))
+    apart = {}
+    for is_dithered, change in ((True, 1e-13), (True, 1e-5), (False, 1e-5)):
+
+        def off(sample, change=change):
+            return law(sample) * (1 + change)
+
+        flaws = Imperfections(resolution=1e-4, torque_noise=0.1, is_dithered=is_dithered)
+        plant = Plant(puma, period=4e-3, substeps=2, imperfections=flaws, seed=4)
+        log, other = plant.run(law, trajectory), plant.run(off, trajectory)
+        apart[is_dithered, change] = np.abs(log.q - other.q).max()
+        error = (log.q - log.true_q) / 1e-4
+        assert np.abs(error).max() <= 0.5 + 1e-9
+        assert error.std() == pytest.approx(1 / np.sqrt(12), rel=0.1)
+    assert apart[True, 1e-13] < 1e-10
+    assert apart[True, 1e-5] < 1e-5 and apart[False, 1e-5] > 0.9e-4
 
 
 def test_stribeck_holds_back(puma):

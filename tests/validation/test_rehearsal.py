@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from minertia.codegen.kernels import build
 from minertia.codegen.kernels.build import find_compiler
 from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
-from minertia.identification import read_model, read_recording
+from minertia.identification.logs.readers import read_recording
+from minertia.identification.model_file import read_model
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
 from minertia.validation import compiled, rehearsal
@@ -102,12 +104,26 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
     fast, slow = compiled_model(puma, tmp_path), control_model(puma)
     q, qd, qdd = np.random.default_rng(0).normal(size=(3, 6))
     np.testing.assert_allclose(fast.rigid(q, qd, qdd), slow.rigid(q, qd, qdd), atol=1e-9)
-    np.testing.assert_allclose(fast.friction(qd), slow.friction(qd), atol=1e-9)
+    np.testing.assert_allclose(fast.friction(q, qd, qdd), slow.friction(q, qd, qdd), atol=1e-9)
     np.testing.assert_allclose(fast.gravity(q), slow.gravity(q), atol=1e-9)
     np.testing.assert_allclose(fast.mass_matrix(q), slow.mass_matrix(q), atol=1e-9)
     np.testing.assert_allclose(fast.velocity(q, qd), slow.velocity(q, qd), atol=1e-9)
     with pytest.raises(MinertiaError, match="cannot be loaded"):
         compiled.load_model(6, tmp_path / "README.md", "x")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@pytest.mark.parametrize("flags", ["-ffast-math", "-fsingle-precision-constant"])
+def test_flags_that_change_arithmetic(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str) -> None:
+    """The compiled code computes what it must, or is refused; what stays in the folder is what was generated."""
+    monkeypatch.setenv("CC", f"gcc {flags}")
+    q = np.linspace(-1, 1, 6)
+    try:
+        np.testing.assert_allclose(compiled_model(puma, tmp_path).gravity(q), control_model(puma).gravity(q), atol=1e-9)
+    except MinertiaError as err:
+        assert "wrongly" in str(err) or "self-test" in str(err)
+    assert not build._flushes()
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".so" or path.name == "selftest"]
 
 
 def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def identified(puma):
 def test_control_model_is_the_dynamics(puma):
     model = control_model(puma)
     q, qd, qdd = np.random.default_rng(0).normal(size=(3, 6))
-    tau = model.rigid(q, qd, qdd) + model.friction(qd)
+    tau = model.rigid(q, qd, qdd) + model.friction(q, qd, qdd)
     np.testing.assert_allclose(tau, dynamics.inverse_dynamics(puma, q, qd, qdd), atol=1e-9)
     D = model.mass_matrix(q)
     np.testing.assert_allclose(D, dynamics.mass_matrix(puma, q), atol=1e-10)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-ODD = frozenset({"sin", "sign"})  # f(-x) = -f(x)
-EVEN = frozenset({"cos"})  # f(-x) = f(x)
-UNARY = frozenset({"sin", "cos", "sign", "sqrt"})
+ODD = frozenset({"sin", "sign", "tanh"})  # f(-x) = -f(x)
+EVEN = frozenset({"cos", "abs"})  # f(-x) = f(x)
+IDEMPOTENT = frozenset({"sign", "abs"})  # f(f(x)) = f(x)
 
 
 class Graph:
@@ -39,10 +39,12 @@ class Graph:
         return Expr(self, self._node(("const", abs(value))), value < 0)
 
     def function(self, name: str, x: Expr) -> Expr:
-        """sin, cos, sign or sqrt of an expression."""
+        """A function of `_FUNCTIONS` of an expression."""
         value = x.value
         if value is not None:
             return self.constant(_FUNCTIONS[name](value))
+        if name in IDEMPOTENT and self.nodes[x.id][0] == name:
+            return Expr(self, x.id, name == "sign" and x.negative)
         if name in ODD or name in EVEN:
             return Expr(self, self._node((name, x.id)), name in ODD and x.negative)
         return Expr(self, self._node((name, self._positive(x))), False)
@@ -173,6 +175,18 @@ class Expr:
         """Sign, 0 at 0."""
         return self.graph.function("sign", self)
 
+    def absolute(self) -> Expr:
+        """Absolute value."""
+        return self.graph.function("abs", self)
+
+    def exp(self) -> Expr:
+        """Exponential."""
+        return self.graph.function("exp", self)
+
+    def tanh(self) -> Expr:
+        """Hyperbolic tangent."""
+        return self.graph.function("tanh", self)
+
     def sqrt(self) -> Expr:
         """Square root."""
         return self.graph.function("sqrt", self)
@@ -217,6 +231,9 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "sqrt": math.sqrt,
+    "exp": lambda v: math.exp(v) if v < 709.0 else math.inf,
+    "tanh": math.tanh,
+    "abs": abs,
     "sign": lambda v: float((v > 0) - (v < 0)),
 }
 _RUN: dict[str, Callable[..., Any]] = {
@@ -228,5 +245,8 @@ _RUN: dict[str, Callable[..., Any]] = {
     "sin": np.sin,
     "cos": np.cos,
     "sqrt": np.sqrt,
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "abs": np.abs,
     "sign": np.sign,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from minertia.algebra.polynomial import NEGLIGIBLE
+from minertia.algebra.quotient import quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 
 
@@ -47,11 +48,11 @@ class Linear:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Scalar) -> Linear:
-        return Linear({column: c / divisor for column, c in self.terms.items()})
+        return Linear({column: quotient(c, divisor) for column, c in self.terms.items()})
 
 
 def _cancelled(a: Scalar, b: Scalar, total: Scalar) -> bool:
     """Whether a sum of two numbers is only their rounding error."""
-    if type(total) is not float or is_zero(a):
+    if type(total) is not float or is_zero(a) or not all(isinstance(s, (int, float)) for s in (a, b)):
         return False
     return bool(abs(total) <= NEGLIGIBLE * (abs(a) + abs(b)))

@@ -66,6 +66,14 @@ class Poly:
     def __hash__(self) -> int:
         return hash(frozenset(self.terms.items()))
 
+    def cos(self) -> Poly | Number:
+        """Cosine of an angle: a number plus or minus single letters."""
+        return turn(self)[0]
+
+    def sin(self) -> Poly | Number:
+        """Sine of an angle: a number plus or minus single letters."""
+        return turn(self)[1]
+
     def __repr__(self) -> str:
         return f"Poly({self.terms})"
 
@@ -112,6 +120,16 @@ def substitute(value: Poly | Number, atom_value: Callable[[str], Any]) -> Any:
     return total
 
 
+def sorted_terms(value: Poly) -> list[tuple[Monomial, Number]]:
+    """Terms in the order they are printed in: highest powers first, then by letters."""
+    return sorted(value.terms.items(), key=lambda item: (-sum(power for _, power in item[0]), item[0]))
+
+
+def leading(value: Poly | Number) -> Number:
+    """The number of the term that is printed first."""
+    return sorted_terms(value)[0][1] if isinstance(value, Poly) else value
+
+
 def split_atom(atom: str) -> tuple[str, str]:
     """('', 'D3') of a letter, ('cos', 'a2') of the cosine of one."""
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)
@@ -130,7 +148,8 @@ def _argument(atom: str) -> str:
 def _turn_of_term(monomial: Monomial, number: Number) -> tuple[Poly | Number, Poly | Number]:
     if monomial == ():
         return turn(number)
-    if len(monomial) != 1 or monomial[0][1] != 1 or number not in (1, -1):
+    single = len(monomial) == 1 and monomial[0][1] == 1 and split_atom(monomial[0][0])[0] == ""
+    if not single or number not in (1, -1):
         raise ValueError("an angle must be a number plus or minus single letters")
     name = monomial[0][0]
     s = letter(f"sin({name})")

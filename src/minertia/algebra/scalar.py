@@ -92,3 +92,31 @@ def sign(a: Scalar) -> Scalar:
     if type(a) is int:
         return (a > 0) - (a < 0)
     return a.sign() if hasattr(a, "sign") else np.sign(a)
+
+
+def absolute(a: Scalar) -> Scalar:
+    """Absolute value; that of an int stays one."""
+    if type(a) is int:
+        return abs(a)
+    return a.absolute() if hasattr(a, "absolute") else np.abs(a)
+
+
+def exp(a: Scalar) -> Scalar:
+    """Exponential; exp 0 is the structural 1."""
+    if is_zero(a):
+        return 1
+    return a.exp() if hasattr(a, "exp") else np.exp(a)
+
+
+def tanh(a: Scalar) -> Scalar:
+    """Hyperbolic tangent; 0 stays structural."""
+    if is_zero(a):
+        return 0
+    return a.tanh() if hasattr(a, "tanh") else np.tanh(a)
+
+
+def sqrt(a: Scalar) -> Scalar:
+    """Square root; those of 0 and 1 stay structural."""
+    if type(a) is int and a in (0, 1):
+        return a
+    return a.sqrt() if hasattr(a, "sqrt") else np.sqrt(a)

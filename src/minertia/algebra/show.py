@@ -1,4 +1,4 @@
-"""Polynomials and linear forms as text (readable by Python) and as LaTeX."""
+"""Polynomials, their quotients and linear forms as text (readable by Python) and as LaTeX."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import Monomial, Number, Poly, split_atom
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.polynomial import Monomial, Number, Poly, leading, sorted_terms, split_atom
+from minertia.algebra.quotient import Coefficient, Quotient, lowered, split
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a factor, a power and a product are written."""
+    """How a factor, a power, a product and a fraction are written."""
 
     atom: Callable[[str], str]
     name: Callable[[str], str]
     power: str
     times: str
+    fraction: str
+    bracketed: bool  # whether what stands alone above or below needs brackets
 
 
-def text(value: Poly | Number | Linear) -> str:
-    """One line that Python can evaluate: D3**2*(M3 + M4) - 2*R3*MZ3."""
+def text(value: Coefficient | Linear) -> str:
+    """One line that Python can evaluate: D3**2*(M3 + M4) - tan(a2)*MZ3."""
     return _form(value, _TEXT)
 
 
-def latex(value: Poly | Number | Linear) -> str:
+def latex(value: Coefficient | Linear) -> str:
     """The same for a paper."""
     return _form(value, _LATEX)
 
 
 def latex_name(name: str) -> str:
-    """XX_{R3} of XXR3, D_{3} of D3."""
+    """XX_{R3} of XXR3, D_{3} of D3, L of L."""
+    if len(name) == 1:
+        return name
     match = re.fullmatch(r"([A-Za-z]+?)(R?)_?(\d+)", name)
     if match is None:
         return r"\mathit{" + re.sub(r"([_#$%&{}])", r"\\\1", name) + "}"
@@ -41,15 +45,18 @@ def latex_name(name: str) -> str:
     return f"{letters}_{{{regrouped}{number}}}"
 
 
-def _form(value: Poly | Number | Linear, style: Style) -> str:
+def _form(value: Coefficient | Linear, style: Style) -> str:
     if isinstance(value, Linear):
         return _linear(value, style)
+    if isinstance(value, Quotient) or _has_squared_sine(value):
+        sign, size = _split_sign(value)
+        return ("-" if sign == "-" else "") + _factor(size, style)
     return _polynomial(value, style)
 
 
 def _linear(form: Linear, style: Style) -> str:
     """Columns with the same coefficient stand together in one bracket."""
-    groups: dict[Scalar, list[tuple[str, str]]] = {}
+    groups: dict[Coefficient, list[tuple[str, str]]] = {}
     for name, coefficient in form.terms.items():
         sign, key = _split_sign(coefficient)
         groups.setdefault(key, []).append((sign, style.name(str(name))))
@@ -70,7 +77,7 @@ def _polynomial(value: Poly | Number, style: Style) -> str:
     if not isinstance(value, Poly):
         return _number(value)
     parts = []
-    for monomial, number in _sorted_terms(value):
+    for monomial, number in sorted_terms(value):
         factors = [_power(atom, power, style) for atom, power in monomial]
         if abs(number) != 1 or not factors:
             factors.insert(0, _number(abs(number)))
@@ -78,7 +85,45 @@ def _polynomial(value: Poly | Number, style: Style) -> str:
     return _joined(parts)
 
 
-def _factor(coefficient: Scalar, style: Style) -> str:
+def _quotient(value: Coefficient, style: Style) -> str:
+    """A quotient that begins with a plus, sines over cosines of one angle as tangents."""
+    assert isinstance(value, Quotient)
+    (common, upper), (below, lower) = split(value.upper), split(value.lower)
+    tangents = _tangents(common, below)
+    common = lowered(common, [(f"sin({name})", power) for name, power in tangents])
+    below = lowered(below, [(f"cos({name})", power) for name, power in tangents])
+    above = (*common, *((f"tan({name})", power) for name, power in tangents))
+    if not below and not isinstance(lower, Poly):
+        return _product(above, upper, style, alone=False)
+    alone = not style.bracketed
+    written, under = _product(above, upper, style, alone), _product(below, lower, style, alone)
+    is_product = style.bracketed and len(below) + (lower != 1) > 1
+    return style.fraction.format(written, f"({under})" if is_product else under)
+
+
+def _product(monomial: Monomial, rest: Poly | Number, style: Style, alone: bool) -> str:
+    """Letters times a polynomial or a number; alone: whether a sum by itself needs no brackets."""
+    factors = [_power(atom, power, style) for atom, power in monomial]
+    if isinstance(rest, Poly):
+        written = _polynomial(rest, style)
+        factors.append(written if alone and not factors else f"({written})")
+    elif rest != 1 or not factors:
+        factors.insert(0, _number(rest))
+    return style.times.join(factors)
+
+
+def _tangents(above: Monomial, below: Monomial) -> Monomial:
+    """Angles whose sine stands above and whose cosine stands below, with the power of the tangent."""
+    powers = dict(below)
+    sines = ((split_atom(atom)[1], power) for atom, power in above if split_atom(atom)[0] == "sin")
+    return tuple((name, min(power, powers[f"cos({name})"])) for name, power in sines if f"cos({name})" in powers)
+
+
+def _factor(coefficient: Coefficient, style: Style) -> str:
+    if isinstance(coefficient, Quotient):
+        return _quotient(coefficient, style)
+    if _has_squared_sine(coefficient):
+        return _product(*split(coefficient), style, alone=False)
     written = _polynomial(coefficient, style)
     return f"({written})" if isinstance(coefficient, Poly) and len(coefficient.terms) > 1 else written
 
@@ -88,13 +133,15 @@ def _power(atom: str, power: int, style: Style) -> str:
     return written if power == 1 else written + style.power.format(power)
 
 
-def _split_sign(coefficient: Scalar) -> tuple[str, Scalar]:
-    leading = _sorted_terms(coefficient)[0][1] if isinstance(coefficient, Poly) else coefficient
-    return ("-", -coefficient) if leading < 0 else ("+", coefficient)
+def _split_sign(coefficient: Coefficient) -> tuple[str, Coefficient]:
+    upper = coefficient.upper if isinstance(coefficient, Quotient) else coefficient
+    shown = split(upper)[1] if isinstance(coefficient, Quotient) or _has_squared_sine(upper) else upper
+    return ("-", -coefficient) if leading(shown) < 0 else ("+", coefficient)
 
 
-def _sorted_terms(value: Poly) -> list[tuple[Monomial, Number]]:
-    return sorted(value.terms.items(), key=lambda item: (-sum(power for _, power in item[0]), item[0]))
+def _has_squared_sine(value: Poly | Number) -> bool:
+    """Whether a polynomial is a sine squared times something, which its own form writes as 1 - cos^2."""
+    return any(power > 1 and split_atom(atom)[0] == "sin" for atom, power in split(value)[0])
 
 
 def _joined(parts: Sequence[tuple[str, str]]) -> str:
@@ -111,5 +158,7 @@ def _latex_atom(atom: str) -> str:
     return latex_name(name) if not function else rf"\{function}({latex_name(name)})"
 
 
-_TEXT = Style(atom=str, name=str, power="**{}", times="*")
-_LATEX = Style(atom=_latex_atom, name=latex_name, power="^{{{}}}", times=r"\,")
+_TEXT = Style(atom=str, name=str, power="**{}", times="*", fraction="{}/{}", bracketed=True)
+_LATEX = Style(
+    atom=_latex_atom, name=latex_name, power="^{{{}}}", times=r"\,", fraction=r"\frac{{{}}}{{{}}}", bracketed=False
+)

@@ -6,10 +6,14 @@ the tips to the base.  Six rules, numbered as in the theory page, then clear the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from minertia.algebra.linear import Linear
-from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.polynomial import evaluate
+from minertia.algebra.quotient import quotient
+from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub
 from minertia.algebra.vec3 import Vec, apply, dot
-from minertia.base.geometry import Axes, structural
+from minertia.base.geometry import Axes
 from minertia.robot.inertia import transport
 from minertia.robot.joint import KINDS
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
@@ -17,11 +21,12 @@ from minertia.robot.robot import Robot
 
 Forms = dict[str, Scalar]  # symbol -> Linear over full names, 0 where nothing is left
 MOMENTS = ("MX", "MY", "MZ")
+SMALLEST_DIVISOR = 1e-3  # component of a unit vector that others are divided by
 
 
-def closed_form(robot: Robot, columns: tuple[str, ...]) -> dict[str, Linear]:
+def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
     """{kept column: its regrouped form} for the given standard parameters, in their order."""
-    axes = Axes(robot)
+    axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _move_to_parents(robot, base, links)
     for j in reversed(range(robot.n_joints)):
@@ -71,7 +76,7 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
         _rule_2(robot, axes, links, j)
     else:
         assert axis.u is not None
-        _rule_3(links[j], structural(axis.u))
+        _rule_3(links[j], axis.u, robot.symbol_values)
 
 
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
@@ -83,9 +88,8 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
     parent = joint.parent
     assert parent is not None
     moments = apply(joint.R, (x["MX"], x["MY"], 0))
-    above = axes.axis[parent].u
-    assert above is not None
-    u: Vec = structural(above)
+    u = axes.axis[parent].u
+    assert u is not None
     near = next(k for k in reversed(robot.ancestors(parent)) if robot.joints[k].kind == "revolute")
     swing = sub(dot(moments, joint.p), mul(dot(moments, u), dot(u, joint.p)))
     links[near]["ZZ"] = add(links[near]["ZZ"], mul(2, swing))
@@ -94,18 +98,17 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
         x[symbol] = 0
 
 
-def _rule_3(x: Forms, u: Vec) -> None:
-    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes (theory, eq. 17)."""
-    ux, uy, uz = u
-    if uz != 0:
-        x["MX"] = sub(x["MX"], mul(_ratio(ux, uz), x["MZ"]))
-        x["MY"] = sub(x["MY"], mul(_ratio(uy, uz), x["MZ"]))
-        x["MZ"] = 0
-    elif ux != 0 and uy != 0:
-        x["MX"] = sub(x["MX"], mul(_ratio(ux, uy), x["MY"]))
-        x["MY"] = 0
-    else:
-        x["MY" if ux == 0 else "MX"] = 0
+def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
+    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes (theory, eq. 17).
+
+    It is the last one along which u has a part worth dividing by, at the values of the letters too.
+    """
+    sizes = [abs(float(evaluate(s, values))) for s in u]
+    gone = max(k for k in range(3) if not is_zero(u[k]) and sizes[k] >= SMALLEST_DIVISOR)
+    for k in range(3):
+        if k != gone and not is_zero(u[k]):
+            x[MOMENTS[k]] = sub(x[MOMENTS[k]], mul(_ratio(u[k], u[gone]), x[MOMENTS[gone]]))
+    x[MOMENTS[gone]] = 0
 
 
 def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
@@ -139,5 +142,5 @@ def rotor_partner(robot: Robot, axes: Axes, j: int) -> str | None:
 
 
 def _ratio(a: Scalar, b: Scalar) -> Scalar:
-    ratio = a / b
-    return int(ratio) if ratio in (0, 1, -1) else ratio
+    ratio: Scalar = quotient(a, b)
+    return int(ratio) if ratio in (1, -1) else ratio

@@ -1,7 +1,8 @@
 """Which axes are parallel, perpendicular or on one line: the facts the regrouping rules ask for.
 
 Up to the first rotational axis that is not parallel to the first one (r2), the directions between axes do not depend on
-the posture, so everything is read off at the zero position.
+the posture, so everything is read off at the zero position.  Where there are letters it is read off at values drawn for
+all of them, so that what is found there holds whatever their values; directions themselves stay in letters.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.scalar import Scalar
-from minertia.algebra.vec3 import Vec
+from minertia.algebra.vec3 import Vec, Z, apply, transpose
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-9  # on unit vectors, and on lengths in m
+FINEST = 1e-12  # what is closer is one direction in the arithmetic of the computer
+NEARLY = 1e-2  # rad: an axis this close to another one is more often rounded than meant
+DRAW = 0  # of the letters, to see which axes are aligned
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Axis:
 
     r1: the first rotational joint up to and including this one, None if there is none.
     beyond: a rotational axis not parallel to r1's has been passed or is this one (always so on a floating base).
-    u: the axis of r1 in this joint's frame, valid as long as `beyond` is False.
+    u: the axis of r1 in this joint's frame, in letters; None once `beyond`, where it depends on the posture.
     """
 
     r1: int | None
@@ -33,14 +38,15 @@ class Axis:
     is_r2: bool
     perpendicular: bool
     parallel: bool
-    u: Array | None
+    u: Vec | None
 
 
 class Axes:
-    """The axes of a robot at the zero position."""
+    """The axes of a robot at the zero position; tolerance: see `TOLERANCE`."""
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot.numeric
+    def __init__(self, robot: Robot, tolerance: float = TOLERANCE) -> None:
+        self.letters, self.values, self.tolerance = robot, robot.other_values(DRAW), tolerance
+        self.robot = robot.at(self.values)
         self.R, self.p = _world_poses(self.robot)
         self.axis = [self._axis(j) for j in range(robot.n_joints)]
 
@@ -56,10 +62,26 @@ class Axes:
             r1=r1,
             beyond=bool(oblique),
             is_r2=bool(oblique) and oblique[0] == j,
-            perpendicular=cosine < TOLERANCE,
+            perpendicular=cosine < self.tolerance,
             parallel=self._parallel(r1, j),
-            u=self.R[j].T @ self.z(r1),
+            u=None if oblique else self._direction(r1, path),
         )
+
+    def _direction(self, r1: int, path: tuple[int, ...]) -> Vec:
+        """The axis of r1 in the frame of the last joint of a path, in letters, its 0, 1, -1 as structure."""
+        u: Vec = Z
+        for k in path[path.index(r1) + 1 :]:
+            u = apply(transpose(self.letters.joints[k].R), u)
+        return tuple(self._structural(s) for s in u)  # type: ignore[return-value]
+
+    def _structural(self, s: Scalar) -> Scalar:
+        value = float(evaluate(s, self.values))
+        nearest = round(value)
+        if abs(value - nearest) < self.tolerance:
+            return nearest
+        if not isinstance(s, Poly):
+            return float(s)
+        return Poly({monomial: n for monomial, n in s.terms.items() if abs(n) > FINEST})  # the rest is rounding
 
     def z(self, j: int) -> Array:
         """Direction of joint j's axis in the ground frame."""
@@ -70,7 +92,7 @@ class Axes:
         a = self.axis[j]
         assert a.r1 is not None
         g = np.array(self.robot.gravity)
-        if np.linalg.norm(np.cross(self.z(a.r1), g)) > TOLERANCE * max(1.0, float(np.linalg.norm(g))):
+        if np.linalg.norm(np.cross(self.z(a.r1), g)) > self.tolerance * max(1.0, float(np.linalg.norm(g))):
             return False
         before = self.robot.ancestors(j)[:-1]
         return all(self._parallel(a.r1, k) for k in before) and all(
@@ -84,26 +106,26 @@ class Axes:
     def gravity_along(self, j: int) -> bool:
         """Whether gravity has a part along joint j's axis at the zero position."""
         g = np.array(self.robot.gravity)
-        return abs(float(self.z(j) @ g)) > TOLERANCE * max(1.0, float(np.linalg.norm(g)))
+        return abs(float(self.z(j) @ g)) > self.tolerance * max(1.0, float(np.linalg.norm(g)))
 
     def _turns(self, j: int) -> bool:
         return self.robot.joints[j].kind == "revolute"
 
     def _parallel(self, i: int, j: int) -> bool:
-        return float(np.linalg.norm(np.cross(self.z(i), self.z(j)))) < TOLERANCE
+        return float(np.linalg.norm(np.cross(self.z(i), self.z(j)))) < self.tolerance
 
     def _same_line(self, i: int, j: int) -> bool:
-        return float(np.linalg.norm(np.cross(self.z(i), self.p[j] - self.p[i]))) < TOLERANCE
+        return float(np.linalg.norm(np.cross(self.z(i), self.p[j] - self.p[i]))) < self.tolerance
 
 
-def structural(v: Array) -> Vec:
-    """A direction with its 0, 1, -1 as structure."""
-
-    def one(s: float) -> Scalar:
-        nearest = round(s)
-        return nearest if abs(s - nearest) < TOLERANCE else float(s)
-
-    return one(v[0]), one(v[1]), one(v[2])
+def nearly_aligned(robot: Robot) -> list[str]:
+    """Joints whose frame stands almost, but not quite, along an axis of their parent's frame."""
+    found = []
+    for joint in robot.numeric.joints:
+        entries = (abs(float(s)) for row in joint.R for s in row)
+        if any(0 < e < NEARLY for e in entries):
+            found.append(f"joint '{joint.name}'")
+    return found
 
 
 def _world_poses(robot: Robot) -> tuple[list[Array], list[Array]]:

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.polynomial import Poly
+from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.base import numeric
-from minertia.base.numeric import Certificate
+from minertia.base.certificate import Certificate
+from minertia.base.sample import product
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import ShapeError
+from minertia.notebook import clipped, frame, html_table, plural
 from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
@@ -56,6 +59,17 @@ class BaseParameters:
         where = {name: k for k, name in enumerate(self.columns)}
         return [where[name] for name in self.kept]
 
+    @cached_property
+    def divisors(self) -> tuple[Poly, ...]:
+        """What relations divide by: at values of the letters where one of these is zero they say nothing."""
+        found = (d for form in self.relations for c in form.terms.values() for d in divisors(c))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Letters without a value of their own, with those drawn for them: numbers in numeric relations are theirs."""
+        return {name: self.robot.symbol_values[name] for name, value in self.robot.symbols.items() if value is None}
+
     def values(self, chi: ArrayLike | None = None) -> Array:
         """beta = K chi; by default of the robot's nominal parameters."""
         if chi is None:
@@ -84,7 +98,7 @@ class BaseParameters:
         if other.columns != self.columns or other.count != self.count:
             raise ShapeError("the two sets belong to different robots or different choices of columns")
         kept = self.kept_indices
-        return numeric.cleared(other.K[:, kept] @ np.linalg.inv(self.K[:, kept]))
+        return product(other.K[:, kept], np.asarray(np.linalg.inv(self.K[:, kept]), float))
 
     # ------------------------------------------------------------------ classes
 
@@ -93,8 +107,7 @@ class BaseParameters:
 
         frames: "joint", or "file" for parameters written in the description file's own link frames.
         """
-        K = self.K if frames == "joint" else self.K @ file_to_joint(self.robot, self.columns)
-        K = numeric.cleared(K)
+        K = self.K if frames == "joint" else product(self.K, file_to_joint(self.robot, self.columns))
         reduced = K / np.maximum(np.abs(K).max(axis=0), 1e-300)
         _, s, Vt = np.linalg.svd(reduced, full_matrices=True)
         rank = int((s > numeric.RANK_TOLERANCE * s.max(initial=1e-300)).sum())
@@ -116,9 +129,34 @@ class BaseParameters:
         return {name: latex(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def to_latex(self) -> str:
-        """An align* environment with all relations."""
+        """An align* environment with all relations, and what they divide by."""
         rows = [f"  {latex_name(name)} &= {written}" for name, written in self.relation_latex().items()]
+        rows += [rf"  {latex(divisor)} &\neq 0" for divisor in self.divisors]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each parameter: its relation, and its nominal value if there is one."""
+        nominal = self.values() if self.robot.has_parameters else np.full(self.count, np.nan)
+        relations = list(self.relation_texts().values())
+        columns = {"name": self.names, "value": nominal, "relation": relations, "numeric": self.is_numeric}
+        return frame(columns, "name", robot=self.robot.name, method=self.method)
+
+    def plot(self) -> Any:
+        """A matplotlib Figure: singular values of the certificate with their gap, and the class of each parameter."""
+        from minertia.base.figure import base_figure
+
+        return base_figure(self)
+
+    def to_sympy(self) -> dict[Any, Any]:
+        """{symbol of a base parameter: its relation} in SymPy."""
+        from minertia.base.symbolic import relations
+
+        return relations(self)
+
+    def singular_values(self) -> Array:
+        """Singular values of the regressor of the certificate, columns scaled to length 1; largest first."""
+        c = self.certificate
+        return numeric.singular_values(numeric.sample_regressor(self.robot, self.columns, c.states, c.seed))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
@@ -132,24 +170,44 @@ class BaseParameters:
             "relations": self.relation_texts(),
             "latex": self.relation_latex(),
             "numeric": [name for name, is_numeric in zip(self.names, self.is_numeric, strict=True) if is_numeric],
+            "divisors": [text(divisor) for divisor in self.divisors],
             "symbols": dict(self.robot.symbol_values),
             "changed_geometry": [f"{note.where}: {note.text}" for note in self.robot.notes if note.is_geometry],
             "columns": list(self.columns),
             "K": self.K.tolist(),
             "kept": list(self.kept),
             "classes": self.classes(),
-            "certificate": {
-                "rank": self.certificate.rank,
-                "gap": self.certificate.gap,
-                "error": self.certificate.error,
-                "states": self.certificate.states,
-                "seed": self.certificate.seed,
-            },
+            "certificate": self.certificate.to_dict(),
         }
 
     def to_json(self) -> str:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<BaseParameters of '{clipped(self.robot.name, 40)}': {plural(self.count, 'parameter')} ({self.method}) "
+            f"of {len(self.columns)} standard ones; rank {c.rank}, gap {c.gap:.1e}>"
+        )
+
+    def _repr_html_(self) -> str:
+        has_values = self.robot.has_parameters
+        nominal = [f"{v:.5g}" for v in self.values()] if has_values else [""] * self.count
+        rows = [
+            (name, written + " [numeric]" * is_numeric, *([value] if has_values else []))
+            for (name, written), is_numeric, value in zip(
+                self.relation_texts().items(), self.is_numeric, nominal, strict=True
+            )
+        ]
+        c = self.certificate
+        title = f"{self.robot.name}: {self.count} base parameters ({self.method})"
+        note = f"certificate: rank {c.rank}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
+        headers = ["parameter", "relation", *(["nominal"] if has_values else [])]
+        return html_table(title, headers, rows, right=(2,), notes=(note,))
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.to_latex().replace('align*', 'aligned')}$$"
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=0)
@@ -158,10 +216,18 @@ class BaseParameters:
             f"{name:<{width}} = {written}{mark}"
             for (name, written), mark in zip(self.relation_texts().items(), marks, strict=True)
         ]
-        c = self.certificate
         head = f"{self.robot.name}: {self.count} base parameters ({self.method})"
-        tail = f"certificate: rank {c.rank}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
-        return "\n".join([head, *lines, tail])
+        return "\n".join([head, *lines, *self._remarks(), str(self.certificate)])
+
+    def _remarks(self) -> list[str]:
+        """What the letters must not be, and what numbers in relations belong to."""
+        remarks = []
+        if self.divisors:
+            remarks.append(f"holds where {', '.join(text(d) for d in self.divisors)} is not 0")
+        if any(self.is_numeric) and self.drawn:
+            values = ", ".join(f"{name} = {value:.15g}" for name, value in self.drawn.items())
+            remarks.append(f"relations marked [numeric] hold only for the values drawn: {values}")
+        return remarks
 
 
 def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[str, float]) -> Array:
@@ -170,7 +236,7 @@ def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[s
     K = np.zeros((len(forms), len(columns)))
     for row, form in enumerate(forms):
         for name, coefficient in form.terms.items():
-            K[row, where[str(name)]] = evaluate(coefficient, values)
+            K[row, where[str(name)]] = number_of(coefficient, values)
     return K
 
 

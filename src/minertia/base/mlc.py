@@ -12,18 +12,19 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import Vec
 from minertia.base.closed_form import Forms, rotor_partner, unit_forms
-from minertia.base.geometry import Axes, structural
+from minertia.base.geometry import Axes
+from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.inertia import transport
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, split_name
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
 ENTRIES = {"U11": "XX", "U12": "XY", "U13": "XZ", "U22": "YY", "U23": "YZ", "U33": "ZZ"}
 MOMENTS = {"K1": "MX", "K2": "MY", "K3": "MZ"}
 
 
-def minimal_combinations(robot: Robot, columns: tuple[str, ...]) -> dict[str, Linear]:
+def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
     """{name: form} of the set, for the given standard parameters; effects keep their own names."""
-    axes = Axes(robot)
+    axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _compose(robot, base, links)
     found: dict[str, Scalar] = {}
@@ -34,7 +35,7 @@ def minimal_combinations(robot: Robot, columns: tuple[str, ...]) -> dict[str, Li
         if partner is not None and isinstance(rotor, Linear):
             links[j] |= {partner: add(links[j][partner], rotor), "IA": 0}
         found |= {f"{name}_{j + 1}": form for name, form in _combinations(robot, axes, links[j], j).items()}
-        found |= {f"{s}{j + 1}": links[j].get(s, 0) for s in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)}
+        found |= {f"{s}{j + 1}": links[j].get(s, 0) for s in (*STANDARD_SYMBOLS, *STANDARD_TWINS)}
     return {name: form for name, form in found.items() if isinstance(form, Linear)}
 
 
@@ -75,7 +76,7 @@ def _combinations(robot: Robot, axes: Axes, x: Forms, j: int) -> Forms:
         found |= {name: x[symbol] for name, symbol in MOMENTS.items()}
     elif axis.r1 is not None and not axis.parallel:
         assert axis.u is not None
-        found |= _oblique_moments(x, structural(axis.u))
+        found |= _oblique_moments(x, axis.u)
     return found
 
 

@@ -1,13 +1,12 @@
-"""The numerical side: random states, rank, independent columns, and the certificate every result carries."""
+"""The regressor at random states, and the rank and independent columns of any matrix at a fixed tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import lapack, solve_triangular
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack
 
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import torque_regressor
@@ -16,29 +15,8 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length 1
 SMALL = 1e-9  # coefficients below this part of the largest are rounding errors
-CLEAR_GAP = 1e3
 STATES = 100
 FEWEST_STATES = 50  # of large robots, where each state gives many rows
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """How a set of base parameters was checked on random states (theory, eq. 22).
-
-    rank: of the whole regressor.  gap: smallest kept over largest dropped singular value (columns scaled to length 1).
-    error: largest column of Y - Y_base K over the largest of Y.  states, seed: how to repeat it.
-    """
-
-    rank: int
-    gap: float
-    error: float
-    states: int
-    seed: int
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the rank is beyond doubt."""
-        return self.gap >= CLEAR_GAP
 
 
 def random_states(robot: Robot, count: int, seed: int) -> State:
@@ -56,8 +34,12 @@ def random_states(robot: Robot, count: int, seed: int) -> State:
 
 def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Array:
     """Y stacked over random states, shape (count * n, columns)."""
-    state = random_states(robot, count, seed)
-    Y = torque_regressor(robot, *state, columns=columns)
+    return regressor_at(robot, columns, *random_states(robot, count, seed))
+
+
+def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Y stacked over states, shape (states * n, columns)."""
+    Y = torque_regressor(robot, q, qd, qdd, columns=columns)
     return np.ascontiguousarray(Y.reshape(-1, len(columns)))
 
 
@@ -81,10 +63,14 @@ def scaled(R: Array) -> tuple[Array, Array]:
     return R / np.where(lengths > 0, lengths, np.inf), lengths
 
 
+def singular_values(R: Array) -> Array:
+    """Singular values of a matrix with its columns scaled to length 1, largest first."""
+    return np.asarray(np.linalg.svd(scaled(R)[0], compute_uv=False))
+
+
 def rank_and_gap(R: Array) -> tuple[int, float]:
     """Numerical rank of a triangle and the ratio of the singular values on both sides of it."""
-    unit, _ = scaled(R)
-    s = np.linalg.svd(unit, compute_uv=False)
+    s = singular_values(R)
     if s.size == 0 or s[0] == 0:
         return 0, float("inf")
     rank = int((s > RANK_TOLERANCE * s[0]).sum())
@@ -110,26 +96,8 @@ def independent_columns(R: Array, order: Sequence[int]) -> list[int]:
     return kept
 
 
-def express(R: Array, kept: Sequence[int]) -> Array:
-    """K with R = R[:, kept] K (theory, eq. 21); the identity on the kept columns, rounding errors cleared."""
-    Q, T = np.linalg.qr(R[:, kept])
-    K: Array = solve_triangular(T, Q.T @ R)
-    K[:, kept] = np.eye(len(kept))
-    return cleared(K)
-
-
 def cleared(K: Array) -> Array:
     """Coefficients that are only rounding set to zero, those next to an integer made exact."""
     K = np.where(np.abs(K) < SMALL * max(1.0, float(np.abs(K).max(initial=0.0))), 0.0, K)
     nearest = np.rint(K)
     return np.where(np.abs(K - nearest) < SMALL, nearest, K)
-
-
-def reconstruction_error(R: Array, kept: Sequence[int], K: Array) -> float:
-    """Largest column of Y - Y_base K over the largest of Y (Euclidean lengths, taken from the triangle of Y).
-
-    Y_base = Y[:, kept] K[:, kept]^-1.
-    """
-    base = R[:, kept] @ np.linalg.inv(K[:, kept]) if len(kept) else np.zeros((len(R), 0))
-    lengths = np.linalg.norm(R, axis=0)
-    return float(np.linalg.norm(R - base @ K, axis=0).max(initial=0.0) / max(float(lengths.max(initial=0.0)), 1e-300))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,19 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import complete_robot, finite, read_given
+from minertia.cli.options import Gravity, complete_robot, finite, read_given
 from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.prepare import PreparedLog
     from minertia.identification.logs.columns import ColumnMap
-    from minertia.identification.run import PreparedLog
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion")
 SETTLED = ("jitter", "qdd inconsistent")  # findings that repairs settle or that no fit feels; the page has them
-WITH_PRIOR = ("ridge", "physical", "sdp")
 
 
 class GreedyCommand(typer.core.TyperCommand):
@@ -77,94 +78,202 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
-Validate = Annotated[
-    list[str] | None,
-    typer.Option("--validate", metavar="LOG...", help="Logs that are only predicted.", show_default=False),
-]
-EstimatorName = Annotated[
-    str | None,
-    typer.Option(
-        "--estimator",
-        metavar="E",
-        help="auto (usual), weighted, ordinary, robust, total, instrumental, ridge, sequential, offline, recursive, "
-        "physical.",
-        show_default=False,
-    ),
-]
-Effects = Annotated[
-    str | None,
-    typer.Option(
-        "--effects",
-        metavar="A,B,...",
-        help="rotor, viscous, coulomb, offset (usual), two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
-        "cubic, spring; on one joint: FC3; none.",
-        show_default=False,
-    ),
-]
-Physical = Annotated[bool, typer.Option("--physical", help="Only values that a real robot can have.")]
-Prior = Annotated[
-    str | None,
-    typer.Option(
-        "--prior",
-        metavar="FILE|robot",
-        help="What ridge and physical are drawn to: the robot file's own parameters, or another robot or model.",
-        show_default=False,
-    ),
-]
-Fix = Annotated[
-    list[str] | None,
-    typer.Option("--fix", metavar="NAME=VALUE...", help="Known parameters, not fitted.", show_default=False),
-]
-Joints = Annotated[
-    list[str] | None,
-    typer.Option("--joints", metavar="J...", help="Joints to identify: names, or numbers from 1.", show_default=False),
-]
-Cutoff = Annotated[
-    float | None,
-    typer.Option("--cutoff", metavar="HZ", callback=finite, help="Low-pass on positions.", show_default=False),
-]
-Rate = Annotated[
-    float | None,
-    typer.Option("--rate", metavar="HZ", callback=finite, help="Rate after decimation.", show_default=False),
+
+
+def _option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
+
+
+DropTorn = Annotated[
+    bool,
+    typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
 ]
 
 
 @dataclass(frozen=True)
-class Choices:
-    """The options of a command line that stand over a campaign; None where one was not given."""
+class CampaignOption:
+    """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
 
-    validate: Sequence[str] | None = None
-    estimator: str | None = None
-    effects: str | None = None
-    physical: bool = False
-    prior: str | None = None
-    fix: Sequence[str] | None = None
-    joints: Sequence[str] | None = None
-    gravity: tuple[float, float, float] | None = None
-    cutoff: float | None = None
-    rate: float | None = None
-    columns: Path | None = None
+    annotation: Any
+    change: Callable[[Campaign, Any], Campaign]
+    default: Any = None
 
 
-def asked_campaign(given: Sequence[str] | None, file: Path | None, data: Path | None, choices: Choices) -> Campaign:
-    """The campaign that a command was asked to run."""
-    from minertia.identification.campaigns.campaign import read_campaign
-    from minertia.identification.campaigns.given import given_campaign
+def _effects(campaign: Campaign, text: str) -> Campaign:
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    return replace(campaign, effects=() if words == ("none",) else words)
+
+
+def _fix(campaign: Campaign, texts: Sequence[str]) -> Campaign:
+    fixed: dict[str, float] = {}
+    for text in (part for given in texts for part in given.split(",")):
+        name, _, value = text.partition("=")
+        try:
+            fixed[name.strip()] = finite(float(value))  # type: ignore[assignment]
+        except (ValueError, typer.BadParameter):
+            raise InputError(f"--fix takes NAME=VALUE with a finite number, not '{text}'") from None
+    return replace(campaign, fix={**campaign.fix, **fixed})
+
+
+def _joints(campaign: Campaign, names: Sequence[str]) -> Campaign:
+    words = [word.strip() for given in names for word in given.split(",") if word.strip()]
+    known = campaign.robot.coordinate_names
+    return replace(campaign, joints=[int(w) if w.isdigit() and w not in known else w for w in words])  # type: ignore[arg-type]
+
+
+def _estimator(campaign: Campaign, name: str) -> Campaign:
+    is_other = name != campaign.estimator
+    return replace(campaign, estimator=name, options={} if is_other else campaign.options)
+
+
+def _physical(campaign: Campaign, wanted: bool) -> Campaign:
+    return _estimator(campaign, "physical") if wanted else campaign
+
+
+def _prior(campaign: Campaign, name: str) -> Campaign:
+    from minertia.files import is_file, why_no_file
+
+    path = campaign.find(name)
+    if name != "robot" and not is_file(path):
+        raise InputError(f"the prior '{name}': {why_no_file(path)}")
+    return replace(campaign, prior=name if name == "robot" else path)
+
+
+# in the order in which they change a campaign; each is one row here and one field of `Campaign`
+CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
+    "validate": CampaignOption(
+        Annotated[list[str] | None, _option("validate", "LOG...", "Logs that are only predicted.")],
+        lambda campaign, logs: replace(campaign, validate=logs),
+    ),
+    "estimator": CampaignOption(
+        Annotated[
+            str | None,
+            _option(
+                "estimator",
+                "E",
+                "auto (usual), weighted, ordinary, robust, total, instrumental, ridge, sequential, offline, recursive, "
+                "physical.",
+            ),
+        ],
+        _estimator,
+    ),
+    "effects": CampaignOption(
+        Annotated[
+            str | None,
+            _option(
+                "effects",
+                "A,B,...",
+                "rotor, viscous, coulomb, offset, two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
+                "load_quadrants, cubic, thermal_viscous, thermal_coulomb, spring; on one joint: FC3; none; chosen by "
+                "cross-validation unless told.",
+            ),
+        ],
+        _effects,
+    ),
+    "physical": CampaignOption(
+        Annotated[bool, typer.Option("--physical", help="Only values that a real robot can have.")], _physical, False
+    ),
+    "prior": CampaignOption(
+        Annotated[
+            str | None,
+            _option(
+                "prior",
+                "FILE|robot",
+                "What ridge and physical are drawn to: the robot file's own parameters, or another robot or model.",
+            ),
+        ],
+        _prior,
+    ),
+    "fix": CampaignOption(
+        Annotated[list[str] | None, _option("fix", "NAME=VALUE...", "Known parameters, not fitted.")], _fix
+    ),
+    "joints": CampaignOption(
+        Annotated[list[str] | None, _option("joints", "J...", "Joints to identify: names, or numbers from 1.")],
+        _joints,
+    ),
+    "gravity": CampaignOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
+    "cutoff": CampaignOption(
+        Annotated[float | None, _option("cutoff", "HZ", "Low-pass on positions.", callback=finite)],
+        lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, cutoff_hz=hz)),
+    ),
+    "rate": CampaignOption(
+        Annotated[float | None, _option("rate", "HZ", "Rate after decimation.", callback=finite)],
+        lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None)),
+    ),
+    "drop_torn": CampaignOption(
+        DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
+    ),
+}
+ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for
+GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data, "columns": Columns}
+
+
+def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command about a campaign: its first argument is the `Campaign` that the command line asks for.
+
+    The command gets the arguments and options that say which, but for those named here, before its own.
+    """
+    chosen = {name: option for name, option in CAMPAIGN_OPTIONS.items() if name not in without}
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, locals={"Campaign": object}, eval_str=True).parameters.values())[1:]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        shared = [inspect.Parameter(n, keyword, default=None, annotation=a) for n, a in GIVEN.items()]
+        shared += [
+            inspect.Parameter(n, keyword, default=option.default, annotation=option.annotation)
+            for n, option in chosen.items()
+        ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            robot_and_logs, file, data, columns = (given.pop(name) for name in GIVEN)
+            stated = {name: given.pop(name) for name in chosen}
+            command(asked_campaign(robot_and_logs, file, data, columns, stated), **given)
+
+        parameters = [*shared, *(p.replace(kind=keyword) for p in own)]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        return run
+
+    return decorated
+
+
+def asked_campaign(
+    given: Sequence[str] | None, file: Path | None, data: Path | None, columns: Path | None, stated: Mapping[str, Any]
+) -> Campaign:
+    """The campaign that a command was asked to run, with the options over it."""
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.read import read_campaign
 
     names = list(given or ())
     if file is not None:
         if names:
             raise InputError("give either --campaign, which names robot and logs, or ROBOT LOG..., not both")
         campaign = read_campaign(file, data)
-        if choices.columns is not None:
-            campaign = replace(campaign, columns=read_map(choices.columns))
+        if columns is not None:
+            campaign = replace(campaign, columns=read_map(columns))
     else:
         if data is not None:
             raise InputError("--data says where the logs of a --campaign are; without one, name the logs themselves")
         if len(names) < 2:
             raise InputError("name a robot and at least one log, or a --campaign")
-        campaign = given_campaign(read_given(names[0]), names[1:], choices.columns)
-    return overridden(campaign, choices)
+        campaign = Campaign(read_given(names[0]), names[1:], columns=columns)  # type: ignore[arg-type]
+    _refuse_contradictions(campaign, stated)
+    for name, value in stated.items():
+        if value is not None and value != CAMPAIGN_OPTIONS[name].default:
+            campaign = CAMPAIGN_OPTIONS[name].change(campaign, value)
+    return campaign
+
+
+def _refuse_contradictions(campaign: Campaign, stated: Mapping[str, Any]) -> None:
+    from minertia.identification.estimators import takes_prior
+
+    name = stated.get("estimator")
+    if stated.get("physical") and name not in (None, "physical", "sdp"):
+        raise InputError(f"--physical is an estimator itself and does not go with --estimator {name}")
+    used = "physical" if stated.get("physical") else name or campaign.estimator
+    if stated.get("prior") is not None and isinstance(used, str) and not takes_prior(used):
+        raise InputError(f"the estimator '{used}' takes no prior; add --physical or --estimator ridge")
 
 
 def read_map(path: Path) -> ColumnMap:
@@ -172,83 +281,6 @@ def read_map(path: Path) -> ColumnMap:
     from minertia.identification.logs.columns_file import read_columns
 
     return read_columns(path)
-
-
-def overridden(campaign: Campaign, choices: Choices) -> Campaign:
-    """The campaign with the options over it."""
-    changes: dict[str, Any] = {}
-    if choices.gravity is not None:
-        changes["robot"] = campaign.robot.with_gravity(choices.gravity)
-    if choices.effects is not None:
-        changes["effects"] = _effects(choices.effects)
-    if choices.fix:
-        changes["fix"] = {**campaign.fix, **_fixed(choices.fix)}
-    if choices.joints:
-        changes["joints"] = _joints(campaign, choices.joints)
-    if choices.cutoff is not None or choices.rate is not None:
-        changes["filter"] = _filter(campaign, choices)
-    changes |= _estimator(campaign, choices)
-    campaign = replace(campaign, **changes)
-    return campaign if choices.validate is None else campaign.with_validation(choices.validate)
-
-
-def _effects(text: str) -> tuple[str, ...]:
-    words = tuple(word.strip() for word in text.split(",") if word.strip())
-    return () if words == ("none",) else words
-
-
-def _fixed(texts: Sequence[str]) -> dict[str, float]:
-    fixed = {}
-    for text in (part for given in texts for part in given.split(",")):
-        name, _, value = text.partition("=")
-        try:
-            fixed[name.strip()] = finite(float(value))
-        except (ValueError, typer.BadParameter):
-            raise InputError(f"--fix takes NAME=VALUE with a finite number, not '{text}'") from None
-    return fixed  # type: ignore[return-value]
-
-
-def _joints(campaign: Campaign, names: Sequence[str]) -> tuple[int, ...]:
-    from minertia.identification.campaigns.effects import joint_list
-    from minertia.identification.campaigns.options import Options
-
-    words = [word.strip() for given in names for word in given.split(",") if word.strip()]
-    listed = [int(w) if w.isdigit() and w not in campaign.robot.coordinate_names else w for w in words]
-    return joint_list(Options({"joints": listed}, "--joints"), "joints", campaign.robot)
-
-
-def _filter(campaign: Campaign, choices: Choices) -> Any:
-    filter_ = campaign.filter
-    if choices.cutoff is not None:
-        filter_ = replace(filter_, cutoff_hz=choices.cutoff)
-    if choices.rate is not None:
-        filter_ = replace(filter_, rate_hz=choices.rate, parallel_hz=None)
-    return filter_
-
-
-def _estimator(campaign: Campaign, choices: Choices) -> dict[str, Any]:
-    name = choices.estimator
-    if choices.physical and name not in (None, "physical", "sdp"):
-        raise InputError(f"--physical is an estimator itself and does not go with --estimator {name}")
-    name = "physical" if choices.physical else name
-    changes: dict[str, Any] = {}
-    if name is not None and name != campaign.estimator:
-        changes |= {"estimator": name, "options": {}}
-    if choices.prior is not None:
-        used = name or campaign.estimator
-        if used not in WITH_PRIOR:
-            raise InputError(f"the estimator '{used}' takes no prior; add --physical or --estimator ridge")
-        changes["prior"] = choices.prior if choices.prior == "robot" else _prior(campaign, choices.prior)
-    return changes
-
-
-def _prior(campaign: Campaign, name: str) -> Path:
-    from minertia.files import is_file, why_no_file
-
-    path = campaign.find(name)
-    if not is_file(path):
-        raise InputError(f"the prior '{name}': {why_no_file(path)}")
-    return path
 
 
 def say_findings(logs: tuple[PreparedLog, ...]) -> None:
@@ -268,6 +300,6 @@ def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
     """What readers and repairs noted, each with the logs it was noted of."""
     noted: dict[str, list[str]] = {}
     for log in logs:
-        for text in log.recording.notes:
+        for text in () if log.recording is None else log.recording.notes:
             noted.setdefault(text, []).append(log.name)
     return noted

@@ -16,6 +16,8 @@ EXTRAS = {
     "logs": ("pyarrow", "rosbags"),
     "mat73": ("h5py",),
     "compiler": ("ziglang",),
+    "notebook": ("pandas", "matplotlib"),
+    "symbolic": ("sympy",),
 }  # as in pyproject.toml
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
+from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
@@ -38,6 +38,21 @@ Limits = Annotated[
 ]
 
 
+Floor = Annotated[
+    str | None,
+    typer.Option(
+        "--floor",
+        metavar="Z|none",
+        help="Height in the base frame [m] that every link stays above (the base plane unless told), or none.",
+        show_default=False,
+    ),
+]
+SelfCollision = Annotated[
+    str | None,
+    typer.Option(
+        "--self-collision", metavar="on|none", help="Whether links keep apart (on unless told).", show_default=False
+    ),
+]
 After = Annotated[
     list[str] | None,
     typer.Option(
@@ -70,14 +85,22 @@ def excite(
         ),
     ] = "condition",
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
     gravity: Gravity = None,
     start: Annotated[
         str | None,
-        typer.Option("--start", metavar="Q1,Q2,...", help="Posture at both ends [rad or m].", show_default=False),
+        typer.Option(
+            "--start",
+            metavar="Q1,Q2,...|any",
+            help="Posture at both ends [rad or m] (near the middle of the joints unless told), or any.",
+            show_default=False,
+        ),
     ] = None,
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
     samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
@@ -96,14 +119,16 @@ def excite(
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
     shape = _family(family, duration, pieces)
-    bounds = None if given.is_floating else read_limits(given, limits or ())
-    posture = None if start is None else _numbers("--start", start)
-    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns)
+    given = given if gravity is None else given.with_gravity(gravity)
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    posture = _posture(start)
+    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns, drop_torn)
     check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
     if sweeps:
         if after or after_motion:
             raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
-        given = given if gravity is None else given.with_gravity(gravity)
+        if isinstance(posture, str):
+            raise MinertiaError("--sweeps moves about one posture; give it as numbers")
         _sweep(given, bounds, (duration, harmonics, samples, seed), posture, (out, force), as_json)
         return
     found = search.excite(
@@ -112,7 +137,6 @@ def excite(
         harmonics=harmonics,
         criterion=criterion,
         limits=bounds,
-        gravity=gravity,
         start=posture,
         seed=seed,
         starts=starts,
@@ -149,6 +173,8 @@ def _say_motion(found: Excitation) -> None:
     from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
 
     say(found.headline)
+    for sentence in found.claim_lines():
+        say(sentence)
     say_table(use_table(found), USE, last=False)
     say_table(deviation_table(found), PREDICTED)
     for sentence in (*found.space_lines(), *found.notes):
@@ -208,6 +234,8 @@ def _sweep(
         say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
     else:
         say(found.headline)
+        for sentence in found.claims.sentences:
+            say(sentence)
         say_table(sweep_table(found))
         for remark in found.remarks():
             say(remark)
@@ -219,18 +247,19 @@ def _sweep(
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None
+    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
 ) -> tuple[Trajectory, ...]:
     """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
     from minertia.excitation.trajectory import Trajectory
 
     found = [Trajectory.load(path) for path in motions]
     if logs:
-        from minertia.identification.campaigns.given import given_campaign
-        from minertia.identification.run import prepare_campaign
+        from minertia.identification.campaigns.campaign import Campaign
+        from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        for log in prepare_campaign(given_campaign(robot, logs, columns)).train:
+        campaign = Campaign(robot, list(logs), columns=columns)
+        for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
@@ -242,8 +271,13 @@ def _recorded(
 # ---------------------------------------------------------------------- limits
 
 
-def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
-    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count."""
+def read_limits(
+    robot: Robot, given: Sequence[str], floor: str | None = None, self_collision: str | None = None
+) -> MotionLimits:
+    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count.
+
+    floor, self_collision: texts of the options, which count more than the files.
+    """
     from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
 
     table: dict[str, Any] = {}
@@ -257,7 +291,29 @@ def read_limits(robot: Robot, given: Sequence[str]) -> MotionLimits:
             if isinstance(table.get(key), list) and isinstance(new.get(key), list):
                 new[key] = [*table[key], *new[key]]
         table |= new
+    if floor is not None:
+        table.pop("table", None)
+        table["floor"] = _height(floor)
+    if self_collision is not None:
+        if self_collision not in ("on", "none"):
+            raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
+        table["self_collision"] = self_collision == "on"
     return limits_from_table(robot, table)
+
+
+def _height(text: str) -> float | bool:
+    if text.strip() == "none":
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        raise MinertiaError(f"--floor needs a height in the base frame [m] or none, not '{text}'") from None
+
+
+def _posture(text: str | None) -> list[float] | str | None:
+    if text is None or text.strip() == "any":
+        return None if text is None else "any"
+    return _numbers("--start", text)
 
 
 def _value(name: str, text: str) -> Any:
@@ -276,7 +332,7 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _table(path: Path) -> dict[str, Any]:
     from minertia.files import is_file
-    from minertia.identification.campaigns.options import load_toml
+    from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Force, Gravity, RobotName, Snap, model_notes, read_given
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    Gravity,
+    RobotName,
+    Snap,
+    Without,
+    model_notes,
+    read_given,
+)
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
 from minertia.errors import MinertiaError
 
@@ -34,6 +44,16 @@ Programs = Annotated[
 Payload = Annotated[bool, typer.Option("--payload", help="Take an arbitrary load at the last link at run time.")]
 Rotors = Annotated[bool, typer.Option("--rotors", help="Include rotor inertias.")]
 Friction = Annotated[bool, typer.Option("--friction", help="Include friction and offsets.")]
+MaybeRotors = Annotated[
+    bool | None,
+    typer.Option("--rotors/--no-rotors", help="Rotor inertias; those of the robot or model unless told."),
+]
+MaybeFriction = Annotated[
+    bool | None,
+    typer.Option(
+        "--friction/--no-friction", help="Friction, springs and offsets; those of the robot or model unless told."
+    ),
+]
 Effort = Annotated[
     float,
     typer.Option("--effort", metavar="SECONDS", min=0.0, help="Time to search for fewer operations, per program."),
@@ -46,8 +66,9 @@ def generate(
     programs: Programs = None,
     parameters: Parameters = "baked",
     payload: Payload = False,
-    rotors: Rotors = False,
-    friction: Friction = False,
+    rotors: MaybeRotors = None,
+    friction: MaybeFriction = None,
+    without: Without = None,
     single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
     own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
     target: Annotated[
@@ -68,8 +89,8 @@ def generate(
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
 
-    given = read_given(robot, floating, snap, numbers=True)
-    say_notes(model_notes(given), file=sys.stderr)
+    given = read_given(robot, floating, snap, numbers=True, without=without)
+    say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
     result = codegen.generate(
         given,
         out,
@@ -90,6 +111,8 @@ def generate(
     _show(given.name, result, as_json)
     if not as_json:
         diagnose(f"wrote {len(result.files)} files to {out}")
+    taken = ", ".join(f"{name} = {value:.4g}" for name, value in result.effects.items())
+    diagnose(f"effects in the code: {taken or 'none'}")
     for note in result.notes:
         diagnose(note)
 

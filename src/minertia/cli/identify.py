@@ -8,27 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import (
-    CampaignFile,
-    Choices,
-    Columns,
-    Cutoff,
-    Data,
-    Effects,
-    EstimatorName,
-    Fix,
-    Joints,
-    Physical,
-    Prior,
-    Rate,
-    RobotAndLogs,
-    Validate,
-    asked_campaign,
-    read_map,
-    say_findings,
-)
+from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Force, Gravity, model_notes
+from minertia.cli.options import AsJson, Force, model_notes
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
@@ -37,28 +19,15 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
-    from minertia.identification.run import PreparedCampaign
     from minertia.robot.robot import Note, Robot
 
 FORMAT = 1
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
+@campaign_command()
 def identify(
-    robot_and_logs: RobotAndLogs = None,
-    campaign: CampaignFile = None,
-    data: Data = None,
-    columns: Columns = None,
-    validate: Validate = None,
-    estimator: EstimatorName = None,
-    effects: Effects = None,
-    physical: Physical = False,
-    prior: Prior = None,
-    fix: Fix = None,
-    joints: Joints = None,
-    gravity: Gravity = None,
-    cutoff: Cutoff = None,
-    rate: Rate = None,
+    asked: Campaign,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -75,18 +44,15 @@ def identify(
 
     A log needs time, positions and efforts of every joint; velocities are optional.
     """
-    from minertia.identification.run import identify_campaign, prepare_campaign
+    from minertia.identification.identify import identify as identified
 
-    choices = Choices(validate, estimator, effects, physical, prior, fix, joints, gravity, cutoff, rate, columns)
-    asked = asked_campaign(robot_and_logs, campaign, data, choices)
     if out is not None:
         _check(out, asked, force)
-    with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
-        ready = prepare_campaign(asked, tell)
-        result = identify_campaign(ready, tell=tell)
-        notes = () if out is None else _write(out, ready, result, tell, force)
+    with progress(2 * (len(asked.train) + len(asked.validate)) + 5) as tell:
+        result = identified(asked, tell=tell)
+        notes = () if out is None else _write(out, result, tell, force)
     say_changed_geometry(asked.robot)
-    say_findings((*ready.train, *ready.validate))
+    say_findings((*result.problem.logs, *result.problem.unseen))
     if as_json:
         say_json(result.to_dict())
     else:
@@ -100,18 +66,20 @@ def validate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
-    from minertia.identification.model import read_model
-    from minertia.identification.run import validate_model
+    from minertia.identification.model_file import read_model
+    from minertia.identification.validate import validate as validated
     from minertia.report.identification_tables import residual_table, unique
 
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
-        found = validate_model(known, logs, None if columns is None else read_map(columns), tell=tell)
+        mapping = None if columns is None else read_map(columns)
+        found = validated(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
     if as_json:
         say_json(
             {
@@ -126,6 +94,7 @@ def validate(
     for r in found:
         titles[unique(titles, r.log)] = r
     say(f"{known.robot.name}: residual over effort; nothing was fitted")
+    say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
     for title, r in titles.items():
         for remark in r.remarks:
@@ -160,27 +129,26 @@ def _check(out: Path, asked: Campaign, force: bool) -> None:
     """Say before the work, not after it, that the result cannot be written."""
     from minertia.files import check_folder, reading
 
-    reading(*(entry.file for entry in (*asked.train, *asked.validate)))
+    reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
     own = _own_file(asked.robot)
     names = ("model.toml", "result.json", "report.html", *((f"robot{own.suffix.lower()}",) if own else ()))
     check_folder(out, names, force=force)
 
 
-def _write(out: Path, ready: PreparedCampaign, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
+def _write(out: Path, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
     """All files of a result, at once; the notes say what the robot's own file cannot hold."""
     from minertia.files import folder_at_once, write_file
-    from minertia.identification.campaigns.record import campaign_record
-    from minertia.identification.model import identified_model, write_model
+    from minertia.identification.model_file import write_model
     from minertia.report.identification_page import identification_page
 
     tell("finding physical parameters")
-    model = identified_model(result, campaign=campaign_record(ready.campaign))
+    model = result.model()
     tell("writing")
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / "model.toml")
         write_file(draft / "result.json", result.to_json() + "\n")
-        write_file(draft / "report.html", identification_page(result, model, ready))
-        return _write_robot(model, ready, draft, out)
+        write_file(draft / "report.html", identification_page(result, model))
+        return _write_robot(model, draft, out)
 
 
 def _own_file(robot: Robot) -> Path | None:
@@ -189,14 +157,14 @@ def _own_file(robot: Robot) -> Path | None:
     return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
 
 
-def _write_robot(model: IdentifiedModel, ready: PreparedCampaign, draft: Path, out: Path) -> tuple[Note, ...]:
+def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
     """The robot's own URDF or MJCF with the identified parameters, where a robot can have them."""
     from minertia.errors import MinertiaError
     from minertia.files import FileError
     from minertia.robot.robot import Note
     from minertia.robot.write import write_robot
 
-    source = _own_file(ready.campaign.robot)
+    source = _own_file(model.robot)
     if source is None:
         return ()
     name = f"robot{source.suffix.lower()}"

@@ -22,14 +22,14 @@ def is_log(path: str) -> bool:
     return path.lower().endswith(tuple(FORMATS)) or is_bag(path)
 
 
-def check_log(path: str, robot_name: str | None, columns: Path | None, as_json: bool) -> None:
+def check_log(path: str, robot_name: str | None, columns: Path | None, drop_torn: bool, as_json: bool) -> None:
     """The audit of a log; exit code 1 when it found something wrong."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
     robot = None if robot_name is None else read_given(robot_name)
-    recording = read_to_audit(path, robot, columns)
+    recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
     findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
     problems = sum(f.level in PROBLEMS for f in findings)
     if as_json:

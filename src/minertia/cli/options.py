@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
+LARGEST_SNAP = 0.5  # rad
+
 
 def complete_robot(incomplete: str) -> list[str]:
     """Bundled robots whose name begins so; files are completed by the shell."""
@@ -42,6 +44,14 @@ def not_negative(value: float | None) -> float | None:
     return value
 
 
+def small_angle(value: float | None) -> float | None:
+    """Refuse what is no small angle: a larger one would take anything for a right angle."""
+    not_negative(value)
+    if value is not None and value > LARGEST_SNAP:
+        raise typer.BadParameter(f"give an angle of at most {LARGEST_SNAP:g} rad")
+    return value
+
+
 RobotName = Annotated[
     str,
     typer.Argument(
@@ -59,7 +69,7 @@ Snap = Annotated[
     typer.Option(
         "--snap",
         metavar="RAD",
-        callback=not_negative,
+        callback=small_angle,
         help="Angles this near a right angle are taken for it; 0 takes them as written (0.002 unless told).",
         show_default=False,
     ),
@@ -81,27 +91,42 @@ Force = Annotated[
         help="Replace files that minertia did not write, or that were changed since; never what it reads.",
     ),
 ]
+Without = Annotated[
+    str | None,
+    typer.Option(
+        "--without",
+        metavar="EFFECT,...",
+        help="Leave out effects of the robot or model: rotors, friction (all but rotors), spring, FS, KS2 ...",
+        show_default=False,
+    ),
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
-FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what a robot, and so its code, cannot hold
+FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what was taken from it
 
 
 def model_notes(robot: Robot) -> list[Note]:
-    """What is lost where an identified model becomes a robot file or code."""
+    """What was taken from an identified model."""
     return [note for note in robot.notes if note.where in FROM_MODEL]
 
 
-def read_given(name_or_path: str, floating: bool = False, snap: float | None = None, *, numbers: bool = False) -> Robot:
-    """The robot that a command was asked for, read as its options say; that of an identified model has its values."""
+def read_given(
+    name_or_path: str,
+    floating: bool = False,
+    snap: float | None = None,
+    *,
+    numbers: bool = False,
+    without: str | None = None,
+) -> Robot:
+    """The robot that a command was asked for, read as its options say; that of an identified model has its values.
+
+    without: names of effects that are left out, with commas between them.
+    """
     from minertia.robot.read import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
-    if name_or_path.lower().endswith(".toml"):
-        from minertia.identification.model import is_model_file, read_model
-
-        if is_model_file(name_or_path):
-            robot = read_model(name_or_path).to_robot()
-            return robot.numeric if numbers else robot
     base = "floating" if floating else None
-    return read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
+    robot = read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
+    names = [name.strip() for name in (without or "").split(",") if name.strip()]
+    return robot.without_effects(names) if names else robot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, read_map, say_findings
+from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
 from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
@@ -15,8 +15,9 @@ from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.loads.gains import DriveGains
+    from minertia.identification.loads.payload import Payload
     from minertia.identification.model import IdentifiedModel
-    from minertia.identification.payload import Payload
     from minertia.robot.robot import Robot
 
 FORMAT = 1
@@ -39,6 +40,7 @@ def payload(
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="FRAME", help="Link or frame the load is given in.", show_default=False),
@@ -58,81 +60,80 @@ def payload(
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
-    model, how = _asked(unloaded, loaded, robot, campaign, data, columns)
+    from minertia.identification.campaigns.campaign import Campaign
+
+    known = _unloaded(unloaded, robot, campaign, data, columns)
+    if drop_torn and isinstance(known, Campaign):
+        known = known.without_torn_rows()
     if at is None:
-        _say_where(how.robot)
-    if mass is not None:
-        _gains(unloaded, loaded, how, model, (mass, com), at, as_json)
-        return
-    if com is not None:
+        _say_where(known.robot)
+    if mass is None and com is not None:
         raise InputError("--com goes with the --mass of a known load")
-    _load(unloaded, loaded, how, model, at, as_json)
+    with progress(2 * (len(loaded) + 1)) as tell:
+        if mass is None:
+            found: Any = _load(known, loaded, at, columns, drop_torn, tell)
+        elif isinstance(known, Campaign):
+            found = _gains(known, loaded, (mass, com, at), tell)
+        else:
+            raise InputError("gains come from a log without the load and one with it, both as logged; name both")
+    say_findings(found.logs)
+    if as_json:
+        say_json({"format": FORMAT, "robot": known.robot.name, **found.to_dict()})
+    elif mass is None:
+        _say_load(found)
+    else:
+        _say_gains(found)
 
 
-def _asked(
-    unloaded: str, loaded: list[str], robot: str | None, file: Path | None, data: Path | None, columns: Path | None
-) -> tuple[IdentifiedModel | None, Campaign]:
-    """The model, where one was named, and how logs are read."""
+def _unloaded(
+    unloaded: str, robot: str | None, file: Path | None, data: Path | None, columns: Path | None
+) -> Campaign | IdentifiedModel:
+    """The robot without the load: a model, or the campaign of a log."""
     from dataclasses import replace
 
-    from minertia.identification.campaigns.campaign import read_campaign
-    from minertia.identification.campaigns.given import given_campaign
-    from minertia.identification.campaigns.record import recorded_campaign
-    from minertia.identification.model import is_model_file, read_model
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.model_file import is_model_file, read_model
 
     if is_model_file(unloaded):
         if robot is not None or file is not None:
             raise InputError("the model names its robot; give neither --robot nor --campaign with it")
-        model = read_model(unloaded)
-        if len(model.model.rows) != model.robot.n_velocity:
-            raise InputError("the model was identified from some of the joints; a load needs all of them")
-        how = recorded_campaign(model.robot, model.campaign)
-        return model, how if columns is None else replace(how, columns=read_map(columns))
+        return read_model(unloaded)
     if unloaded.lower().endswith(".toml"):  # says what is wrong with it
         read_model(unloaded)
     if (robot is None) == (file is None):
         raise InputError("name the robot with --robot, or with a --campaign")
     if robot is not None:
-        return None, given_campaign(read_given(robot), [unloaded, *loaded], columns)
+        return Campaign(read_given(robot), unloaded, columns=columns)  # type: ignore[arg-type]
     assert file is not None
-    how = read_campaign(file, data)
-    return None, how if columns is None else replace(how, columns=read_map(columns))
-
-
-def _motions(campaign: Campaign, groups: list[list[str]], *, as_logged: bool = False) -> list[list[Any]]:
-    """The logs of each group, read and filtered alike; as_logged: in whatever unit the efforts are."""
-    from dataclasses import replace
-
-    from minertia.identification.campaigns.campaign import LogEntry
-    from minertia.identification.run import prepare_campaign, refuse_unknown_gains
-
-    names = [name for group in groups for name in group]
-    entries = tuple(LogEntry(campaign.find(name)) for name in names)
-    with progress(2 * len(names)) as tell:
-        ready = prepare_campaign(replace(campaign, train=entries, validate=()), tell)
-    say_findings(ready.train)
-    if not as_logged:
-        refuse_unknown_gains(ready.train)
-    motions = iter([log.motion for log in ready.train])
-    return [[next(motions) for _ in group] for group in groups]
+    how = replace(read_campaign(file, data), train=unloaded, validate=())  # type: ignore[arg-type]
+    return how if columns is None else replace(how, columns=read_map(columns))
 
 
 def _load(
-    unloaded: str, loaded: list[str], how: Campaign, model: IdentifiedModel | None, at: str | None, as_json: bool
-) -> None:
+    known: Campaign | IdentifiedModel,
+    loaded: list[str],
+    at: str | None,
+    columns: Path | None,
+    drop_torn: bool,
+    tell: Any,
+) -> Payload:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
-    from minertia.identification.run import Parallel
+    from minertia.identification.validate import campaign_like
 
-    if model is not None:
-        (with_load,) = _motions(how, [loaded])
-        known: Any = (model.model, model.beta, model.covariance)
-    else:
-        with_load, known = _motions(how, [loaded, [unloaded]])
-    found = identify_payload(how.robot, with_load, known, at=at, effects=how.effects, rows=Parallel())
-    if as_json:
-        say_json({"format": FORMAT, "robot": how.robot.name, **found.to_dict()})
-    else:
-        _say_load(found)
+    mapping: Any = columns
+    if drop_torn and not isinstance(known, Campaign):
+        mapping = campaign_like(known, (), columns).without_torn_rows().map
+    return identify_payload(known, loaded, at=at, columns=mapping, tell=tell)
+
+
+def _gains(known: Campaign, loaded: list[str], load: tuple[float, Any, str | None], tell: Any) -> DriveGains:
+    from minertia.identification.loads.load import Load
+    from minertia.identification.payload import identify_gains
+
+    mass, com, at = load
+    return identify_gains(known, loaded, Load(mass, com, at=at), tell=tell)
 
 
 def _say_where(robot: Robot) -> None:
@@ -176,31 +177,9 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.5g}")
 
 
-def _gains(
-    unloaded: str,
-    loaded: list[str],
-    how: Campaign,
-    model: IdentifiedModel | None,
-    load: tuple[float, tuple[float, float, float] | None],
-    at: str | None,
-    as_json: bool,
-) -> None:
-    """Drive gains; gains that the mapping states already are left out of it."""
-    from dataclasses import replace
-
-    from minertia.identification.gains import drive_gains
-    from minertia.identification.run import Parallel
+def _say_gains(found: DriveGains) -> None:
     from minertia.report.tables import Table
 
-    if model is not None:
-        raise InputError("gains come from a log without the load and one with it, both as logged; name both")
-    drive = replace(how.columns.drive, gains=None)
-    how = replace(how, columns=replace(how.columns, drive=drive))
-    without, with_load = _motions(how, [[unloaded], loaded], as_logged=True)
-    found = drive_gains(how.robot, without, with_load, load[0], load[1], at=at, effects=how.effects, rows=Parallel())
-    if as_json:
-        say_json({"format": FORMAT, "robot": how.robot.name, **found.to_dict()})
-        return
     rows = tuple(
         (joint, f"{gain:.5g}", f"{d:.2g}")
         for joint, gain, d in zip(found.joints, found.gains, found.deviations, strict=True)

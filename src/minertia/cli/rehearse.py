@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.excite import Limits, read_limits
-from minertia.cli.options import AsJson, Force, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.cli.excite import Floor, Limits, SelfCollision, read_limits
+from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
     from minertia.validation.rehearsed import Rehearsal, Step
@@ -50,6 +51,9 @@ def rehearse(
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
+    without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
     force: Force = False,
@@ -65,8 +69,9 @@ def rehearse(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load,
     )  # fmt: skip
-    given = read_given(robot, snap=snap, numbers=True)
-    bounds = read_limits(given, limits) if limits and not given.is_floating else None
+    given = read_given(robot, snap=snap, numbers=True, without=without)
+    say_notes(model_notes(given), file=sys.stderr)
+    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     check_folder(out, (PAGE, *file_names(given)), force=force)
     with folder_at_once(out, force=force) as draft:
         found = run(given, setting, limits=bounds, out=draft, progress=say_step)

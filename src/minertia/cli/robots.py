@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
-from minertia.cli.options import AsJson, Floating, Force, RobotName, Snap, complete_robot, model_notes, read_given
+from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    RobotName,
+    Snap,
+    Without,
+    complete_robot,
+    model_notes,
+    read_given,
+)
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.errors import InputError
 
@@ -118,6 +128,7 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
+    drop_torn: DropTorn = False,
     floating: Floating = False,
     snap: Snap = None,
     as_json: AsJson = False,
@@ -129,10 +140,10 @@ def check(
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        check_log(robot_or_log, of, columns, as_json)
+        check_log(robot_or_log, of, columns, drop_torn, as_json)
         return
-    if of is not None or columns is not None:
-        raise InputError(f"--robot and --columns belong to a log; '{robot_or_log}' is none by its ending")
+    if of is not None or columns is not None or drop_torn:
+        raise InputError(f"--robot, --columns and --drop-torn belong to a log; '{robot_or_log}' is none by its ending")
     _check_robot(robot_or_log, floating, snap, as_json)
 
 
@@ -166,6 +177,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    without: Without = None,
     floating: Floating = False,
     snap: Snap = None,
     force: Force = False,
@@ -177,7 +189,7 @@ def convert(
     """
     from minertia.robot.write import write_robot
 
-    robot = read_given(source, floating, snap)
+    robot = read_given(source, floating, snap, without=without)
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
     if as_json:
         say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})

@@ -6,43 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.campaigns import (
-    CampaignFile,
-    Choices,
-    Columns,
-    Cutoff,
-    Data,
-    Effects,
-    Fix,
-    Joints,
-    Rate,
-    RobotAndLogs,
-    Validate,
-    asked_campaign,
-    say_findings,
-)
-from minertia.cli.options import AsJson, Gravity
+from minertia.cli.campaigns import ESTIMATION, campaign_command, say_findings
+from minertia.cli.options import AsJson
 from minertia.cli.progress import progress
 from minertia.cli.terminal import say, say_json, say_table
 
 if TYPE_CHECKING:
-    from minertia.identification.significance import Significance
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.evidence.significance import Significance
 
-FORMAT = 1
 
-
+@campaign_command(*ESTIMATION)
 def significance(
-    robot_and_logs: RobotAndLogs = None,
-    campaign: CampaignFile = None,
-    data: Data = None,
-    columns: Columns = None,
-    validate: Validate = None,
-    effects: Effects = None,
-    fix: Fix = None,
-    joints: Joints = None,
-    gravity: Gravity = None,
-    cutoff: Cutoff = None,
-    rate: Rate = None,
+    asked: Campaign,
     share: Annotated[
         float, typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Of the rule of contributions.")
     ] = 1.0,
@@ -52,29 +28,19 @@ def significance(
 
     The values that stay are fitted again; the curve gives the error on motion that was not fitted against their number.
     """
-    from minertia.identification.run import observe_campaign, prepare_campaign
-    from minertia.identification.significance import eliminate, one_percent
+    from minertia.identification.build import build_problem
+    from minertia.identification.significance import significance as significant
 
-    choices = Choices(
-        validate=validate, effects=effects, fix=fix, joints=joints, gravity=gravity, cutoff=cutoff, rate=rate,
-        columns=columns,
-    )  # fmt: skip
-    asked = asked_campaign(robot_and_logs, campaign, data, choices)
-    with progress(2 * (len(asked.train) + len(asked.validate)) + 3) as tell:
-        ready = prepare_campaign(asked, tell)
-        problem, unseen = observe_campaign(ready, tell=tell)
-        tell("rule of contributions")
-        rule = one_percent(problem, share / 100)
-        tell("backward elimination")
-        path = eliminate(problem, unseen=unseen)
-    say_findings((*ready.train, *ready.validate))
+    with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
+        problem = build_problem(asked, tell=tell)
+        found = significant(problem, share=share / 100, tell=tell)
+    say_findings((*problem.logs, *problem.unseen))
     if as_json:
-        data_ = {"format": FORMAT, "robot": asked.robot.name}
-        say_json({**data_, "one_percent": rule.to_dict(), "elimination": path.to_dict()})
+        say_json(found.to_dict())
         return
-    say(f"{asked.robot.name}: {len(rule.names)} parameters that these logs excite")
-    for found in (rule, path):
-        _say(found)
+    say(f"{found.robot}: {len(found.one_percent.names)} parameters that these logs excite")
+    for each in (found.one_percent, found.elimination):
+        _say(each)
 
 
 def _say(found: Significance) -> None:

@@ -1,7 +1,8 @@
 """Operation counts read from generated C, so that nothing can hide between the graph and the text.
 
-Convention: sign changes are free, 2 x counts as one, sines and cosines are counted apart, and what a `_prepare`
-function computes once from the parameters is not counted.
+Convention: sign changes, signs and absolute values are free, 2 x counts as one, a division as a multiplication; sines
+and cosines, and other functions (exp, tanh, sqrt) are counted apart, and what a `_prepare` function computes once from
+the parameters is not counted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _FUNCTION = re.compile(r"^(static\s+)?(?:inline\s+)?void\s+(\w+)\s*\(([^;{]*)\)\
 _TOKEN = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fFlL]?|\.\d+|[A-Za-z_]\w*|->|[-+*/]=?|[()\[\]{},;=<>!?:&|.]+")
 _BRACE = re.compile(r"[{}]")
 _TRIGONOMETRIC = frozenset({"sin", "cos", "sinf", "cosf"})
+_FUNCTIONS = frozenset({"exp", "expf", "tanh", "tanhf", "sqrt", "sqrtf"})
 _CASTS = frozenset({"double", "float", "int"})
 _NOT_VALUES = frozenset({"return", "const"})
 
@@ -27,6 +29,7 @@ class Count:
     additions: int
     trigonometric: int
     lines: int
+    functions: int = 0
 
 
 def count_c(text: str) -> dict[str, Count]:
@@ -51,7 +54,7 @@ def _body(text: str, start: int) -> str:
 
 def _count_body(body: str) -> Count:
     tokens = _TOKEN.findall(body)
-    multiplications = additions = trigonometric = 0
+    multiplications = additions = trigonometric = functions = 0
     before = ";"
     for k, token in enumerate(tokens):
         is_operand = before[-1] in ")]" or (before[0].isalnum() or before[0] in "_.") and before not in _NOT_VALUES
@@ -61,7 +64,10 @@ def _count_body(body: str) -> Count:
             additions += is_operand
         elif token in _TRIGONOMETRIC:
             trigonometric += 1
+        elif token in _FUNCTIONS:
+            functions += 1
         elif token.endswith("_sincos"):
             trigonometric += 2 * int(tokens[k + 2])  # its first argument is the number of angles
         before = token
-    return Count(multiplications, additions, trigonometric, sum(bool(line.strip()) for line in body.splitlines()))
+    lines = sum(bool(line.strip()) for line in body.splitlines())
+    return Count(multiplications, additions, trigonometric, lines, functions)

@@ -13,12 +13,17 @@ from minertia.codegen.count import Count, count_c
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
-from minertia.codegen.setting import Representative, Setting
+from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
+from minertia.documents import json_document
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
+from minertia.notebook import clipped, html_table
+from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
+from minertia.robot.parameters import split_name
+from minertia.robot.read import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -33,6 +38,7 @@ class GenerationResult:
 
     counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
     choices behind the code, to be saved and given again.  notes: what could not be done as asked, in sentences.
+    effects: the robot's effects that are in the code, by full name, with their nominal values.
     """
 
     folder: Path | None
@@ -42,6 +48,7 @@ class GenerationResult:
     hash: str
     representatives: Mapping[str, Representative] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    effects: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -51,8 +58,19 @@ class GenerationResult:
             "programs": {name: dict(count) for name, count in self.counts.items()},
             "parameters": list(self.names),
             "hash": self.hash,
+            "effects": dict(self.effects),
             "notes": list(self.notes),
         }
+
+    def __repr__(self) -> str:
+        where = "nothing written" if self.folder is None else f"{len(self.files)} files in '{clipped(self.folder, 50)}'"
+        return f"<GenerationResult: {where}; programs {clipped(', '.join(self.counts), 90)}>"
+
+    def _repr_html_(self) -> str:
+        keys = ("multiplications", "additions", "trigonometric", "lines")
+        rows = [(name, *(n[key] for key in keys)) for name, n in self.counts.items()]
+        where = "Operations" if self.folder is None else f"{len(self.files)} files in {self.folder}"
+        return html_table(where, ("program", *keys), rows, right=(1, 2, 3, 4), notes=self.notes)
 
     def __str__(self) -> str:
         rows = [f"{'program':<24}{'M':>7}{'A':>7}{'sin/cos':>9}{'lines':>7}"]
@@ -68,8 +86,8 @@ def generate(
     programs: Sequence[str] | None = None,
     parameters: str = "baked",
     payload: bool | str = False,
-    rotors: bool = False,
-    friction: bool = False,
+    rotors: bool | None = None,
+    friction: bool | None = None,
     motors: bool = False,
     gravity: Sequence[float] | None = None,
     values: Sequence[float] | None = None,
@@ -80,12 +98,14 @@ def generate(
     seed: int = 0,
     representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
+    temperature: bool = True,
     force: bool = False,
 ) -> GenerationResult:
     """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.
-    parameters, payload, rotors, friction, motors, values, essential: see `Setting`.
+    parameters, payload, motors, values, essential, temperature: see `Setting`.
+    rotors, friction: include rotor inertias, and all other effects; None for those that the robot has.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
     are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
@@ -99,15 +119,19 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, precision, motors)
+    if out is not None:  # counts do not depend on them
+        robot.require_values("generated code")
     setting = Setting(
         robot if gravity is None else robot.with_gravity(gravity),
         parameters,
-        rotors,
-        friction,
+        _has(robot, rotors=True) if rotors is None else rotors,
+        _has(robot, rotors=False) if friction is None else friction,
         payload,
         None if values is None else tuple(float(v) for v in values),
         None if essential is None else tuple(essential),
         motors,
+        temperature and not row.at_joints,
+        row.at_joints,
     )
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
@@ -115,19 +139,45 @@ def generate(
     if out is not None:
         check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
-    if out is None:
-        return GenerationResult(None, (), unit.statistics(), setting.names, unit.hash, unit.choices)
-    files, notes = row.render(unit), tuple(unit.notes)
-    chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
-    paths = write_files(Path(out), files | chosen, force=force)
-    return GenerationResult(Path(out), paths, unit.statistics(), setting.names, unit.hash, unit.choices, notes)
+    folder = None if out is None else Path(out)
+    paths: tuple[Path, ...] = ()
+    if folder is not None:
+        files = row.render(unit)
+        chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
+        paths = write_files(folder, files | chosen, force=force)
+    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
+    return GenerationResult(folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects)
+
+
+def _has(robot: Robot, *, rotors: bool) -> bool:
+    """Whether a robot has rotor inertias, or other effects."""
+    return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)
+
+
+def _effect_notes(setting: Setting) -> list[str]:
+    """What is not in the code as it acts on the robot, in sentences."""
+    left = [name for name in setting.robot.effect_values if name not in setting.effects]
+    notes = [f"left out of the code: {', '.join(left)}"] if left else []
+    warm = [name for name in setting.others if "temperature" in BY_SYMBOL[split_name(name)[0]].inputs]
+    if warm and not setting.temperature:
+        notes.append(f"{', '.join(warm)} are taken at their reference temperature")
+    placed = [name for name in setting.others if split_name(name)[0] in BY_PLACE]
+    if placed and setting.of_velocity:
+        notes.append(f"the function of friction alone leaves out {', '.join(placed)}, which need more than velocities")
+    return notes
 
 
 def count_programs(
-    robot: Robot, programs: Sequence[str] = COUNTED, *, parameters: str = "base", **options: Any
+    robot: Robot,
+    programs: Sequence[str] = COUNTED,
+    *,
+    parameters: str = "base",
+    rotors: bool = False,
+    friction: bool = False,
+    **options: Any,
 ) -> GenerationResult:
     """The operations of the programs of a robot; writes nothing."""
-    return generate(robot, None, programs=programs, parameters=parameters, **options)
+    return generate(robot, None, programs=programs, parameters=parameters, rotors=rotors, friction=friction, **options)
 
 
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
@@ -135,9 +185,9 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
     path = Path(folder) / REPRESENTATIVES
     reading(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
 
 
@@ -192,6 +242,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.others:
+            chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -220,7 +272,13 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
         f"{style.prefix}.c": unit.source,
         "selftest.c": _selftest(unit),
         "Makefile": layout.makefile(style, target),
-        "README.md": layout.readme(style, unit.title, unit.counts, usage(style, unit.programs, unit.rendered)),
+        "README.md": layout.readme(
+            style,
+            unit.title,
+            unit.counts,
+            usage(style, unit.programs, unit.rendered),
+            layout.effect_table(unit.setting),
+        ),
     }
 
 
@@ -243,7 +301,7 @@ def _fmu_files(unit: _Unit) -> Files:
     (program,) = unit.programs
     block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
     sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
-    archive, note = fmu.render(block, sources, unit.title)
+    archive, note = fmu.render(block, sources, _selftest(unit), unit.title)
     unit.notes += [note] if note else []
     return {f"{unit.style.prefix}.fmu": archive}
 

@@ -74,4 +74,7 @@ _RULES: dict[str, Callable[..., tuple[Expr, ...]]] = {
     "sin": lambda g, v, a: (g * a.cos(),),
     "cos": lambda g, v, a: (-g * a.sin(),),
     "sqrt": lambda g, v, a: (g * 0.5 / v,),
+    "exp": lambda g, v, a: (g * v,),
+    "tanh": lambda g, v, a: (g * (1 - v * v),),
+    "abs": lambda g, v, a: (g * a.sign(),),
 }

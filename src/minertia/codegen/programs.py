@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.recursive import square_root_update
-from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen import formulation as nf
 from minertia.codegen.coefficients import Coefficients
@@ -18,7 +18,7 @@ from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.effects import effect_torques
-from minertia.dynamics.forward import solve_symmetric
+from minertia.dynamics.forward import moving_efforts, solve_symmetric
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
@@ -44,6 +44,7 @@ class Draft:
         self.q_port = Port("q", (self.robot.n_position,), POSITION)
         self.qd_port = Port("qd", (n,), RATE)
         self.qdd_port = Port("qdd", (n,), ACCELERATION)
+        self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
 
     def chi(self) -> list[dict[str, Scalar]]:
         """Parameters of all links; the inputs that carry them are among the program's."""
@@ -62,9 +63,27 @@ class Draft:
         """Compound links, for D and g."""
         return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
 
-    def effects(self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
-        """Efforts of rotors and friction."""
-        return effect_torques(self.robot, chi, State(self.read(self.q_port), qd, qdd))
+    def effects(
+        self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], rigid: Sequence[Scalar], *, rotors: bool = True
+    ) -> list[Scalar]:
+        """Efforts of rotors, friction and springs; rigid: those of the links."""
+        state = State(self.read(self.q_port), qd, qdd)
+        return effect_torques(self.robot, chi, state, rigid, self.warmth, rotors=rotors)
+
+    @property
+    def warmth(self) -> list[Expr] | None:
+        """Temperatures, where the program takes them."""
+        return self.read(self.warmth_port) if self.warmth_ports else None
+
+    @property
+    def warmth_ports(self) -> list[Port]:
+        """The input of temperatures where an effect needs it."""
+        return [self.warmth_port] if self.setting.takes("temperature") else []
+
+    @property
+    def place_ports(self) -> list[Port]:
+        """The input of positions where an effect needs it."""
+        return [self.q_port] if self.setting.takes("q") else []
 
     def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
         """Efforts at the motors where asked; a floating base's six stay in front."""
@@ -80,8 +99,9 @@ def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
 
 def _inverse_dynamics(d: Draft) -> Built:
     chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
-    tau = d.at_motors(_sum(d.torques(chi, qd, qdd), d.effects(chi, qd, qdd)))
-    return [d.q_port, d.qd_port, d.qdd_port], [Port("tau", (len(tau),), EFFORT)], tau
+    rigid = d.torques(chi, qd, qdd)
+    tau = d.at_motors(_sum(rigid, d.effects(chi, qd, qdd, rigid)))
+    return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], [Port("tau", (len(tau),), EFFORT)], tau
 
 
 def _gravity(d: Draft) -> Built:
@@ -102,9 +122,14 @@ def _velocity_torque(d: Draft) -> Built:
 
 
 def _friction(d: Draft) -> Built:
-    """Friction and offsets alone: zeros where they are not asked for."""
-    f = d.effects(d.chi(), d.read(d.qd_port), d.rest)
-    return [d.qd_port], [Port("f", (len(f),), "friction efforts and offsets [N m, N]")], f
+    """Friction, springs and offsets alone: zeros where they are not asked for."""
+    chi, qd, qdd, rigid = d.setting.friction_values(d.chi()), d.read(d.qd_port), d.rest, d.rest
+    if "qdd" in d.setting.friction_inputs:
+        qdd = d.read(d.qdd_port)
+        rigid = d.torques(chi, qd, qdd)
+    f = d.effects(chi, qd, qdd, rigid, rotors=False)
+    state = [port for port in (d.q_port, d.qd_port, d.qdd_port) if port.name in d.setting.friction_inputs]
+    return [*state, *d.warmth_ports], [Port("f", (len(f),), "efforts of friction, springs and offsets [N m, N]")], f
 
 
 def _mass_matrix(d: Draft) -> Built:
@@ -141,18 +166,18 @@ def _synchronous(d: Draft) -> Built:
     tau: list[Scalar] = [_dot(D[n * i : n * i + n], qdd, b[i]) for i in range(n)]
     inputs = [D_port, b_port, d.qdd_port]
     if d.setting.friction:
-        inputs.append(d.qd_port)
-        tau = _sum(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest))
+        inputs += [d.qd_port, *d.place_ports, *d.warmth_ports]
+        tau = _sum(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest, tau))
     return inputs, [Port("tau", (n,), EFFORT)], d.at_motors(tau)
 
 
 def _forward_dynamics(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     tau_port = Port("tau", (n,), EFFORT)
-    bias = _sum(d.torques(chi, qd, d.rest), d.effects(chi, qd, d.rest))
-    D = d.coefficients(chi).mass(d.setting.rotors)
-    qdd = solve_symmetric(D, [sub(t, b) for t, b in zip(d.read(tau_port), bias, strict=True)])
-    return [d.q_port, d.qd_port, tau_port], [Port("qdd", (n,), ACCELERATION)], qdd
+    state = State(d.read(d.q_port), qd, d.rest)
+    left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
+    qdd = solve_symmetric(d.coefficients(chi).mass(d.setting.rotors), left)
+    return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], [Port("qdd", (n,), ACCELERATION)], qdd
 
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:

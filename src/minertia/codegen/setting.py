@@ -7,7 +7,7 @@ The way there is linear with constant coefficients, so it is computed once and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
 from minertia.codegen.program import Port
 from minertia.errors import MinertiaError, UnknownName
+from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot
 
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 PARAMETERS = ("standard", "base", "mlc", "baked")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
 LOAD, THETA = "load", "theta"
+BY_PLACE = frozenset(s for s, effect in BY_SYMBOL.items() if {"q", "load"} & set(effect.inputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,11 @@ class Setting:
     values: those of all base parameters, to bake; by default the robot's nominal ones.
     essential: names of the base parameters that are not zero; by default all.
     payload: an arbitrary load's ten parameters, in the frame of the last link (or of the named one), as input `load`.
-    rotors, friction: include IA, and FV, FC, OFF, of joints and of coupled motors.
+    rotors, friction: include IA, and FV, FC, OFF and all other effects that the robot has, of joints and of coupled
+    motors.
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
+    temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
+    of_velocity: leave out of the program `friction` what depends on more than velocities (springs, friction by load).
     """
 
     robot: Robot
@@ -82,6 +87,8 @@ class Setting:
     values: tuple[float, ...] | None = None
     essential: tuple[str, ...] | None = None
     motors: bool = False
+    temperature: bool = True
+    of_velocity: bool = False
 
     def __post_init__(self) -> None:
         if self.motors and self.robot.coupling is None:
@@ -102,9 +109,39 @@ class Setting:
         """Names of the entries of `theta`; none for baked parameters."""
         if self.parameters == "baked":
             return ()
+        return self._base_names + self.others
+
+    @cached_property
+    def _base_names(self) -> tuple[str, ...]:
+        """Those that make the base parameters."""
         if self.parameters == "standard":
             return self._standard_names()
         return tuple(self.base.names[k] for k in self.essential_rows)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Effects without a column of the base parameters (springs, Stribeck ...), by full name."""
+        return self.robot.other_effects if self.friction else ()
+
+    @property
+    def effects(self) -> dict[str, float]:
+        """The robot's effects that enter, by full name, with their nominal values."""
+        values = self.robot.effect_values.items()
+        return {n: v for n, v in values if (self.rotors if split_name(n)[0] in ROTOR_SYMBOLS else self.friction)}
+
+    def takes(self, name: str) -> bool:
+        """Whether an effect besides the base parameters reads "q", "load" or "temperature"."""
+        used = any(name in BY_SYMBOL[split_name(full)[0]].inputs for full in self.others)
+        return used and (self.temperature or name != "temperature")
+
+    @property
+    def friction_inputs(self) -> tuple[str, ...]:
+        """What the program `friction` reads of the state: load comes from all of it."""
+        if self.of_velocity:
+            return ("qd",)
+        if self.takes("load"):
+            return ("q", "qd", "qdd")
+        return ("q", "qd") if self.takes("q") else ("qd",)
 
     @cached_property
     def ports(self) -> tuple[Port, ...]:
@@ -127,7 +164,7 @@ class Setting:
         if self.parameters == "baked":
             matrix = self._baked_values()[:, None]
         elif self.parameters == "standard":
-            matrix = K[:, [self.base.columns.index(name) for name in self.names]]
+            matrix = K[:, [self.base.columns.index(name) for name in self._base_names]]
         else:
             matrix = np.eye(len(K))[:, self.essential_rows]
         if self.payload is False:
@@ -173,20 +210,26 @@ class Setting:
         if self.parameters == "standard":
             vector = self.robot.parameter_vector(rotors=True, friction=True)
             table = dict(zip(self.robot.columns(True, True), vector, strict=True))
-            found[THETA] = np.array([table[name] for name in self.names])
+            found[THETA] = np.array([table[name] for name in self._base_names])
         elif self.parameters != "baked":
             found[THETA] = self.base.values()[self.essential_rows]
+        if THETA in found:
+            found[THETA] = np.append(found[THETA], [self.robot.effect_values[name] for name in self.others])
         if self.payload is not False:
             found[LOAD] = np.zeros(10)
         return found
 
     def standard_parameters(self, inputs: dict[str, Array]) -> list[dict[str, float]]:
         """Standard parameters with the torques of these parameter inputs, for the plain recursion."""
-        parts = [np.ones(1)] if self.parameters == "baked" else [inputs[THETA]]
+        is_baked, split = self.parameters == "baked", len(self._base_names)
+        parts = [np.ones(1)] if is_baked else [inputs[THETA][:split]]
         parts += [inputs[LOAD]] if self.payload is not False else []
         beta = self._inputs_to_base @ np.concatenate(parts)
         chi = _empty(self.robot, 0.0)
         for name, value in zip(self.base.columns, self.base.standard_values(beta), strict=True):
+            _put(self.robot, chi, name, float(value))
+        others = [self.robot.effect_values[name] for name in self.others] if is_baked else inputs[THETA][split:]
+        for name, value in zip(self.others, others, strict=True):
             _put(self.robot, chi, name, float(value))
         return chi
 
@@ -218,10 +261,16 @@ class Setting:
         inverse: Array = np.asarray(np.linalg.inv(self.relations(choice.shifts)[:, where]), float)
         return cleared_product(inverse, self._inputs_to_base)
 
+    def friction_values(self, chi: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]]:
+        """The parameters that the program `friction` counts."""
+        return [{s: v for s, v in x.items() if not self.of_velocity or s not in BY_PLACE} for x in chi]
+
     def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
         """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""
         choice = Representative(self.base.kept) if choice is None else choice
-        inputs: list[Scalar] = [1] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
+        theta: list[Scalar] = [] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
+        split = len(theta) - len(self.others)
+        inputs: list[Scalar] = theta[:split] if theta else [1]
         inputs += graph.variables(LOAD, 10) if self.payload is not False else []
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
         for name, row in zip(choice.kept, self.matrix(choice), strict=True):
@@ -229,6 +278,9 @@ class Setting:
             for k in np.flatnonzero(row):
                 total = add(total, mul(_structural(float(row[k])), inputs[k]))
             _put(self.robot, chi, name, total)
+        for place, name in enumerate(self.others, start=split):
+            value = theta[place] if theta else _structural(self.robot.effect_values[name])
+            _put(self.robot, chi, name, value)
         return chi
 
     def with_essential(self, names: Sequence[str]) -> Setting:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from minertia.algebra.scalar import Scalar, div, is_zero, mul, sub, total
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub, total
 from minertia.dynamics.compound import Matrix, total_mass_matrix
+from minertia.dynamics.effects import free_torques, loads_under, needs_load
 from minertia.dynamics.kinematics import Scalars, State
-from minertia.dynamics.newton_euler import Parameters, inverse_dynamics
+from minertia.dynamics.newton_euler import Parameters, rigid_torques
 from minertia.robot.robot import Robot
 
 
-def forward_dynamics(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars) -> list[Scalar]:
-    """qdd with D qdd = tau - (velocity, gravity and friction efforts); friction and rotor inertia included."""
-    bias = inverse_dynamics(robot, chi, State(q, qd, [0] * robot.n_velocity))
+def forward_dynamics(
+    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
+) -> list[Scalar]:
+    """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included."""
+    state = State(q, qd, [0] * robot.n_velocity)
+    rigid = rigid_torques(robot, chi, state)
     D = total_mass_matrix(robot, chi, q)
-    return solve_symmetric(D, [sub(t, b) for t, b in zip(tau, bias, strict=True)])
+    return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature))
+
+
+def moving_efforts(
+    robot: Robot, chi: Parameters, state: State, rigid: Scalars, tau: Scalars, temperature: Scalars | None = None
+) -> list[Scalar]:
+    """What of the efforts tau is left to accelerate links and rotors; rigid: efforts of the links without it."""
+    effects = free_torques(robot, chi, state, temperature)
+    if not needs_load(robot, chi):
+        bias = [add(a, b) for a, b in zip(rigid, effects, strict=True)]
+        return [sub(t, b) for t, b in zip(tau, bias, strict=True)]
+    carried = loads_under(robot, chi, state, [sub(t, e) for t, e in zip(tau, effects, strict=True)])
+    return [sub(load, r) for load, r in zip(carried, rigid, strict=True)]
 
 
 def solve_symmetric(A: Matrix, b: Scalars) -> list[Scalar]:

@@ -32,16 +32,21 @@ def inverse_dynamics(
     *,
     parameters: Parameters | None = None,
     gravity: Sequence[float] | None = None,
+    temperature: Values | None = None,
 ) -> Any:
-    """Efforts [N m or N] of a motion, shape (N, n): links, rotor inertia, friction, offsets (theory, eqs. 6 to 9)."""
-    call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd)
-    return call.vector(newton_euler.inverse_dynamics(robot.numeric, call.chi, call.state, _gravity(gravity)))
+    """Efforts [N m or N] of a motion, shape (N, n): links, rotors, friction, springs, offsets (theory, eqs. 6 to 9).
+
+    temperature (N, n) [degC] of the joints, for friction that depends on it; by default the reference temperature.
+    """
+    call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
+    efforts = newton_euler.inverse_dynamics(robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature)
+    return call.vector(efforts)
 
 
 def gravity_torques(
     robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
-    """Efforts [N m or N] that hold the links at rest."""
+    """Efforts [N m or N] that hold the links at rest; springs and offsets are effects and not among them."""
     call = _Call(robot, parameters, q=q)
     return call.vector(newton_euler.gravity_torques(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
 
@@ -73,10 +78,18 @@ def potential_energy(
     return call.scalar(energy.potential_energy(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
 
 
-def forward_dynamics(robot: Robot, q: Values, qd: Values, tau: Values, *, parameters: Parameters | None = None) -> Any:
-    """Accelerations [rad/s2 or m/s2] under efforts tau."""
-    call = _Call(robot, parameters, q=q, qd=qd, qdd=tau)
-    return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state))
+def forward_dynamics(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> Any:
+    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature: see `inverse_dynamics`."""
+    call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
+    return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, call.temperature))
 
 
 def torque_regressor(
@@ -87,28 +100,37 @@ def torque_regressor(
     *,
     columns: Sequence[str] | None = None,
     gravity: Sequence[float] | None = None,
+    temperature: Values | None = None,
 ) -> Any:
-    """Y with tau = Y X (theory, eq. 9), shape (N, n, columns); columns by full name, by default the links' inertias."""
+    """Y with tau = Y X (theory, eq. 9), shape (N, n, columns); columns by full name, by default the links' inertias.
+
+    Friction that depends on the load takes the load of the robot's nominal parameters; temperature: see
+    `inverse_dynamics`.
+    """
     names = tuple(robot.columns() if columns is None else columns)
-    call = _Call(robot, (), q=q, qd=qd, qdd=qdd)
-    entries = regressor.regressor_entries(robot.numeric, call.state, frozenset(names), _gravity(gravity))
+    call = _Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
+    wanted = frozenset(names)
+    entries = regressor.regressor_entries(robot.numeric, call.state, wanted, _gravity(gravity), call.temperature)
     return call.table(entries, names)
 
 
 class _Call:
     """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
 
-    def __init__(self, robot: Robot, parameters: Parameters | None, **given: Values) -> None:
+    def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
         self.robot = robot
+        given = {name: values for name, values in asked.items() if values is not None}
         self.chi: Any = robot.parameters() if parameters is None else parameters
         self.symbolic = any(isinstance(s, Expr) for values in given.values() if not _is_array(values) for s in values)  # type: ignore[union-attr]
         rest: list[Scalar] = [0] * robot.n_velocity
         self.leading: tuple[int, ...] = ()
         scalars = {name: self._scalars(name, values) for name, values in given.items()}
         self.state = State(scalars["q"], scalars.get("qd", rest), scalars.get("qdd", rest))
+        self.temperature = scalars.get("temperature")
 
     def _scalars(self, name: str, values: Values) -> list[Scalar]:
-        wanted = self.robot.n_position if name == "q" else self.robot.n_velocity
+        sizes = {"q": self.robot.n_position, "temperature": self.robot.n}
+        wanted = sizes.get(name, self.robot.n_velocity)
         if self.symbolic:
             taken = list(values)  # type: ignore[arg-type]
             if len(taken) != wanted:

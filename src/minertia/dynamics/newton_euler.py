@@ -18,10 +18,13 @@ from minertia.robot.robot import Robot
 Parameters = Sequence[Mapping[str, Scalar]]  # {symbol: scalar} per joint; a floating base's link first
 
 
-def inverse_dynamics(robot: Robot, chi: Parameters, state: State, gravity: Vec | None = None) -> list[Scalar]:
-    """Efforts of all coordinates: links, rotor inertia, friction, offsets [N m or N]."""
+def inverse_dynamics(
+    robot: Robot, chi: Parameters, state: State, gravity: Vec | None = None, temperature: Scalars | None = None
+) -> list[Scalar]:
+    """Efforts of all coordinates: links, rotor inertia, friction, springs, offsets [N m or N]."""
     rigid = rigid_torques(robot, chi, state, gravity)
-    return [add(a, b) for a, b in zip(rigid, effect_torques(robot, chi, state), strict=True)]
+    effects = effect_torques(robot, chi, state, rigid, temperature)
+    return [add(a, b) for a, b in zip(rigid, effects, strict=True)]
 
 
 def rigid_torques(robot: Robot, chi: Parameters, state: State, gravity: Vec | None = None) -> list[Scalar]:
@@ -86,7 +89,7 @@ def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
 
 
 def gravity_torques(robot: Robot, chi: Parameters, q: Scalars, gravity: Vec | None = None) -> list[Scalar]:
-    """Efforts that hold the links at rest."""
+    """Efforts that hold the links at rest; springs and offsets are effects and not among them."""
     return rigid_torques(robot, chi, State(q, *_rest(robot)), gravity)
 
 

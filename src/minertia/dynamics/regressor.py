@@ -11,8 +11,10 @@ from typing import TypeAlias
 
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, sub
 from minertia.algebra.vec3 import ZERO, Vec, X, Y, Z, cross, dot, scale, vadd
-from minertia.dynamics.effects import effect_columns
-from minertia.dynamics.kinematics import Motion, State, forward, passages, structural_gravity
+from minertia.dynamics.effects import effect_columns, loads
+from minertia.dynamics.kinematics import Motion, Scalars, State, forward, passages, structural_gravity
+from minertia.dynamics.newton_euler import rigid_torques
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
@@ -20,15 +22,31 @@ Twist: TypeAlias = tuple[Vec, Vec]  # angular, linear
 Entries: TypeAlias = dict[tuple[int, str], Scalar]  # (row of tau, full name of the parameter) -> entry
 
 
-def regressor_entries(robot: Robot, state: State, wanted: Collection[str], gravity: Vec | None = None) -> Entries:
-    """The structurally non-zero entries of Y for the wanted columns (full names)."""
+def regressor_entries(
+    robot: Robot,
+    state: State,
+    wanted: Collection[str],
+    gravity: Vec | None = None,
+    temperature: Scalars | None = None,
+) -> Entries:
+    """The structurally non-zero entries of Y for the wanted columns (full names).
+
+    Friction that depends on the load takes the load of the robot's nominal parameters.
+    """
     entries = link_entries(robot, state, wanted, gravity)
-    first = 6 * robot.is_floating
-    for column in effect_columns(robot, state):
+    first, load = 6 * robot.is_floating, None
+    if any("load" in BY_SYMBOL[symbol].inputs for symbol in _symbols(wanted)):
+        chi = robot.parameters()
+        load = loads(robot, chi, state, rigid_torques(robot, chi, state, gravity))
+    for column in effect_columns(robot, state, wanted, load, temperature):
         name = full_name(column.symbol, column.joint + 1)
-        if name in wanted:
-            entries |= {(first + c, name): e for c, e in column.efforts.items() if not is_zero(e)}
+        entries |= {(first + c, name): e for c, e in column.efforts.items() if not is_zero(e)}
     return entries
+
+
+def _symbols(wanted: Collection[str]) -> set[str]:
+    """Symbols of the effects among full names."""
+    return {name.rstrip("0123456789") for name in wanted} & BY_SYMBOL.keys()
 
 
 def link_entries(robot: Robot, state: State, wanted: Collection[str], gravity: Vec | None = None) -> Entries:

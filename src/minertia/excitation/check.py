@@ -18,14 +18,16 @@ from minertia.excitation.trajectory import Motion, Trajectory
 Array = NDArray[np.float64]
 ROUNDING = 1e-9
 BLOCK = 2000
+FREE = 0.2  # m: a frame this far inside its box is as free as can be
 
 
 @dataclass(frozen=True)
 class Margins:
     """Largest use of each limit (1 is the limit itself) and smallest distances [m]; None where nothing was asked.
 
-    position, velocity, acceleration, effort: per joint.  boxes: {frame: smallest distance to a face}.  clearance:
-    smallest distance to an obstacle or another link, and between what.
+    position, velocity, acceleration, effort: per joint.  boxes: {frame: smallest distance to a face}.  floor: smallest
+    height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between what.
+    clearance_margin: what both must be at least.
     """
 
     position: tuple[float, ...]
@@ -33,9 +35,18 @@ class Margins:
     acceleration: tuple[float, ...]
     effort: tuple[float, ...] | None = None
     boxes: tuple[tuple[str, float], ...] = ()
+    floor: float | None = None
+    lowest: str = ""
     clearance: float | None = None
     nearest: str = ""
     clearance_margin: float = 0.0
+
+    def __repr__(self) -> str:
+        names = ("position", "velocity", "acceleration", "effort")
+        used = [(name, getattr(self, name)) for name in names]
+        parts = [f"{name} {100 * max(values):.3g} %" for name, values in used if values]
+        near = [] if self.clearance is None else [f"nearest approach {self.clearance:.3g} m"]
+        return f"<Margins used at most: {', '.join([*parts, *near])}>"
 
     @property
     def worst(self) -> float:
@@ -43,14 +54,25 @@ class Margins:
         used = max(*self.position, *self.velocity, *self.acceleration, *(self.effort or ()))
         if any(distance < 0 for _, distance in self.boxes):
             used = max(used, 1 - min(distance for _, distance in self.boxes))
-        if self.clearance is not None and self.clearance < self.clearance_margin:
-            used = max(used, 1 + self.clearance_margin - self.clearance)
+        for distance in (self.floor, self.clearance):
+            if distance is not None and distance < self.clearance_margin:
+                used = max(used, 1 + self.clearance_margin - distance)
         return used
 
     @property
     def is_feasible(self) -> bool:
         """Whether every limit is respected."""
         return self.worst <= 1 + ROUNDING
+
+    @property
+    def sentences(self) -> list[str]:
+        """Smallest distances."""
+        lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in self.boxes]
+        if self.floor is not None:
+            lines.append(f"Lowest: {self.floor:.3g} m above the floor ({self.lowest}).")
+        if self.clearance is not None:
+            lines.append(f"Nearest approach: {self.clearance:.3g} m ({self.nearest}).")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -60,6 +82,7 @@ class Margins:
             "acceleration": list(self.acceleration),
             "effort": None if self.effort is None else list(self.effort),
             "boxes": dict(self.boxes),
+            "floor": self.floor,
             "clearance": self.clearance,
         }
 
@@ -90,46 +113,77 @@ class Checker:
 
     def states(self, q: Array, qd: Array, qdd: Array) -> Margins:
         """Margins of any states (N, n)."""
-        limits = self.limits
-        clearance, nearest = self._clearance(q)
+        limits, space = self.limits, self.limits.clearance
+        low, near = (None, None) if space is None else space.approaches(q)
         return Margins(
             position=_largest((q - limits.middle) / limits.half),
             velocity=_largest(qd / limits.velocity),
             acceleration=_largest(qdd / limits.acceleration),
             effort=self._efforts(q, qd, qdd),
             boxes=self._boxes(q),
-            clearance=clearance,
-            nearest=nearest,
-            clearance_margin=0.0 if limits.clearance is None else limits.clearance.margin,
+            floor=None if low is None else low.distance,
+            lowest="" if low is None else low.name,
+            clearance=None if near is None else near.distance,
+            nearest="" if near is None else near.name,
+            clearance_margin=0.0 if space is None else space.margin,
         )
+
+    def room(self, q: Array) -> Array:
+        """How far each posture (N, n) at rest is from every limit but those of the joints: 1 when nothing is near,
+        0 at a limit, negative beyond it.
+        """
+        still = np.zeros_like(q)
+        found = np.ones(len(q))
+        if self.effort is not None and self.limits.effort is not None:
+            found = np.minimum(found, 2 * (1 - self._effort_use(q, still, still).max(axis=1)))
+        if self.points is not None:
+            found = np.minimum(found, self._inside(q).min(axis=1) / FREE)
+        space = self.limits.clearance
+        return found if space is None else np.minimum(found, space.room(q))
 
     def _efforts(self, q: Array, qd: Array, qdd: Array) -> tuple[float, ...] | None:
         if self.effort is None or self.limits.effort is None:
             return None
-        used = np.zeros(q.shape[1])
-        for k in range(0, len(q), BLOCK):
-            part = slice(k, k + BLOCK)
-            W = self.base.regressor(q[part], qd[part], qdd[part]).reshape(-1, self.base.count)
-            tau = self.effort.efforts(W, qd[part], qdd[part])
-            used = np.maximum(used, np.abs(tau).max(axis=0))
-        return _largest((used + self.effort.coulomb) / (self.limits.effort * (1 - self.limits.effort_margin)))
+        parts = (slice(k, k + BLOCK) for k in range(0, len(q), BLOCK))
+        return _largest(np.vstack([self._effort_use(q[part], qd[part], qdd[part]).max(axis=0) for part in parts]))
+
+    def _effort_use(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Part of the limit of effort that each state needs, (N, n)."""
+        assert self.effort is not None and self.limits.effort is not None
+        W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
+        tau = self.effort.sizes(self.effort.efforts(W, q, qd, qdd))
+        return np.asarray(tau / (self.limits.effort * (1 - self.limits.effort_margin)))
+
+    def _inside(self, q: Array) -> Array:
+        """Distance of each boxed frame to the nearest face of its box, (N, boxes)."""
+        assert self.points is not None
+        lower, upper = box_corners(self.limits)
+        p = self.points.value(q)
+        return np.asarray(np.minimum(p - lower, upper - p).reshape(len(q), -1, 3).min(axis=2))
 
     def _boxes(self, q: Array) -> tuple[tuple[str, float], ...]:
         if self.points is None:
             return ()
-        lower, upper = box_corners(self.limits)
-        p = self.points.value(q)
-        inside = np.minimum(p - lower, upper - p).min(axis=0).reshape(-1, 3).min(axis=1)
+        inside = self._inside(q).min(axis=0)
         return tuple((box.frame, float(d)) for box, d in zip(self.limits.boxes, inside, strict=True))
 
-    def _clearance(self, q: Array) -> tuple[float | None, str]:
-        if self.limits.clearance is None:
-            return None, ""
-        d = self.limits.clearance.distances(q)
-        if d.size == 0:
-            return None, ""
-        pair = int(np.argmin(d.min(axis=0)))
-        return float(d.min()), self.limits.clearance.pair_names()[pair]
+    def tightest(self, margins: Margins) -> str:
+        """The limit that a posture at rest comes nearest to, in a few words."""
+        if not margins.is_feasible:
+            return self.explain(margins)
+        found: list[tuple[float, str]] = []
+        if margins.effort is not None:
+            j = int(np.argmax(margins.effort))
+            used = margins.effort[j]
+            found.append((1 - used, f"joint '{self.limits.names[j]}' needs {used:.2f} of its limit of effort there"))
+        for distance, name, said in (
+            (margins.floor, margins.lowest, _high),
+            (margins.clearance, margins.nearest, _apart),
+        ):
+            if distance is not None:
+                found.append((distance - margins.clearance_margin, said(name, distance)))
+        found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
+        return min(found, default=(0.0, "a joint is at its limit"))[1]
 
     def explain(self, margins: Margins) -> str:
         """Which limit is not respected, in a few words."""
@@ -141,9 +195,23 @@ class Checker:
         for frame, distance in margins.boxes:
             if distance < 0:
                 return f"frame '{frame}' is {-distance:.3g} m outside its box"
+        asked = f"{margins.clearance_margin:.3g} m are asked"
+        if margins.floor is not None and margins.floor < margins.clearance_margin:
+            return f"{_high(margins.lowest, margins.floor)}, {asked} (--floor Z or none)"
         if margins.clearance is not None and margins.clearance < margins.clearance_margin:
-            return f"{margins.nearest} are {margins.clearance:.3g} m apart, {margins.clearance_margin:.3g} m are asked"
+            said = f"{_apart(margins.nearest, margins.clearance)}, {asked}"
+            space = self.limits.clearance
+            return said if space is None or space.obstacles else f"{said} (--self-collision on or none)"
         return "every limit is respected"
+
+
+def _high(name: str, distance: float) -> str:
+    where = "above" if distance >= 0 else "below"
+    return f"{name} is {abs(distance):.3g} m {where} the floor"
+
+
+def _apart(names: str, distance: float) -> str:
+    return f"{names} are {distance:.3g} m apart" if distance >= 0 else f"{names} overlap by {-distance:.3g} m"
 
 
 def _largest(used: Array) -> tuple[float, ...]:

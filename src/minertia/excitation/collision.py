@@ -1,160 +1,379 @@
-"""Distances between links, and to obstacles, by MuJoCo (extra `sim`), with exact derivatives."""
+"""Distances of a robot's capsules to the floor, to one another and to boxes, with exact derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible
+from minertia.excitation.capsules import Body, Capsule, Point, length, robot_body, shape_capsules
+from minertia.excitation.distance import Nearest, between_segments, to_boxes
+from minertia.excitation.model import PointModel
+from minertia.excitation.poses import link_poses
 from minertia.excitation.shapes import Shape, check_shapes
-from minertia.extras import load
-from minertia.robot.robot import Robot
+from minertia.robot.robot import Frame, Robot
 
 Array = NDArray[np.float64]
-REACH = 0.3  # m: distances beyond this are given as this
-NEAR = 0.1  # m: how far from the margin a search begins to care
-PROBES = 200
-ALWAYS = 0.95  # a pair that touches in more than this part of random postures is one that cannot come apart
+Indices = NDArray[np.intp]
+MARGIN, MARGIN_PART = 0.02, 0.02  # distance to keep [m], and at most this part of the robot's length
+REACH = 0.3  # m: distances between capsules beyond this are given as this
+CARE = 5.0  # margins from the limit at which a search begins to care
+SPARE = 0.25  # margins that a search keeps more, for what happens between its samples
+APART = 0.5  # margins beyond the margin that a pair, or a link and the floor, must be able to reach
+FREE = 10.0  # margins beyond the margin at which a link is as free as can be
+HANGS = 0.25  # part of the ends that move up and down, below the floor always, of a robot that does not stand on it
+PROBES = 500
+ALWAYS = 0.95  # a pair that is too near in more than this part of random postures is one that cannot come apart
+MOST_AT_ONCE = 50_000  # distances
+AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+class Close(NamedTuple):
+    """Pairs that are near one another (M,): which posture, which pair, its capsules (of a box: none), nearest points.
+
+    Distances are those of the capsules themselves, less their radii.
+    """
+
+    posture: Indices
+    pair: Indices
+    first: Indices
+    second: Indices | None
+    found: Nearest
+
+
+@dataclass(frozen=True)
+class Approach:
+    """The smallest distance [m] in a motion, and of what."""
+
+    distance: float
+    name: str
 
 
 class CollisionModel:
-    """Shapes on a robot and on the ground; pairs on one link or on neighbours are left out, as are those that touch in
-    nearly every posture (`ignored` names them).  margin [m]: distance to keep.  among_links: whether links are kept
-    apart from one another, too.
+    """Capsules on a robot, boxes and capsules on the ground, a floor.
+
+    floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
+    keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
+    Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
+    cannot rise above the floor (`grounded` names their links; `below` those that move up and down below it).
     """
 
     def __init__(
         self,
         robot: Robot,
-        shapes: Sequence[Shape],
+        body: Body | None = None,
         obstacles: Sequence[Shape] = (),
         *,
-        margin: float = 0.01,
+        floor: float | None = 0.0,
+        margin: float | None = None,
         among_links: bool = True,
     ) -> None:
-        check_shapes([*shapes, *obstacles])
-        if not any(shape.joint is not None for shape in shapes):
-            raise Infeasible(
-                f"'{robot.name}' has no shapes to keep apart from anything; give capsules or boxes for its links"
-            )
-        self.mujoco: Any = load("mujoco", "sim")
-        self.robot, self.margin = robot.numeric, float(margin)
-        self.shapes = (*shapes, *obstacles)
-        self.first_obstacle, self.among_links = len(shapes), among_links
-        self._build()
-        self.ignored: tuple[str, ...] = ()
-        self.pairs = self._candidates()
-        self._drop_inseparable()
+        check_shapes(obstacles)
+        self.robot = robot.numeric
+        self.body = robot_body(robot) if body is None else body
+        if not any(c.joint is not None for c in self.body.capsules):
+            raise Infeasible(f"'{robot.name}' has no link to keep away from anything")
+        size = length(robot)
+        self.margin = margin or (min(MARGIN, MARGIN_PART * size) if size > 0 else MARGIN)
+        self.floor, self.among_links, self.obstacles = floor, among_links, tuple(obstacles)
+        around = [c for shape in obstacles if shape.kind != "box" for c in shape_capsules(shape)]
+        self.capsules = (*self.body.capsules, *around)
+        self.boxes = (*self.body.boxes, *(shape for shape in obstacles if shape.kind == "box"))
+        self.points, self.ends = _points(self.capsules)
+        self.radius = np.array([c.radius for c in self.capsules])
+        self.pairs, self.box_pairs, self.feet = self._pairs(), self._box_pairs(), self._feet()
+        self._leave_out()
 
-    def _build(self) -> None:
-        mujoco, spec, robot = self.mujoco, self.mujoco.MjSpec(), self.robot
-        spec.compiler.degree = False
-        bodies: list[Any] = []
-        for j, joint in enumerate(robot.joints):
-            parent = spec.worldbody if joint.parent is None else bodies[joint.parent]
-            body = parent.add_body(name=f"b{j}", pos=np.array(joint.p, float), quat=self._quaternion(joint.R))
-            body.mass, body.inertia, body.explicitinertial = 1.0, (1.0, 1.0, 1.0), True
-            kind = mujoco.mjtJoint.mjJNT_HINGE if joint.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
-            body.add_joint(name=f"j{j}", type=kind, axis=(0, 0, 1))
-            bodies.append(body)
-        for k, shape in enumerate(self.shapes):
-            owner = spec.worldbody if shape.joint is None else bodies[shape.joint]
-            size = np.zeros(3)
-            size[: len(shape.size)] = shape.size
-            kind = getattr(mujoco.mjtGeom, f"mjGEOM_{shape.kind.upper()}")
-            owner.add_geom(name=f"g{k}", type=kind, size=size, pos=shape.p, quat=self._quaternion(shape.R))
-        self.model = spec.compile()
-        self.data = mujoco.MjData(self.model)
-        self.geom = np.array([self.model.geom(f"g{k}").id for k in range(len(self.shapes))])
-        self.dof = np.array([self.model.joint(f"j{j}").dofadr[0] for j in range(len(robot.joints))])
-        self.to_coordinates = np.zeros((self.model.nv, robot.n))  # how the joints move with the coordinates
-        self.shift = np.zeros(self.model.nv)
-        for j, joint in enumerate(robot.joints):
-            self.to_coordinates[self.dof[j], robot.coordinate_of(j)] = float(joint.rate(1.0))
-            self.shift[self.dof[j]] = float(joint.position(0.0))
+    @property
+    def counts(self) -> bool:
+        """Whether there is anything to keep away from."""
+        return self.floor is not None or len(self.pairs) + len(self.box_pairs) > 0
 
-    def _quaternion(self, R: Any) -> Array:
-        quat = np.zeros(4)
-        self.mujoco.mju_mat2Quat(quat, np.array(R, float).ravel())
-        return quat
+    @property
+    def keeps_links_apart(self) -> bool:
+        """Whether any two links of the robot are kept apart."""
+        own = len(self.body.capsules)
+        return self.among_links and bool(
+            (self.pairs < own).all(axis=1).any()
+            or len(self.box_pairs)
+            and (self.box_pairs[:, 1] < len(self.body.boxes)).any()
+        )
 
-    def _candidates(self) -> NDArray[np.intp]:
+    @property
+    def near(self) -> float:
+        """Distance beyond the margin [m] at which a search begins to care."""
+        return CARE * self.margin
+
+    # ------------------------------------------------------------------ what is kept apart
+
+    def _pairs(self) -> Indices:
+        """Capsules (a, b) of different links that are no neighbours; obstacles are nobody's neighbours."""
+        own = len(self.body.capsules)
         pairs = []
-        for a, first in enumerate(self.shapes):
-            for b in range(a + 1 if self.among_links else max(a + 1, self.first_obstacle), len(self.shapes)):
-                second = self.shapes[b]
-                if first.joint != second.joint and not self._neighbours(first.joint, second.joint):
+        for a, first in enumerate(self.capsules):
+            for b in range(a + 1, len(self.capsules)):
+                second = self.capsules[b]
+                is_obstacle = b >= own
+                if first.joint == second.joint or (a >= own) or not (self.among_links or is_obstacle):
+                    continue
+                if is_obstacle or not self._neighbours(first.joint, second.joint):
                     pairs.append((a, b))
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
+    def _box_pairs(self) -> Indices:
+        """(capsule, box): the base's own boxes are neighbours of the first links."""
+        pairs = []
+        for a, capsule in enumerate(self.body.capsules):
+            for k in range(len(self.boxes)):
+                is_own = k < len(self.body.boxes)
+                checked = self.among_links and not self._neighbours(capsule.joint, None) if is_own else True
+                if capsule.joint is not None and checked:
+                    pairs.append((a, k))
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
     def _neighbours(self, a: int | None, b: int | None) -> bool:
-        if a is None or b is None:
+        """Links with a joint between them, or with a slide and a joint: what a slide carries rides on its parent."""
+        return self._carries(a, b) or self._carries(b, a)
+
+    def _carries(self, a: int | None, b: int | None) -> bool:
+        if b is None:
             return False
-        return self.robot.joints[a].parent == b or self.robot.joints[b].parent == a
+        parent = self.robot.joints[b].parent
+        if parent is None or parent == a:
+            return parent == a
+        between = self.robot.joints[parent]
+        return between.kind == "prismatic" and between.parent == a
 
-    def _drop_inseparable(self) -> None:
-        rng = np.random.default_rng(0)
-        q = np.column_stack([rng.uniform(*self._range(j), PROBES) for j in self.robot.independent])
-        touching = (self.distances(q) <= 0).mean(axis=0)
-        names = self.pair_names()
-        self.ignored = tuple(name for name, part in zip(names, touching, strict=True) if part > ALWAYS)
-        self.pairs = self.pairs[touching <= ALWAYS]
+    def _feet(self) -> Indices:
+        """(point, capsule) for every end of a moving capsule: above the floor are both or the capsule is not."""
+        found: dict[tuple[int, float], tuple[int, int]] = {}
+        for c, capsule in enumerate(self.capsules):
+            if self.floor is not None and capsule.joint is not None:
+                for end in self.ends[c]:
+                    key = (int(end), float(self.radius[c]))
+                    if self.points[end].joint is not None:
+                        found.setdefault(key, (int(end), c))
+        return np.array(list(found.values()), dtype=np.intp).reshape(-1, 2)
 
-    def _range(self, j: int) -> tuple[float, float]:
-        limits, turning = self.robot.joints[j].limits, self.robot.joints[j].kind == "revolute"
-        reach = np.pi if turning else 0.5
-        lower = -reach if limits.lower is None else limits.lower
-        upper = reach if limits.upper is None else limits.upper
-        return min(lower, upper), max(lower, upper)
+    def _leave_out(self) -> None:
+        """Drop what cannot be respected, or never matters to a search."""
+        low, high, near = self._statistics(probes(self.robot, PROBES))
+        feet, pairs = len(self.feet), len(self.pairs)
+        stuck, touching = np.asarray(near[:feet] == 1.0), np.asarray(near[feet:] > ALWAYS)
+        rises = np.asarray(high[:feet] - low[:feet] > self.margin)
+        names = self.names()
+        self.grounded, self.ignored = _chosen(names[:feet], stuck), _chosen(names[feet:], touching)
+        self.below = _chosen(names[:feet], stuck & rises)
+        self.hangs = int((stuck & rises).sum()) > HANGS * int(rises.sum())
+        self.most = high[~np.concatenate([stuck, touching])]  # that each distance can be, about
+        self.feet = self.feet[~stuck]
+        self.pairs, self.box_pairs = self.pairs[~touching[:pairs]], self.box_pairs[~touching[pairs:]]
+        nearest = low[feet : feet + pairs][~touching[:pairs]]
+        self.watched = np.flatnonzero(nearest < REACH)  # pairs that a search looks at
 
-    def pair_names(self) -> list[str]:
-        """What each pair is, for messages."""
-        return [f"'{self.shapes[a].name}' and '{self.shapes[b].name}'" for a, b in self.pairs]
+    def _statistics(self, q: Array) -> tuple[Array, Array, Array]:
+        """Of each distance over postures (N, n): the smallest, the largest, and how often it is too small."""
+        enough = (1 + APART) * self.margin  # a search needs some way to go
+        parts = [(d.min(axis=0), d.max(axis=0), (d < enough).sum(axis=0)) for d in self._blocks(q)]
+        low, high, count = zip(*parts, strict=True)
+        return np.min(low, axis=0), np.max(high, axis=0), np.sum(count, axis=0) / len(q)
+
+    @cached_property
+    def standing(self) -> float:
+        """Part of random postures above the floor; 0 if much of what moves up and down is never above it."""
+        enough = (1 + APART) * self.margin
+        heights = self._heights(self.placed(probes(self.robot, PROBES)))
+        return 0.0 if self.hangs else float((heights.min(axis=1, initial=np.inf) > enough).mean())
+
+    def names(self) -> list[str]:
+        """What each distance is of: links above the floor, then pairs."""
+
+        def name(c: int) -> str:
+            return self.capsules[c].name
+
+        feet = [f"'{name(c)}'" for _, c in self.feet]
+        pairs = [_both(name(a), name(b)) for a, b in self.pairs]
+        return [*feet, *pairs, *(_both(name(a), self.boxes[k].name) for a, k in self.box_pairs)]
+
+    # ------------------------------------------------------------------ distances
 
     def distances(self, q: ArrayLike) -> Array:
-        """Smallest distances [m] at postures (N, n), shape (N, pairs), at most `REACH`; negative inside one another."""
-        postures = np.atleast_2d(np.asarray(q, float))
-        found = np.full((len(postures), len(self.pairs)), REACH)
-        points = np.zeros(6)
-        for k, posture in enumerate(postures):
-            for p in self._near(posture, REACH):
-                a, b = self.geom[self.pairs[p]]
-                found[k, p] = self.mujoco.mj_geomDistance(self.model, self.data, a, b, REACH, points)
+        """Distances [m] at postures (N, n), shape (N, names): heights above the floor, then of pairs, at most `REACH`.
+
+        Negative where a capsule reaches through the floor or two of them into one another.
+        """
+        return np.vstack([*self._blocks(np.atleast_2d(np.asarray(q, float)))])
+
+    def _blocks(self, q: Array) -> Iterator[Array]:
+        """The distances of some postures at a time, however many pairs there are."""
+        size = max(1, MOST_AT_ONCE // max(1, len(self.feet) + len(self.pairs) + len(self.box_pairs)))
+        for k in range(0, len(q), size):
+            yield self._distances(q[k : k + size])
+
+    def _distances(self, q: Array) -> Array:
+        points = self.placed(q)
+        feet, pairs = len(self.feet), len(self.pairs)
+        found = np.full((len(q), feet + pairs + len(self.box_pairs)), REACH)
+        found[:, :feet] = self._heights(points)
+        for close in self._all_close(points, np.arange(pairs), REACH):
+            first = feet if close.second is not None else feet + pairs
+            found[close.posture, first + close.pair] = np.minimum(close.found.distance, REACH)
         return found
 
-    def distances_and_slopes(self, q: Array) -> tuple[Array, Array]:
-        """The same up to `NEAR` beyond the margin, and derivatives (N, pairs, n): nearest points move with links."""
-        reach = self.margin + NEAR
-        found = np.full((len(q), len(self.pairs)), reach)
-        slopes = np.zeros((len(q), len(self.pairs), self.robot.n))
-        points = np.zeros(6)
-        for k, posture in enumerate(q):
-            for p in self._near(posture, reach):
-                a, b = self.geom[self.pairs[p]]
-                d = self.mujoco.mj_geomDistance(self.model, self.data, a, b, reach, points)
-                found[k, p] = d
-                if 0 < d < reach:
-                    away = (points[3:] - points[:3]) / d
-                    moving = away @ (self._jacobian(points[3:], b) - self._jacobian(points[:3], a))
-                    slopes[k, p] = moving @ self.to_coordinates
-        return found, slopes
+    def room(self, q: Array) -> Array:
+        """How far each posture (N, n) is from every distance to keep: 1 when nothing is near, or as near as it must be,
+        0 at the margin, negative beyond it.
+        """
+        free = np.minimum(FREE * self.margin, self.most - self.margin)
+        parts = [((d - self.margin) / free).min(axis=1, initial=1.0) for d in self._blocks(q)]
+        return np.concatenate(parts)
 
-    def _near(self, posture: Array, reach: float) -> NDArray[np.intp]:
-        """Move the links; the pairs whose bounding spheres are within reach."""
-        d, m = self.data, self.model
-        d.qpos[:] = self.to_coordinates @ posture + self.shift  # hinges and slides: one number each
-        self.mujoco.mj_kinematics(m, d)
-        self.mujoco.mj_comPos(m, d)
-        centres = d.geom_xpos[self.geom]
-        between = centres[self.pairs[:, 0]] - centres[self.pairs[:, 1]]
-        bound = m.geom_rbound[self.geom]
-        within = bound[self.pairs[:, 0]] + bound[self.pairs[:, 1]] + reach
-        return np.flatnonzero((between * between).sum(axis=1) < within**2)
+    def approaches(self, q: Array) -> tuple[Approach | None, Approach | None]:
+        """Smallest height above the floor, smallest distance of a pair in a motion (N, n); None where none counts."""
+        smallest = np.min([d.min(axis=0) for d in self._blocks(q)], axis=0)
+        names, feet = self.names(), len(self.feet)
+        return _smallest(smallest[:feet], names[:feet]), _smallest(smallest[feet:], names[feet:])
 
-    def _jacobian(self, point: Array, geom: int) -> Array:
-        J = np.zeros((3, self.model.nv))
-        self.mujoco.mj_jac(self.model, self.data, J, None, point, int(self.model.geom_bodyid[geom]))
-        return J
+    def placed(self, q: Array) -> Array:
+        """Ends of the capsules (N, points, 3) in the base frame."""
+        poses = link_poses(self.robot, q)
+        found = np.empty((len(q), len(self.points), 3))
+        for k, point in enumerate(self.points):
+            found[:, k] = point.p if point.joint is None else poses[point.joint].place(np.array(point.p))
+        return found
+
+    def _heights(self, points: Array) -> Array:
+        if self.floor is None:
+            return np.empty((len(points), 0))
+        return np.asarray(points[:, self.feet[:, 0], 2] - self.radius[self.feet[:, 1]] - self.floor)
+
+    def _all_close(self, points: Array, chosen: Indices, reach: float) -> Iterator[Close]:
+        """What is near: of the chosen pairs of capsules, and of capsules and boxes."""
+        yield self._close(points, chosen, reach)
+        if len(self.box_pairs):
+            yield self._close_boxes(points, reach)
+
+    def _close(self, points: Array, chosen: Indices, reach: float) -> Close:
+        """Those of the chosen pairs of capsules whose bounding spheres are within reach."""
+        first, last = points[:, self.ends[:, 0]], points[:, self.ends[:, 1]]
+        twice, bound = first + last, self._bounds(first, last)
+        a, b = self.pairs[chosen].T
+        between = twice[:, a] - twice[:, b]
+        within = 2 * (bound[:, a] + bound[:, b] + reach)
+        posture, k = np.nonzero(np.einsum("npc,npc->np", between, between) < within * within)
+        a, b = a[k], b[k]
+        found = between_segments(first[posture, a], last[posture, a], first[posture, b], last[posture, b])
+        apart = found.distance - self.radius[a] - self.radius[b]
+        return Close(posture, chosen[k], a, b, found._replace(distance=apart))
+
+    def _bounds(self, first: Array, last: Array) -> Array:
+        """Radii (N or 1, capsules) of balls around whole capsules; only slides change their length."""
+        some = slice(None) if self._has_slides else slice(1)
+        return np.asarray(0.5 * np.linalg.norm(last[some] - first[some], axis=2) + self.radius)
+
+    @cached_property
+    def _has_slides(self) -> bool:
+        return any(c.a.joint != c.b.joint for c in self.capsules)
+
+    def _close_boxes(self, points: Array, reach: float) -> Close:
+        """The same for capsules and boxes."""
+        R, p, half = self._box_arrays
+        a, k = self.box_pairs.T
+        first, last = points[:, self.ends[a, 0]], points[:, self.ends[a, 1]]
+        between = 0.5 * (first + last) - p[k]
+        bound = 0.5 * np.sqrt(((last - first) ** 2).sum(axis=2)) + self.radius[a]
+        within = bound + np.sqrt((half[k] ** 2).sum(axis=1)) + reach
+        posture, pair = np.nonzero(np.einsum("npc,npc->np", between, between) < within * within)
+        a, k = self.box_pairs[pair].T
+        ends = [np.einsum("mi,mij->mj", points[posture, self.ends[a, e]] - p[k], R[k]) for e in (0, 1)]
+        found = to_boxes(ends[0], ends[1], half[k])
+        away = np.einsum("mj,mij->mi", found.away, R[k])  # back into the base frame
+        return Close(posture, pair, a, None, found._replace(distance=found.distance - self.radius[a], away=away))
+
+    @cached_property
+    def _box_arrays(self) -> tuple[Array, Array, Array]:
+        R = np.array([box.R for box in self.boxes], float).reshape(-1, 3, 3)
+        p, half = (np.array([getattr(box, x) for box in self.boxes], float).reshape(-1, 3) for x in ("p", "size"))
+        return R, p, half
+
+    # ------------------------------------------------------------------ for a search
+
+    @cached_property
+    def _model(self) -> PointModel:
+        return PointModel(self.robot, [Frame(point.joint, (AXES, point.p)) for point in self.points])
+
+    def wall(self, q: Array) -> tuple[float, Array]:
+        """A logarithmic wall at the margin, summed over postures (N, n), and its slope (N, n); infinite beyond it."""
+        points = self._model.value(q).reshape(len(q), -1, 3)
+        margin = self.margin * (1 + SPARE)
+        weights = np.zeros_like(points)
+        value, slope = reach_wall(self._heights(points) - margin, self.near)
+        if value < np.inf:
+            np.add.at(weights[:, :, 2].T, self.feet[:, 0], slope.T)
+        reach = margin + self.near
+        for close in self._all_close(points, self.watched, reach):
+            more, slope = reach_wall(close.found.distance - margin, self.near)
+            value += more
+            if value == np.inf:
+                return value, q
+            self._push(weights, close, slope)
+        return value, self._model.vjp(q, weights.reshape(len(q), -1))
+
+    def _push(self, weights: Array, close: Close, slope: Array) -> None:
+        """What a change of distances with these slopes (M,) asks of the ends of the capsules."""
+        force = slope[:, None] * close.found.away
+        sides = [(close.first, close.found.on_first, force)]
+        sides += [] if close.second is None else [(close.second, close.found.on_second, -force)]
+        for capsule, part, pull in sides:
+            for end, share in ((0, 1 - part), (1, part)):
+                np.add.at(weights, (close.posture, self.ends[capsule, end]), share[:, None] * pull)
+
+
+def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
+    """The ends of all capsules, each point once, and which of them each capsule has, (capsules, 2)."""
+    numbers: dict[Point, int] = {}
+    ends = [[numbers.setdefault(end, len(numbers)) for end in (c.a, c.b)] for c in capsules]
+    return tuple(numbers), np.array(ends, dtype=np.intp).reshape(-1, 2)
+
+
+def _chosen(names: Sequence[str], which: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name, is_one in zip(names, which, strict=True) if is_one))
+
+
+def _both(a: str, b: str) -> str:
+    return " and ".join(f"'{name}'" for name in sorted((a, b)))
+
+
+def _smallest(distances: Array, names: Sequence[str]) -> Approach | None:
+    if not len(distances):
+        return None
+    k = int(np.argmin(distances))
+    return Approach(float(distances[k]), names[k])
+
+
+def reach_wall(d: Array, reach: float) -> tuple[float, Array]:
+    """-sum log(1 - (1 - d / reach)^2) for distances d [m], and its slope: zero beyond `reach`, infinite at 0."""
+    if d.size and not d.min() > 0:
+        return np.inf, d
+    r = np.minimum(d / reach, 1.0)
+    s = r * (2 - r)
+    return -float(np.log(s).sum()), -(2 - 2 * r) / s / reach
+
+
+def probes(robot: Robot, count: int) -> Array:
+    """Random postures (count, n) in the ranges of the robot's file, always the same ones."""
+    rng = np.random.default_rng(0)
+    ranges = [_range(robot, j) for j in robot.independent]
+    return np.column_stack([rng.uniform(low, high, count) for low, high in ranges])
+
+
+def _range(robot: Robot, j: int) -> tuple[float, float]:
+    limits, reach = robot.joints[j].limits, np.pi if robot.joints[j].kind == "revolute" else 0.5
+    lower = -reach if limits.lower is None else limits.lower
+    upper = reach if limits.upper is None else limits.upper
+    return min(lower, upper), max(lower, upper)

@@ -2,71 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.base.grouping import BaseParameters
-from minertia.dynamics.effects import effect_columns, effect_torques
+from minertia.dynamics.effects import UnitEffects, effect_torques
 from minertia.dynamics.kinematics import State
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, full_name
+from minertia.excitation.model import SlopedModel
+from minertia.robot.effects import BY_SYMBOL, MOTOR_SYMBOLS, STANDARD_SYMBOLS, STANDARD_TWINS
+from minertia.robot.parameters import full_name
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-COULOMB = ("FC", "FCM")
+Values = Sequence[Mapping[str, float]]
 
 
 class EffortModel:
-    """Nominal efforts without Coulomb friction (its jumps have no derivative; `coulomb` holds its size per joint).
+    """Nominal efforts of all effects, without those that jump with the direction of motion and so have no derivative.
 
-    beta: values of the base parameters; viscous, rotors (n, n) and offset (n,): effects that have no column in W.
+    beta: values of the base parameters; viscous, rotors (n, n) and offset (n,): effects that have no column in W;
+    others: springs and what else bends, as a function.  What jumps counts with its size: coulomb (n,) is the largest
+    effort of friction by direction, and friction by load makes every effort `gain` (n,) times as large.
     """
 
     def __init__(self, base: BaseParameters) -> None:
-        robot = base.robot
+        robot = base.robot.numeric
         chi = robot.parameters()
         table = {full_name(s, j + 1): v for j, x in enumerate(chi) for s, v in x.items()}
-        self.beta = base.values([0.0 if name.startswith("FC") else table[name] for name in base.columns])
+        self.beta = base.values([0.0 if _is_bounded(name) else table[name] for name in base.columns])
         known = set(base.columns)
-        left = [
-            {s: 0.0 if s in COULOMB or full_name(s, j + 1) in known else x.get(s, 0.0) for s in x}
-            for j, x in enumerate(chi)
+        linear = [
+            {s: v for s, v in x.items() if s in STANDARD and not BY_SYMBOL[s].is_bounded} for x in _left(chi, known)
         ]
         n = robot.n
         zero = np.zeros(n)
 
         def effects(qd: Array, qdd: Array) -> Array:
-            return np.array(effect_torques(robot, left, State(list(zero), list(qd), list(qdd))), np.float64)
+            state = State(list(zero), list(qd), list(qdd))
+            return np.array(effect_torques(robot, linear, state, zero.tolist()), np.float64)
 
         self.offset = effects(zero, zero)
         self.viscous = np.column_stack([effects(e, zero) - self.offset for e in np.eye(n)])
         self.rotors = np.column_stack([effects(zero, e) - self.offset for e in np.eye(n)])
-        self.coulomb = _coulomb(base, chi)
+        self.coulomb = _bounded_sizes(robot, chi)
+        self.gain = 1 + _load_shares(robot, chi)
+        sloped = [{s: v for s, v in x.items() if v and s in SLOPED} for x in chi]
+        self.others = SlopedModel(robot, sloped) if any(sloped) else None
 
-    def efforts(self, W: Array, qd: Array, qdd: Array) -> Array:
+    def efforts(self, W: Array, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts (N, n)."""
-        return self.with_effects((W @ self.beta).reshape(qd.shape), qd, qdd)
+        return self.with_effects((W @ self.beta).reshape(qd.shape), q, qd, qdd)
 
-    def with_effects(self, smooth: Array, qd: Array, qdd: Array) -> Array:
+    def with_effects(self, smooth: Array, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts (N, n) from those of the columns of W."""
-        return np.asarray(smooth + qd @ self.viscous.T + qdd @ self.rotors.T + self.offset)
+        tau = smooth + qd @ self.viscous.T + qdd @ self.rotors.T + self.offset
+        return np.asarray(tau if self.others is None else tau + self.others.value(q, qd))
+
+    def sizes(self, tau: Array) -> Array:
+        """Size of every effort (N, n), with what grows with the load and what jumps at its largest."""
+        return np.asarray(np.abs(tau) * self.gain + self.coulomb)
+
+    def largest(self, tau: Array) -> Array:
+        """Largest size (n,) of efforts (N, n), with the friction that jumps."""
+        return np.asarray(self.sizes(tau).max(axis=0))
+
+    def add_slopes(self, by_effort: Array, state: Array, slopes: Array) -> None:
+        """Add to the slopes (3, N, n) by q, qd, qdd what effects without a column in W do to the efforts."""
+        slopes[1] += by_effort @ self.viscous
+        slopes[2] += by_effort @ self.rotors
+        if self.others is not None:
+            for own, more in zip(slopes, self.others.vjp(state[0], state[1], by_effort), strict=False):
+                own += more
 
 
-def _coulomb(base: BaseParameters, chi: list[dict[str, float]]) -> Array:
-    """Largest effort of Coulomb friction on each coordinate."""
-    robot = base.robot
+STANDARD = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
+SLOPED = frozenset(s for s, e in BY_SYMBOL.items() if s not in STANDARD and not e.is_bounded and "load" not in e.inputs)
+
+
+def _is_bounded(name: str) -> bool:
+    symbol = name.rstrip("0123456789")
+    return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_bounded
+
+
+def _left(chi: Values, known: set[str]) -> list[dict[str, float]]:
+    """The values without those that have a column."""
+    return [
+        {s: v for s, v in x.items() if full_name(s, j + 1) not in known and s in BY_SYMBOL} for j, x in enumerate(chi)
+    ]
+
+
+def _bounded_sizes(robot: Robot, chi: Values) -> Array:
+    """Largest effort on each coordinate of all effects that have one."""
     rate = np.linspace(1.0, 2.0, robot.n).tolist()  # no combination of these vanishes by accident
+    unit = UnitEffects(robot, State([0.0] * robot.n, rate, rate))
     total = np.zeros(robot.n)
-    for column in effect_columns(robot, State([0.0] * robot.n, rate, rate)):
-        if column.symbol in COULOMB:
-            value = chi[column.joint].get(column.symbol, 0.0)
-            for c, effort in column.efforts.items():
-                total[c] += abs(value * float(effort))
+    for j, x in enumerate(chi):
+        for symbol, value in x.items():
+            if symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_bounded:
+                for c, effort in unit.of(j, "FCM" if symbol in MOTOR_SYMBOLS else "FC").items():
+                    total[c] += abs(value * float(effort))
+    return total
+
+
+def _load_shares(robot: Robot, chi: Values) -> Array:
+    """Friction by load over the load on each coordinate, while motors drive their loads.
+
+    While loads drive their motors the effort is less by what friction takes.
+    """
+    ones = [1.0] * robot.n
+    unit, total = UnitEffects(robot, State(ones, ones, ones), ones), np.zeros(robot.n)
+    for j, x in enumerate(chi):
+        for symbol, value in x.items():
+            if value and symbol in BY_SYMBOL and "load" in BY_SYMBOL[symbol].inputs:
+                for c, effort in unit.of(j, symbol).items():
+                    total[c] += abs(value * float(effort))
     return total
 
 
 def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
-    """Size of each base parameter to compare its deviation with.
+    """Size of each base parameter to compare its deviation with; nan where the file has no value of its kind at all.
 
     The nominal value, but at least a part `floor` of the root mean square of its kind over the robot, so that a
     parameter that happens to be zero does not ask for infinite precision.
@@ -78,11 +134,11 @@ def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
         for kind in set(kinds)
     }
     sizes = [max(abs(v), floor * scale[k]) for v, k in zip(values, kinds, strict=True)]
-    return np.array([s if s > 0 else 1.0 for s in sizes])
+    return np.array([s if s > 0 else np.nan for s in sizes])
 
 
 def _kind(name: str) -> str:
     symbol = name.rstrip("0123456789").removesuffix("R").rstrip("0123456789_")
-    if symbol in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS):
+    if symbol in BY_SYMBOL:
         return symbol
     return "inertia" if len(symbol) == 2 and symbol[0] != "M" else symbol[:1]

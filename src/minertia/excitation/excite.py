@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible, MinertiaError, ShapeError, UnknownName
+from minertia.errors import Infeasible, ShapeError, UnknownName
 from minertia.excitation import criteria
 from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
@@ -19,8 +20,9 @@ from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
-from minertia.excitation.objective import Objective, Problem
-from minertia.excitation.optimise import FINER, Found, Progress, Search
+from minertia.excitation.noise import Noise, effort_noise
+from minertia.excitation.objective import FINER, Objective, Problem
+from minertia.excitation.optimise import Found, Progress, Search
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.trajectory import Family, Trajectory
@@ -28,7 +30,9 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
-ASSUMED_NOISE = 0.01  # of the largest nominal effort of a joint
+SECONDS = 0.01, 1e5  # of a motion
+MOST = 1_000_000  # harmonics, samples or starts
+ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 
 
@@ -40,7 +44,7 @@ def excite(
     criterion: str = "condition",
     limits: MotionLimits | None = None,
     gravity: Sequence[float] | None = None,
-    start: ArrayLike | None = None,
+    start: ArrayLike | str | None = None,
     rest: bool = True,
     seed: int = 0,
     starts: int = 3,
@@ -57,38 +61,54 @@ def excite(
     """The best motion found that respects every limit on a grid ten times finer than the samples.
 
     duration [s] and harmonics of the Fourier series, or any other family.  criterion: "condition", "scaled-condition",
-    "logdet" or "deviation" (largest predicted relative deviation).  start: posture at both ends.  noise [N m or N]: of
+    "logdet" or "deviation" (largest predicted relative deviation).  limits: by default those of `motion_limits`, floor
+    and self collision among them.  start: posture at both ends, by default near the middle of the joints; "any" leaves
+    it to the search, as does a motion that is not from rest to rest.  noise [N m or N]: of
     the measured efforts, per joint.  previous: information matrix (or triangle) of what was recorded before, with rows
     over their noise.  after: motions recorded before, each second of which counts as one of the new motion; the new
     one is that which adds most to them.  patience: factor on the iterations.
     """
     if criterion not in CRITERIA:
         raise UnknownName("criterion", criterion, CRITERIA)
+    if isinstance(start, str) and start != ANY:
+        raise UnknownName("start posture", start, (ANY,))
     _check_times(duration, harmonics if family is None else 1, n_samples, starts)
+    if seed < 0:
+        raise Infeasible(f"the seed of a search is a whole number from 0, not {seed}")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_values("an exciting motion")
     robot = robot if gravity is None else robot.with_gravity(gravity)
     limits = motion_limits(robot) if limits is None else limits
     base = base_parameters(robot, rotors=rotors, friction=friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)
-    offset = feasible_posture(checker, start, seed)
-    at = None if start is None else tuple(float(v) for v in offset)
+    is_free = isinstance(start, str) or (start is None and not rest)
+    offset = feasible_posture(checker, None if isinstance(start, str) else start, seed)
+    at = None if is_free else tuple(float(v) for v in offset)
     family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
+    if not family.free:
+        raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
     setting = _Setting(base, limits, effort, offset, family, n_samples)
-    levels = setting.noise(noise)
+    level = effort_noise(base, limits, effort, noise)
     known = information(previous, base.count)
     for motion in after:
-        more = recorded_information(base, motion, levels, n_samples / family.duration)
+        more = recorded_information(base, motion, level.levels, n_samples / family.duration)
         known = more if known is None else known + more
-    problem = setting.problem(criterion, levels, known)
-    found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
-    return _report(setting, criterion, levels, known, found)
+    problem = setting.problem(criterion, level.levels, known)
+    with threadpool_limits(1):  # small matrices: threads only wait for one another
+        found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
+        return _report(setting, criterion, level, known, found)
 
 
 def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
     if not (math.isfinite(duration) and duration > 0):
         raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
+    if not SECONDS[0] <= duration <= SECONDS[1] or max(harmonics, n_samples, starts) > MOST:
+        raise Infeasible(
+            f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, and harmonics, samples and starts are at most "
+            f"{MOST}: {duration:g} s, {harmonics:.3g}, {n_samples:.3g} and {starts:.3g} were asked for"
+        )
     if harmonics < 1 or starts < 1:
         raise Infeasible("a search needs at least one harmonic and one start")
     if n_samples < 4 * harmonics:
@@ -104,27 +124,11 @@ class _Setting:
     family: Family
     n_samples: int
 
-    def noise(self, given: ArrayLike | None) -> Array:
-        """Noise per joint; by default a part of the effort limit, or of the largest effort near the middle, or 1."""
-        n = self.base.robot.n
-        if given is not None:
-            levels = np.broadcast_to(np.asarray(given, float), (n,)).copy()
-            if not np.all(levels > 0):
-                raise MinertiaError("noise levels must be positive")
-            return levels
-        if self.effort is None:
-            return np.ones(n)
-        limits, rng = self.limits, np.random.default_rng(0)
-        q = rng.uniform(limits.lower, limits.upper, (500, n))
-        qd, qdd = (rng.uniform(-1, 1, (500, n)) * size for size in (limits.velocity, limits.acceleration))
-        W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
-        largest = np.abs(self.effort.efforts(W, qd, qdd)).max(axis=0) + self.effort.coulomb
-        return np.asarray(np.where(largest > 0, ASSUMED_NOISE * largest, 1.0))
-
     def criterion(self, name: str) -> Criterion:
         """The function of the information matrix."""
         if name == "deviation":
-            return criteria.LargestDeviation(parameter_sizes(self.base))
+            sizes = parameter_sizes(self.base)
+            return criteria.LargestDeviation(np.where(np.isnan(sizes), 1.0, sizes))
         return {
             "condition": criteria.log_condition,
             "scaled-condition": criteria.log_scaled_condition,
@@ -148,10 +152,10 @@ class _Setting:
         )
 
 
-def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | None, found: Found) -> Excitation:
+def _report(setting: _Setting, criterion: str, noise: Noise, previous: Array | None, found: Found) -> Excitation:
     base, limits = setting.base, setting.limits
     W = stacked_regressor(base, found.motion, setting.n_samples)
-    weighted = W / np.tile(noise, setting.n_samples)[:, None]
+    weighted = W / np.tile(noise.levels, setting.n_samples)[:, None]
     judged = W if previous is None else np.vstack([weighted, _root(previous)])
     notes = [*limits.notes]
     if found.scaled_back < 1:
@@ -166,7 +170,8 @@ def _report(setting: _Setting, criterion: str, noise: Array, previous: Array | N
         n_samples=setting.n_samples,
         condition=criteria.condition_number(judged),
         scaled_condition=criteria.scaled_condition_number(judged),
-        noise=noise,
+        noise=noise.levels,
+        noise_basis=noise.basis,
         deviations=criteria.predicted_deviations(weighted, previous),
         sizes=parameter_sizes(base) if base.robot.has_parameters else None,
         margins=found.margins,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from minertia.excitation.trajectory import Array, Family, Motion, frozen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FourierSeries(Motion):
     """q_j = offset_j + sum over k of (sine_jk sin(w_k t) - cosine_jk cos(w_k t)) / w_k, with w_k = 2 pi k frequency.
 

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
+from minertia.excitation.collision import CollisionModel
+from minertia.excitation.shapes import Shape
+from minertia.excitation.space import BASE, room
 from minertia.excitation.trajectory import frozen
+from minertia.notebook import plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
 ASSUMED_MOST = 20.0  # rad/s2 or m/s2
-
-
-class Clearance(Protocol):
-    """Distances between bodies (see `collision.py`)."""
-
-    margin: float
-
-    def distances(self, q: ArrayLike) -> Array:
-        """Smallest distances [m] at postures (N, n), shape (N, pairs)."""
-        ...
-
-    def distances_and_slopes(self, q: Array) -> tuple[Array, Array]:
-        """The same and their derivatives, shape (N, pairs, n)."""
-        ...
-
-    def pair_names(self) -> list[str]:
-        """What each pair is, for messages."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +42,8 @@ class MotionLimits:
     """Limits of every coordinate, arrays of shape (n,) [rad or m, per s, per s2; N m or N].
 
     effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
-    know.  boxes: for points of the robot.  clearance: distances to keep from obstacles and between links.
+    know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
+    links.  assumed: what -> joints whose limit the file does not tell.  missing: what is not checked -> why.
     """
 
     names: tuple[str, ...]
@@ -66,17 +54,27 @@ class MotionLimits:
     effort: Array | None = None
     effort_margin: float = 0.1
     boxes: tuple[Box, ...] = ()
-    clearance: Clearance | None = None
+    clearance: CollisionModel | None = None
     notes: tuple[str, ...] = field(default=())
+    assumed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "acceleration"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in ("assumed", "missing"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         if self.effort is not None:
             object.__setattr__(self, "effort", frozen(self.effort))
         if not 0 <= self.effort_margin < 1:
             raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
         self._check()
+
+    def __repr__(self) -> str:
+        parts = [f"{plural(len(self.names), 'joint')}", *(["efforts limited"] if self.effort is not None else [])]
+        parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
+        parts += ["distances kept"] if self.clearance is not None else []
+        return f"<MotionLimits of {', '.join(parts)}>"
 
     def _check(self) -> None:
         """Every joint must be able to move."""
@@ -88,7 +86,7 @@ class MotionLimits:
                 )
             for what in ("velocity", "acceleration", "effort"):
                 values = getattr(self, what)
-                if values is not None and not values[j] > 0:
+                if values is not None and not values[j] >= SMALLEST:
                     raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
 
     @property
@@ -109,54 +107,68 @@ def motion_limits(
     beyond_file: bool = False,
     velocity: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
-    effort: ArrayLike | bool = False,
+    effort: ArrayLike | bool | None = None,
     effort_margin: float = 0.1,
     boxes: Sequence[Box] = (),
-    clearance: Clearance | None = None,
+    floor: float | str | None = BASE,
+    self_collision: bool = True,
+    obstacles: Sequence[Shape] = (),
+    margin: float | None = None,
+    radius: float | None = None,
 ) -> MotionLimits:
     """The limits given, and those of the robot's file where None is given.
 
     position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less, that
-    holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: False
-    for no limit, True for those of the file, or values.
+    holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: None for
+    those of the file where it has them and masses, True if it must have them, False for no limit, or values.
+    floor: its height [m] in the base frame, None for none, "base" for the base plane where the robot stands on it.
+    self_collision: whether links keep apart; margin [m] from everything; radius [m] of links the file shows nothing of.
     """
-    notes: list[str] = _clearance_notes(clearance)
-    lower, upper = _positions(robot, position, beyond_file, notes)
-    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), notes)
-    a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), notes)
+    space = room(robot, floor=floor, self_collision=self_collision, obstacles=obstacles, margin=margin, radius=radius)
+    told = _Told(robot)
+    lower, upper = _positions(robot, position, beyond_file, told)
+    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
+    a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), told)
     return MotionLimits(
         names=robot.coordinate_names,
         lower=lower,
         upper=upper,
         velocity=v,
         acceleration=a,
-        effort=_efforts(robot, effort),
+        effort=_efforts(robot, effort, told),
         effort_margin=effort_margin,
         boxes=tuple(boxes),
-        clearance=clearance,
-        notes=tuple(notes),
+        clearance=space.model,
+        notes=tuple(told.notes),
+        assumed=told.assumed,
+        missing={**told.missing, **space.missing},
     )
 
 
-def _clearance_notes(clearance: Clearance | None) -> list[str]:
-    """Pairs that touch whatever the posture are named, as nothing keeps them apart."""
-    ignored = getattr(clearance, "ignored", ())
-    named = ", ".join(ignored[:3]) + (f" and {len(ignored) - 3} more pairs" if len(ignored) > 3 else "")
-    return [f"not kept apart, as they touch in nearly every posture: {named}"] if ignored else []
+@dataclass
+class _Told:
+    """What is said beside the limits: notes, joints whose limits were assumed, why something is not checked."""
+
+    robot: Robot
+    notes: list[str] = field(default_factory=list)
+    assumed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
 
-def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, notes: list[str]) -> tuple[Array, Array]:
+def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, told: _Told) -> tuple[Array, Array]:
     """Lower and upper positions: those given, beyond those of the file only where that is asked for."""
     ends = np.array([_ends(robot, j) for j in robot.independent], float).reshape(-1, 2)
     if given is None:
-        return _assumed_positions(robot, ends)
+        return _assumed_positions(robot, ends, told)
     asked = _ranges(robot, given)
     if beyond:
         return asked[:, 0], asked[:, 1]
     wider = (asked[:, 0] < ends[:, 0]) | (asked[:, 1] > ends[:, 1])  # false where the file says nothing (nan)
     if wider.any():
         named = _listed([name for name, is_wider in zip(robot.coordinate_names, wider, strict=True) if is_wider])
-        notes.append(f"the limits of position given for {named} are wider than those of the robot's file, which hold")
+        told.notes.append(
+            f"the limits of position given for {named} are wider than those of the robot's file, which hold"
+        )
     return np.fmax(asked[:, 0], ends[:, 0]), np.fmin(asked[:, 1], ends[:, 1])
 
 
@@ -175,8 +187,11 @@ def _ranges(robot: Robot, given: ArrayLike) -> Array:
     return np.column_stack([-reach, reach])
 
 
-def _assumed_positions(robot: Robot, ends: Array) -> tuple[Array, Array]:
+def _assumed_positions(robot: Robot, ends: Array, told: _Told) -> tuple[Array, Array]:
     """Those of the file; a turn where it says nothing of a revolute joint."""
+    unknown = np.asarray(np.isnan(ends).any(axis=1))
+    if unknown.any():
+        told.assumed["position"] = tuple(n for n, u in zip(robot.coordinate_names, unknown, strict=True) if u)
     for j, own in zip(robot.independent, ends, strict=True):
         joint = robot.joints[j]
         if joint.kind != "revolute" and np.isnan(own).any():
@@ -188,31 +203,39 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names[:4]) + (" ..." if len(names) > 4 else "")
 
 
-def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, notes: list[str]) -> Array:
+def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, told: _Told) -> Array:
     if given is not None:
         return _per_joint(robot, what, given)
     values = [getattr(robot.joints[j].limits, what) for j in robot.independent]
     missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
     if missing:
         unit = "rad/s or m/s" if what == "velocity" else "rad/s2 or m/s2"
-        notes.append(
+        told.assumed[what] = tuple(missing)
+        told.notes.append(
             f"no limit of {what} is known for {_listed(missing)}; at most {float(assumed.max()):g} {unit} was assumed"
         )
     return np.array([assumed[c] if value is None else value for c, value in enumerate(values)], float)
 
 
-def _efforts(robot: Robot, given: ArrayLike | bool) -> Array | None:
+def _efforts(robot: Robot, given: ArrayLike | bool | None, told: _Told) -> Array | None:
     if given is False:
+        told.missing["effort"] = "switched off"
         return None
-    if given is not True:
+    if robot.has_parameters and robot.missing_links:
+        told.missing["what links without masses add to efforts"] = _listed(robot.missing_links)
+    if given is not None and given is not True:
         return _per_joint(robot, "effort", given)
     values = [robot.joints[j].limits.effort for j in robot.independent]
     missing = [name for name, value in zip(robot.coordinate_names, values, strict=True) if value is None]
-    if missing:
+    if not missing and (given or robot.has_parameters):
+        return np.array(values, float)
+    if given:
         raise Infeasible(
             f"limits of effort were asked for and joint '{missing[0]}' has none in its file; give them in numbers"
         )
-    return np.array(values, float)
+    some = "the file has none" if len(missing) == robot.n else f"the file has none for {_listed(missing)}"
+    told.missing = {"effort": some if missing else "the file has no masses"}
+    return None
 
 
 def _per_joint(robot: Robot, what: str, given: ArrayLike) -> Array:

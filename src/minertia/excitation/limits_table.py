@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minertia.errors import Infeasible, UnknownName
-from minertia.excitation.collision import CollisionModel
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.shapes import Shape, box, link_shapes
+from minertia.excitation.shapes import Shape, box
+from minertia.excitation.space import BASE
 from minertia.robot.expression import LARGEST
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 JOINT_LIMITS = ("position", "velocity", "acceleration", "effort", "effort_margin")
-SPACE = ("box", "obstacle", "table", "self_collision", "margin", "radius")
+SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius")
 LISTS = ("box", "obstacle")  # arrays of tables: those of several files are all respected
-MARGIN = 0.02  # m
-RADIUS = 0.05  # m, of capsules for links whose file has no shape
-THICK = 0.1  # m, of a table
 
 
 def limits_from_table(robot: Robot, table: Mapping[str, Any]) -> MotionLimits:
@@ -31,8 +24,7 @@ def limits_from_table(robot: Robot, table: Mapping[str, Any]) -> MotionLimits:
             raise UnknownName("limit", name, (*JOINT_LIMITS, *SPACE))
     chosen = {name: _joint_limit(name, table[name]) for name in JOINT_LIMITS if name in table}
     boxes = [b for entry in _tables(table, "box") for b in _boxes(entry)]
-    clearance = _clearance(robot, table)
-    return motion_limits(robot, boxes=boxes, clearance=clearance, **chosen)
+    return motion_limits(robot, boxes=boxes, **_space(table), **chosen)
 
 
 def _joint_limit(name: str, value: Any) -> Any:
@@ -63,17 +55,30 @@ def _boxes(entry: Mapping[str, Any]) -> list[Box]:
 # ---------------------------------------------------------------------- distances
 
 
-def _clearance(robot: Robot, table: Mapping[str, Any]) -> CollisionModel | None:
-    obstacles = [_obstacle(k, entry) for k, entry in enumerate(_tables(table, "obstacle"))]
-    if "table" in table:
-        obstacles.append(_table(robot, table["table"]))
-    among = table.get("self_collision", False)
+def _space(table: Mapping[str, Any]) -> dict[str, Any]:
+    among = table.get("self_collision", True)
     if not isinstance(among, bool):
         raise Infeasible("'self_collision' must be true or false")
-    margin, radius = _positive(table, "margin", MARGIN), _positive(table, "radius", RADIUS)
-    if not obstacles and not among:
+    return {
+        "floor": _floor(table),
+        "self_collision": among,
+        "obstacles": [_obstacle(k, entry) for k, entry in enumerate(_tables(table, "obstacle"))],
+        **{name: _positive(table, name) for name in ("margin", "radius") if name in table},
+    }
+
+
+def _floor(table: Mapping[str, Any]) -> float | str | None:
+    """Height of the floor, or of the top of a table, None where it is switched off, the base plane without either."""
+    if "table" in table:
+        if "floor" in table:
+            raise Infeasible("'floor' and 'table' are both what the robot stays above; give one of them")
+        return _top(table["table"])
+    floor = table.get("floor", BASE)
+    if floor is False:
         return None
-    return CollisionModel(robot, link_shapes(robot, radius), obstacles, margin=margin, among_links=among)
+    if floor != BASE and not _is_number(floor):
+        raise Infeasible("'floor' must be its height in the base frame, a finite number [m], or false for none")
+    return BASE if floor == BASE else float(floor)
 
 
 def _obstacle(k: int, entry: Mapping[str, Any]) -> Shape:
@@ -84,27 +89,13 @@ def _obstacle(k: int, entry: Mapping[str, Any]) -> Shape:
     return box(str(entry.get("name", f"obstacle {k + 1}")), _three(entry, "an obstacle", "centre"), size)
 
 
-def _table(robot: Robot, entry: Any) -> Shape:
-    """A flat box below a height, as wide as the robot can reach."""
+def _top(entry: Any) -> float:
     if not isinstance(entry, dict):
         raise Infeasible("'table' must be a table with the height of its top [m]")
     _known(entry, "the table", ("height",))
     if not _is_number(entry["height"]):
         raise Infeasible("the height of the table must be a finite number [m]")
-    side = 2 * reach(robot) + 0.2
-    return box("table", (0.0, 0.0, float(entry["height"]) - 0.5 * THICK), (side, side, THICK))
-
-
-def reach(robot: Robot) -> float:
-    """How far from its base a robot can get [m], at most: the lengths of its links and of its slides, one by one."""
-    total = 0.0
-    for joint in robot.numeric.joints:
-        total += float(np.linalg.norm(np.array(joint.p, float)))
-        if joint.kind == "prismatic":
-            ends = (joint.limits.lower, joint.limits.upper)
-            total += max(abs(v) if v is not None else 1.0 for v in ends)
-    frames = [np.array(frame.pose[1], float) for frame in robot.numeric.frames.values() if frame.joint is not None]
-    return total + max((float(np.linalg.norm(p)) for p in frames), default=0.0)
+    return float(entry["height"])
 
 
 # ---------------------------------------------------------------------- checks
@@ -134,8 +125,8 @@ def _three(entry: Mapping[str, Any], what: str, name: str) -> tuple[float, float
     return x, y, z
 
 
-def _positive(table: Mapping[str, Any], name: str, usual: float) -> float:
-    value = table.get(name, usual)
+def _positive(table: Mapping[str, Any], name: str) -> float:
+    value = table[name]
     if not _is_number(value) or not value > 0:
         raise Infeasible(f"'{name}' must be a positive number [m]")
     return float(value)

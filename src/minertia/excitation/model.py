@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,8 @@ from minertia.algebra.vec3 import Vec, vadd
 from minertia.codegen.gradient import reverse
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
-from minertia.dynamics.kinematics import State, passages
+from minertia.dynamics.effects import free_torques
+from minertia.dynamics.kinematics import Passage, State, passages
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 from minertia.excitation.smooth import SmoothGraph
@@ -91,14 +92,37 @@ class _Bench:
         self.backward = model.backward.bound([*self.state, self.weights], [*self.slopes])
 
 
-class PointModel:
-    """Positions [m] in the base frame of the origins of named frames, with derivatives."""
+class SlopedModel:
+    """Efforts of effects that depend on positions and velocities and have slopes (springs, cubic friction)."""
 
-    def __init__(self, robot: Robot, names: Sequence[str]) -> None:
+    def __init__(self, robot: Robot, chi: Sequence[Mapping[str, float]]) -> None:
+        graph, names = Graph(), ("q", "qd")
+        q, qd = (graph.variables(name, robot.n) for name in names)
+        efforts = free_torques(robot, chi, State(q, qd, [0] * robot.n))
+        outputs = [e if isinstance(e, Expr) else float(e) for e in efforts]
+        self.forward = _forward("effects", graph, names, robot.n, outputs, (robot.n,))
+        self.backward = _backward("effects", graph, names, robot.n, outputs)
+
+    def value(self, q: Array, qd: Array) -> Array:
+        """Efforts (N, n)."""
+        return np.asarray(self.forward(q, qd))
+
+    def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:
+        """Derivatives (N, n) of sum(weights * efforts) by q and by qd."""
+        by_q, by_qd = self.backward(q, qd, weights)
+        return np.asarray(by_q), np.asarray(by_qd)
+
+
+class PointModel:
+    """Positions [m] in the base frame of the origins of frames, given by name or as such, with derivatives."""
+
+    def __init__(self, robot: Robot, frames: Sequence[str | Frame]) -> None:
         robot = robot.numeric
         graph = Graph()
         q = graph.variables("q", robot.n)
-        points = [s for name in names for s in _origin(robot, q, find_frame(robot, name))]
+        ways = passages(robot, q)
+        found = [find_frame(robot, frame) if isinstance(frame, str) else frame for frame in frames]
+        points = [s for frame in found for s in _origin(robot, ways, frame)]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
         self.forward = _forward("points", graph, ("q",), robot.n, outputs, (len(outputs),))
         self.backward = _backward("points", graph, ("q",), robot.n, outputs)
@@ -143,10 +167,9 @@ def find_frame(robot: Robot, name: str) -> Frame:
     return Frame(j, robot.joints[j].file_frame)
 
 
-def _origin(robot: Robot, q: Sequence[Expr], frame: Frame) -> Vec:
+def _origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:
     """Position of a frame's origin in the base frame."""
     _, point = frame.pose
-    ways = passages(robot, q)
     j = frame.joint
     while j is not None:
         point = vadd(ways[j].outward(point), ways[j].p)

@@ -17,6 +17,7 @@ from minertia.excitation.trajectory import Family
 
 Array = NDArray[np.float64]
 INFINITE = float("inf")
+FINER = 10  # the last check has this many times the samples of the search
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Problem:
     points: PointModel | None = None
     row_scale: Array | None = None
     previous: Array | None = None
-    wall_samples: int = 67  # postures at which distances to obstacles are taken
+    wall_samples: int = 100  # postures at which distances are taken at first; `Objective.refine` takes more
 
 
 class Evaluation(NamedTuple):
@@ -72,8 +73,23 @@ class Objective:
             beta = problem.effort.beta if mixing is None else mixing @ problem.effort.beta
             self.beta = [beta[c] for c in columns]
         if limits.effort is not None and problem.effort is not None:
-            self.effort_size = limits.effort * (1 - limits.effort_margin) * self.tight - problem.effort.coulomb
+            allowed = limits.effort * (1 - limits.effort_margin) * self.tight
+            self.effort_size = (allowed - problem.effort.coulomb) / problem.effort.gain
         self.evaluations = 0
+        self._look_at(problem.wall_samples)
+
+    def _look_at(self, count: int) -> None:
+        """Take distances at this many times."""
+        t = np.linspace(0.0, self.problem.family.duration, count + 1)
+        self.looks = self.problem.family.matrices(t)[0]
+
+    def refine(self) -> bool:
+        """Take distances at twice as many times; False where they are as many as the last check takes."""
+        count = len(self.looks) - 1
+        if count >= FINER * self.problem.n_samples:
+            return False
+        self._look_at(min(2 * count, FINER * self.problem.n_samples))
+        return True
 
     def _scaling(self) -> Array:
         """(n, free, free): coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
@@ -107,22 +123,26 @@ class Objective:
     def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> Evaluation | None:
         """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
         self.evaluations += 1
-        state = self.motion(self.coefficients(y), out=self.problem.model.state(self.problem.n_samples))
+        x = self.coefficients(y)
+        state = self.motion(x, out=self.problem.model.state(self.problem.n_samples))
         u = (state - self.middle[:, None, :]) / self.sizes[:, None, :]
         wall, bend = wall_and_slope(u)
         if wall == INFINITE:
             return None
         bend *= weight / self.sizes[:, None, :]
-        found = self.criterion_and_slopes(state, criterion, weight, sharpness)
+        room, push = self._clearance_wall(x, weight)
+        found = None if room == INFINITE else self.criterion_and_slopes(state, criterion, weight, sharpness)
         if found is None:
             return None
         value, slopes = found
-        value += weight * wall + self._space_walls(state[0], slopes[0], weight)
-        return None if value == INFINITE else Evaluation(value, self._gradient(slopes), self._gradient(bend), u)
+        value += weight * wall + room + self._box_wall(state[0], slopes[0], weight)
+        return None if value == INFINITE else Evaluation(value, self._gradient(slopes) + push, self._gradient(bend), u)
 
     def _gradient(self, slopes: Array) -> Array:
-        per_joint = (slopes.reshape(-1, self.n).T @ self.functions)[:, None, :]
-        return np.asarray(np.matmul(per_joint, self.scale).ravel())
+        return self._by_unknowns(slopes.reshape(-1, self.n).T @ self.functions)
+
+    def _by_unknowns(self, by_coefficients: Array) -> Array:
+        return np.asarray(np.matmul(by_coefficients[:, None, :], self.scale).ravel())
 
     def wall_curvature(self, u: Array, weight: float) -> Array:
         """Second derivatives of the walls at the joint limits, one block (free, free) per joint."""
@@ -137,31 +157,37 @@ class Objective:
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.nanmin((1 - np.sign(du) * u) / np.abs(du)))
 
-    def _space_walls(self, q: Array, slope_q: Array, weight: float) -> float:
-        """Boxes for points, and distances to obstacles at a few of the samples."""
-        value = 0.0
-        if self.problem.points is not None:
-            lower, upper = box_corners(self.problem.limits)
-            half = 0.5 * (upper - lower) * self.tight
-            wall, slope = wall_and_slope((self.problem.points.value(q) - 0.5 * (lower + upper)) / half)
-            if wall == INFINITE:
-                return INFINITE
-            value += weight * wall
-            slope_q += self.problem.points.vjp(q, weight * slope / half)
-        if self.problem.limits.clearance is not None:
-            value += self._clearance_wall(q, slope_q, weight)
-        return value
-
-    def _clearance_wall(self, q: Array, slope_q: Array, weight: float) -> float:
-        clearance = self.problem.limits.clearance
-        assert clearance is not None
-        step = max(1, len(q) // self.problem.wall_samples)
-        d, slopes = clearance.distances_and_slopes(q[::step])
-        wall, slope = reach_wall(d - clearance.margin)
+    def _box_wall(self, q: Array, slope_q: Array, weight: float) -> float:
+        """Boxes for points; the slope is added to that of the positions."""
+        if self.problem.points is None:
+            return 0.0
+        lower, upper = box_corners(self.problem.limits)
+        half = 0.5 * (upper - lower) * self.tight
+        wall, slope = wall_and_slope((self.problem.points.value(q) - 0.5 * (lower + upper)) / half)
         if wall == INFINITE:
             return INFINITE
-        slope_q[::step] += weight * step * np.einsum("np,npj->nj", slope, slopes)
-        return weight * step * wall
+        slope_q += self.problem.points.vjp(q, weight * slope / half)
+        return weight * wall
+
+    def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
+        """Distances to the floor, between links and to obstacles, and the gradient by the search's own unknowns."""
+        clearance = self.problem.limits.clearance
+        if clearance is None:
+            return 0.0, np.zeros(x.size)
+        wall, slope = clearance.wall(self.problem.offset + self.looks @ x.T)
+        if wall == INFINITE:
+            return INFINITE, slope
+        weight *= self.problem.n_samples / len(self.looks)
+        return weight * wall, weight * self._by_unknowns(slope.T @ self.looks)
+
+    def clears(self, y: Array) -> bool:
+        """Whether a motion keeps its distances on the fine grid."""
+        clearance = self.problem.limits.clearance
+        if clearance is None:
+            return True
+        t = np.linspace(0.0, self.problem.family.duration, FINER * self.problem.n_samples + 1)
+        q = self.problem.offset + self.problem.family.matrices(t)[0] @ self.coefficients(y).T
+        return all(found is None or found.distance >= clearance.margin for found in clearance.approaches(q))
 
     def criterion_and_slopes(
         self, state: Array, criterion: Criterion, weight: float, sharpness: float
@@ -186,7 +212,7 @@ class Objective:
         slopes = self.problem.model.vjp(weigh, self.row_scale)
         if slopes is None:
             return None
-        effort.add_to(slopes)
+        effort.add_to(slopes, state)
         return value, slopes
 
     def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
@@ -204,7 +230,7 @@ class Objective:
         if model is None or self.problem.limits.effort is None:
             return 0.0
         smooth = np.column_stack([b @ beta for b, beta in zip(blocks, self.beta, strict=True)])
-        wall, slope = wall_and_slope(model.with_effects(smooth, state[1], state[2]) / self.effort_size)
+        wall, slope = wall_and_slope(model.with_effects(smooth, *state) / self.effort_size)
         if wall == INFINITE:
             return INFINITE
         slope *= weight / self.effort_size
@@ -216,16 +242,15 @@ class Objective:
 
 @dataclass
 class _EffortSlopes:
-    """Slopes (N, n) of the walls by the efforts; they reach velocities and accelerations beside the regressor, too."""
+    """Slopes (N, n) of the walls by the efforts; they reach the motion beside the regressor, too."""
 
     model: EffortModel | None
     by_effort: Array | None = None
 
-    def add_to(self, slopes: Array) -> None:
+    def add_to(self, slopes: Array, state: Array) -> None:
         """What effects without a column in W add to the slopes (3, N, n)."""
         if self.model is not None and self.by_effort is not None:
-            slopes[1] += self.by_effort @ self.model.viscous
-            slopes[2] += self.by_effort @ self.model.rotors
+            self.model.add_slopes(self.by_effort, state, slopes)
 
 
 def _corner(columns: NDArray[np.int32], p: int) -> Any:
@@ -241,15 +266,6 @@ def wall_and_slope(u: Array) -> tuple[float, Array]:
     if not s.min() > 0 or not np.abs(u).max() < 1:
         return INFINITE, u
     return -float(np.log(s).sum()), 2 * u / s
-
-
-def reach_wall(d: Array, reach: float = 0.1) -> tuple[float, Array]:
-    """The same for distances d [m]: zero beyond `reach`, infinite at 0."""
-    if not d.min() > 0:
-        return INFINITE, d
-    r = np.minimum(d / reach, 1.0)
-    s = r * (2 - r)
-    return -float(np.log(s).sum()), -(2 - 2 * r) / s / reach
 
 
 def box_corners(limits: MotionLimits) -> tuple[Array, Array]:

@@ -13,13 +13,15 @@ from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.criteria import Criterion, log_det
 from minertia.excitation.newton import minimise
-from minertia.excitation.objective import INFINITE, Evaluation, Objective
+from minertia.excitation.objective import FINER, INFINITE, Evaluation, Objective
 from minertia.excitation.trajectory import Motion
+from minertia.notebook import plural
 
 Array = NDArray[np.float64]
-FINER = 10  # the last check has this many times the samples of the search
 SHARPEST = 1e3
 SHRINK = 0.99
+DRAWN, DRAWS = 0.9, 60  # how a motion is drawn towards the posture it begins in, and how often at most
+SMALLEST = 0.05  # part of a motion below which it is not drawn in further
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,18 @@ class Found:
     scaled_back: float
     interrupted: bool
 
+    def __repr__(self) -> str:
+        kept = ", interrupted" if self.interrupted else ""
+        return (
+            f"<Found: criterion {self.value:.4g} after {plural(len(self.seeds), 'start')} and {self.evaluations} "
+            f"evaluations{kept}; {self.motion!r}>"
+        )
+
+
+def _nothing(G: Array, sharpness: float) -> tuple[float, Array]:
+    """A criterion that every motion meets."""
+    return 0.0, np.zeros_like(G)
+
 
 @dataclass
 class _Candidate:
@@ -103,13 +117,25 @@ class Search:
                     raise
                 interrupted = True
             if self.best is None:
-                raise Infeasible(
-                    "no motion within the limits moves the robot enough to tell its parameters apart; "
-                    "widen the limits or lengthen the motion"
-                )
+                raise Infeasible(self._why())
             motion, margins, factor = self._scaled_back(self.best.y)
         values = tuple(self.history.get(s, INFINITE) for s in seeds)
         return Found(motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted)
+
+    def _why(self) -> str:
+        """What keeps every motion about the posture from being one."""
+        problem = self.objective.problem
+        margins = self.checker.posture(problem.offset)
+        if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:
+            return f"the posture to start from leaves no room to move: {self.checker.tightest(margins)}"
+        limits, w = problem.limits, 2 * np.pi / problem.family.duration
+        swings = np.array([limits.half, limits.velocity / w, limits.acceleration / w**2])
+        what, j = np.unravel_index(int(np.argmin(swings)), swings.shape)
+        return (
+            "no motion within the limits moves the robot enough to tell its parameters apart: joint "
+            f"'{limits.names[j]}' can swing by {swings[what, j]:.2g} rad or m at most under its limit of "
+            f"{('position', 'velocity', 'acceleration')[what]}; widen the limits or lengthen the motion"
+        )
 
     def _search(self, seeds: tuple[int, ...]) -> None:
         warm = []
@@ -138,35 +164,59 @@ class Search:
     def _follow(self, candidate: _Candidate, stages: tuple[Stage, ...], start: int, starts: int) -> _Candidate:
         model: Array | None = None
         for stage in stages:
-            criterion = stage.criterion or self.criterion
-            lowest = INFINITE
-
-            def function(y: Array, stage: Stage = stage, criterion: Criterion = criterion) -> Evaluation | None:
-                nonlocal lowest
-                found = self.objective.evaluate(y, criterion, stage.weight, stage.sharpness)
-                if found is not None and found.value < lowest:
-                    lowest, candidate.y = found.value, y
-                return found
-
-            options = {"weight": stage.weight, "tolerance": stage.tolerance}
-            limit = max(3, int(stage.iterations * self.patience))
-            try:
-                model = minimise(self.objective, function, candidate.y, iterations=limit, model=model, **options).model
-            finally:
-                self._record(candidate)
+            begun = candidate.y
+            while True:
+                try:
+                    model = self._minimise(candidate, stage, model)
+                finally:
+                    is_clear = self._record(candidate)
+                if is_clear or not self.objective.refine():
+                    break
+                candidate.y = self._inside(begun)
             if self.progress is not None and self.best is not None:
                 self.progress(Progress(start + 1, starts, self.objective.evaluations, self.best.value))
         return candidate
 
-    def _record(self, candidate: _Candidate) -> None:
-        """Score a candidate by the criterion itself."""
-        value, _ = self.objective(candidate.y, self.criterion, 0.0, SHARPEST)
-        if not value < INFINITE:
-            return
-        candidate.value = value
-        self.history[candidate.seed] = min(value, self.history.get(candidate.seed, INFINITE))
-        if self.best is None or value < self.best.value:
-            self.best = _Candidate(candidate.y.copy(), value, candidate.seed)
+    def _minimise(self, candidate: _Candidate, stage: Stage, model: Array | None) -> Array:
+        criterion = stage.criterion or self.criterion
+        lowest = INFINITE
+
+        def function(y: Array) -> Evaluation | None:
+            nonlocal lowest
+            found = self.objective.evaluate(y, criterion, stage.weight, stage.sharpness)
+            if found is not None and found.value < lowest:
+                lowest, candidate.y = found.value, y
+            return found
+
+        limit = max(3, int(stage.iterations * self.patience))
+        options = {"weight": stage.weight, "tolerance": stage.tolerance}
+        return minimise(self.objective, function, candidate.y, iterations=limit, model=model, **options).model
+
+    def _inside(self, y: Array) -> Array:
+        """A motion drawn in until the walls, which may have come to be looked at more closely, leave it a value."""
+        for _ in range(DRAWS):
+            if self.objective(y, log_det, 1e-3, 0)[0] < INFINITE:
+                break
+            y = DRAWN * y
+        return y
+
+    def _record(self, candidate: _Candidate) -> bool:
+        """Score a candidate, drawn in until it keeps its distances on the fine grid, by the criterion itself.
+
+        False where it did not keep them as it was.
+        """
+        y, is_clear = candidate.y, True
+        while not self.objective.clears(y):
+            if float(np.abs(y).max()) < SMALLEST * float(np.abs(candidate.y).max()):
+                return False
+            y, is_clear = DRAWN * y, False
+        value, _ = self.objective(y, self.criterion, 0.0, SHARPEST)
+        if value < INFINITE:
+            candidate.value = value
+            self.history[candidate.seed] = min(value, self.history.get(candidate.seed, INFINITE))
+            if self.best is None or value < self.best.value:
+                self.best = _Candidate(y.copy(), value, candidate.seed)
+        return is_clear
 
     def _scaled_back(self, y: Array) -> tuple[Motion, Margins, float]:
         """The motion, drawn towards the posture it moves about until a fine grid shows no violation."""

@@ -1,4 +1,4 @@
-"""A posture to move about: the one given, or one that respects every limit at rest."""
+"""A posture to start from: the one given, or the one nearest the middle of the joints that has room around it."""
 
 from __future__ import annotations
 
@@ -6,47 +6,83 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
-from minertia.excitation.check import Checker, Margins
+from minertia.excitation.check import Checker
 
 Array = NDArray[np.float64]
-TRIES = 300
+TRIES = 4000
+ROOM = 0.5  # of a posture to start from: this far from every limit there is somewhere to go
+LEAST = 0.05  # without that much a search has no way out of the posture
+STEPS = (0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1, 0.05)  # of the climb to more room, in parts of the ranges
+RANGE = 0.8  # part of the ranges that is tried
 
 
 def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Array:
-    """The start posture (checked), or the middle of the ranges, or the best of random postures."""
-    n = len(checker.limits.names)
+    """The start posture (checked), the middle of the ranges, or the nearest to it with room, or the roomiest."""
     if start is not None:
-        q = np.asarray(start, float)
-        if q.shape != (n,) or not np.all(np.isfinite(q)):
-            raise ShapeError(f"a start posture needs {n} finite numbers")
-        margins = checker.posture(q)
-        if not margins.is_feasible:
-            raise Infeasible(f"the start posture is not possible: {checker.explain(margins)}")
-        return q
+        return _given(checker, start)
     middle = checker.limits.middle
-    first = checker.posture(middle)
-    if _room(first) > 0.3:
+    if checker.room(middle[None])[0] >= ROOM:
         return middle
     rng = np.random.default_rng(seed)
-    best, room = middle, _room(first)
-    for _ in range(TRIES):
-        q = rng.uniform(checker.limits.lower, checker.limits.upper) * 0.8 + 0.2 * middle
-        found = _room(checker.posture(q))
-        if found > room:
-            best, room = q, found
-    if room <= 0:
+    q = _candidates(checker, rng)
+    room = checker.room(q)
+    if room.max() < ROOM:
+        q = _climbed(checker, rng, q[int(np.argmax(room))])
+        room = checker.room(q)
+    most = float(room.max())
+    if most < LEAST:
+        worst = checker.tightest(checker.posture(q[int(np.argmax(room))]))
         raise Infeasible(
-            f"no posture within the limits was found at which the robot can stand still: {checker.explain(first)}; "
-            "give more room with --limits, such as a smaller margin or radius"
+            f"no posture within the limits was found at which the robot can stand still: {worst}; give more room "
+            "with --limits (wider positions, more effort or effort=none, a smaller margin or radius)"
         )
-    return best
+    enough = q[room >= min(ROOM, 0.9 * most)]
+    return _drawn_in(checker, enough[int(np.argmin(_off(checker, enough)))], min(ROOM, 0.9 * most))
 
 
-def _room(margins: Margins) -> float:
-    """How far a posture is from every limit, roughly: 1 when nothing is near, negative when one is not respected."""
-    room = 1 - max(margins.effort or (0.0,))
-    for _, distance in margins.boxes:
-        room = min(room, 5 * distance)
-    if margins.clearance is not None:
-        room = min(room, 5 * (margins.clearance - margins.clearance_margin))
-    return room
+def _given(checker: Checker, start: ArrayLike) -> Array:
+    n = len(checker.limits.names)
+    q = np.asarray(start, float)
+    if q.shape != (n,) or not np.all(np.isfinite(q)):
+        raise ShapeError(f"a start posture needs {n} finite numbers")
+    margins = checker.posture(q)
+    if not margins.is_feasible:
+        raise Infeasible(f"the start posture is not possible: {checker.explain(margins)}")
+    return q
+
+
+def _candidates(checker: Checker, rng: np.random.Generator) -> Array:
+    """Postures with some of the joints away from the middle, a little or far."""
+    limits = checker.limits
+    n = len(limits.names)
+    part = rng.uniform(-1, 1, (TRIES, n)) * rng.uniform(0.1, 1, (TRIES, 1)) * RANGE
+    moved = rng.uniform(size=(TRIES, n)) < rng.uniform(0.2, 1, (TRIES, 1))
+    return np.asarray(limits.middle + part * moved * limits.half)
+
+
+def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
+    """Postures around the best one, then around the best of those, ever nearer."""
+    limits, size = checker.limits, RANGE * checker.limits.half
+    for step in STEPS:
+        moved = rng.normal(size=(TRIES // 10, len(q))) * (rng.uniform(size=(TRIES // 10, len(q))) < 0.5)
+        tried = np.clip(q + step * size * moved, limits.middle - size, limits.middle + size)
+        tried[0] = q
+        q = tried[int(np.argmax(checker.room(tried)))]
+    return tried
+
+
+def _off(checker: Checker, q: Array) -> Array:
+    """How far postures (N, n) are from the middle, whole turns aside: one joint by its range or by half a turn is 1."""
+    limits = checker.limits
+    return np.asarray(np.linalg.norm((q - limits.middle) / np.minimum(limits.half, np.pi), axis=1))
+
+
+def _drawn_in(checker: Checker, q: Array, room: float) -> Array:
+    """The posture with each joint as near the middle as the room allows, those that matter least first."""
+    middle = checker.limits.middle
+    for j in np.argsort(np.abs(q - middle) / checker.limits.half, kind="stable"):
+        ways = np.linspace(0.0, 1.0, 21)
+        tried = np.repeat(q[None], len(ways), axis=0)
+        tried[:, j] = middle[j] + ways * (q[j] - middle[j])
+        q = tried[int(np.argmax(checker.room(tried) >= room))]
+    return np.asarray(q)

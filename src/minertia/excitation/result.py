@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,16 @@ from numpy.typing import NDArray
 
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.check import Margins
+from minertia.excitation.claims import Claims, claims
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.optimise import Found
 from minertia.excitation.trajectory import Motion, Trajectory
+from minertia.notebook import Quantity, clipped, html_table, joint_figure, plural
 
 Array = NDArray[np.float64]
 FORMAT = 1
+WIDTH = 80
+NO_SIZE = "- the file has no value of this kind of parameter to compare the deviation with"
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Excitation:
 
     condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with what was recorded before.
     deviations: predicted, for that many independent samples with the given noise [N m or N] per joint; sizes: what to
-    compare them with (None without nominal parameters); deviations_before: of what was recorded before alone.
+    compare them with (None without nominal parameters, nan where the file has no value of a kind); deviations_before:
+    of what was recorded before alone.  noise_basis: where the noise comes from.
     """
 
     base: BaseParameters
@@ -45,6 +51,20 @@ class Excitation:
     found: Found
     notes: tuple[str, ...] = ()
     deviations_before: Array | None = None
+    noise_basis: str = "as given"
+
+    @property
+    def claims(self) -> Claims:
+        """What the motion respects, and what was not checked."""
+        return claims(self.limits)
+
+    @property
+    def noise_sentence(self) -> str:
+        """The noise that the predicted deviations are for."""
+        levels = ", ".join(f"{name} {v:.3g}" for name, v in zip(self.limits.names, self.noise, strict=True))
+        return (
+            f"Predicted for {self.n_samples} independent samples with noise of {levels} N m or N ({self.noise_basis})."
+        )
 
     @property
     def relative_deviations(self) -> Array | None:
@@ -66,6 +86,22 @@ class Excitation:
         """Write the trajectory for the controller as CSV, as `Trajectory.save` does."""
         self.trajectory.save(path, force=force)
 
+    def to_frame(self) -> Any:
+        """The trajectory as a pandas DataFrame: q1.., qd1.., qdd1.. over t [s]."""
+        return self.trajectory.to_frame()
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of the motion with the limits of each joint."""
+        path, limits, joints = self.trajectory, self.limits, self.base.robot.joints
+        lengths = ["m" if joints[j].kind == "prismatic" else "rad" for j in self.base.robot.independent]
+        shown = [
+            Quantity("position q", path.q, lengths, (limits.lower, limits.upper)),
+            Quantity("velocity qd", path.qd, [f"{u}/s" for u in lengths], (-limits.velocity, limits.velocity)),
+            Quantity("acceleration qdd", path.qdd, [f"{u}/s2" for u in lengths],
+                     (-limits.acceleration, limits.acceleration)),
+        ]  # fmt: skip
+        return joint_figure(f"exciting motion of {self.base.robot.name}, limits dashed", path.t, limits.names, shown)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the samples, for JSON."""
         relative, before = self.relative_deviations, self.deviations_before
@@ -77,7 +113,11 @@ class Excitation:
             "samples": self.n_samples,
             "condition": _finite(self.condition),
             "scaled_condition": _finite(self.scaled_condition),
+            "checked": list(self.claims.checked),
+            "not_checked": list(self.claims.unchecked),
+            "start": self.trajectory.q[0].tolist(),
             "noise": self.noise.tolist(),
+            "noise_basis": self.noise_basis,
             "parameters": {
                 name: {
                     "deviation": _finite(d),
@@ -101,6 +141,24 @@ class Excitation:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Excitation of '{clipped(self.base.robot.name, 40)}': {self.motion.duration:g} s, condition number "
+            f"{self.condition:.4g} for {plural(self.base.count, 'base parameter')}, "
+            f"{100 * self.margins.worst:.3g} % of the limits used>"
+        )
+
+    def _repr_html_(self) -> str:
+        m = self.margins
+        uses = [m.position, m.velocity, m.acceleration, *(() if m.effort is None else (m.effort,))]
+        headers = ["joint", *("position", "velocity", "acceleration", "effort")[: len(uses)]]
+        rows = [(name, *(f"{100 * use[j]:.0f} %" for use in uses)) for j, name in enumerate(self.limits.names)]
+        title = (
+            f"Exciting motion of {self.base.robot.name}: {self.motion.duration:g} s, condition number "
+            f"{self.condition:.4g} for {self.base.count} base parameters; part of each limit that is used"
+        )
+        return html_table(title, headers, rows, right=range(1, len(headers)), notes=self.notes)
+
     @property
     def headline(self) -> str:
         """How good the motion is, in one line."""
@@ -111,28 +169,46 @@ class Excitation:
 
     def __str__(self) -> str:
         m = self.margins
-        rows = [f"{'joint':<16}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}   (part of the limit used)"]
+        w = max(len("joint"), *(len(name) for name in self.limits.names))
+        rows = ["Part of each limit that is used:"]
+        rows.append(f"{'joint':<{w}}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}")
         for j, name in enumerate(self.limits.names):
             effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
-            rows.append(f"{name:<16}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}")
-        return "\n".join([self.headline, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
+            rows.append(
+                f"{name:<{w}}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}"
+            )
+        said = [line for text in self.claim_lines() for line in wrap(text, WIDTH)]
+        return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
+
+    def claim_lines(self) -> list[str]:
+        """What was checked, what was not, and from where to where it goes, in sentences."""
+        return [*self.claims.sentences, self._start_sentence]
 
     def space_lines(self) -> list[str]:
-        """How near it comes to boxes and obstacles, in sentences."""
-        lines = [f"frame '{frame}' stays {distance:.3g} m inside its box" for frame, distance in self.margins.boxes]
-        if self.margins.clearance is not None:
-            lines.append(f"nearest approach: {self.margins.clearance:.3g} m ({self.margins.nearest})")
-        return lines
+        """How near it comes to boxes, obstacles, the floor and itself, in sentences."""
+        return list(self.margins.sentences)
+
+    @property
+    def _start_sentence(self) -> str:
+        first, last = (", ".join(f"{v + 0.0:.3g}" for v in np.round(q, 4)) for q in self.trajectory.q[[0, -1]])
+        return f"From {first} rad or m" + (" and back." if first == last else f" to {last}.")
 
     def _deviation_lines(self) -> list[str]:
         relative, before = self.relative_deviations, self.deviations_before
         head = "" if relative is None else f"{'relative':>12}"
-        lines = [f"{'parameter':<10}{'deviation':>12}{head}   (predicted for a log of this motion)"]
+        lines = [*wrap(self.noise_sentence, WIDTH), f"{'parameter':<10}{'deviation':>12}{head}"]
         for k, name in enumerate(self.base.names):
-            part = "" if relative is None else f"{100 * relative[k]:>10.2f} %"
+            part = "" if relative is None else f"{percent(float(relative[k])):>12}"
             was = "" if before is None else f"   before: {before[k]:.3g}"
             lines.append(f"{name:<10}{self.deviations[k]:>12.3g}{part}{was}")
-        return lines
+        return lines + [NO_SIZE] * (relative is not None and bool(np.isnan(relative).any()))
+
+
+def percent(part: float) -> str:
+    """A relative deviation; never promised to be nothing, and "-" where there is nothing to compare it with."""
+    if math.isnan(part):
+        return "-"
+    return "< 0.01 %" if part < 0.5e-4 else f"{100 * part:.2f} %"
 
 
 def stacked_regressor(base: BaseParameters, motion: Motion, n_samples: int) -> Array:

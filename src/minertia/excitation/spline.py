@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 from minertia.excitation.trajectory import Array, Family, Motion, frozen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SplineMotion(Motion):
     """A clamped B-spline: knots, degree, control points (n, points) [rad or m]."""
 

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,22 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
+from minertia.excitation.claims import Claims, claims
 from minertia.excitation.criteria import predicted_deviations
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
-from minertia.excitation.optimise import FINER
+from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
-from minertia.excitation.result import FORMAT, stacked_regressor
+from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
+from minertia.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 USED = 0.95  # part of the limits a sweep may use
 SHORTEST = 1e-3
+STEPS = 201  # positions at which a joint's way is looked at
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,17 @@ class Sweeps:
     shown: tuple[str, ...]
     hidden: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"<Sweeps of '{clipped(self.base.robot.name, 40)}': {plural(len(self), 'motion')}; {len(self.shown)} of "
+            f"{self.base.count} base parameters shown>"
+        )
+
+    @property
+    def claims(self) -> Claims:
+        """What the motions respect, and what was not checked."""
+        return claims(self.limits)
+
     def __iter__(self) -> Iterator[Sweep]:
         return iter(self.sweeps)
 
@@ -92,6 +107,8 @@ class Sweeps:
                 }
                 for sweep in self.sweeps
             ],
+            "checked": list(self.claims.checked),
+            "not_checked": list(self.claims.unchecked),
             "notes": list(self.limits.notes),
         }
 
@@ -111,9 +128,10 @@ class Sweeps:
         return [said, *more, *self.limits.notes]
 
     def __str__(self) -> str:
+        checked = [line for sentence in self.claims.sentences for line in wrap(sentence, WIDTH)]
         rows = [f"{'joint':<16}{'from':>10}{'to':>10}{'largest use of a limit':>26}"]
         rows += [f"{s.name:<16}{s.range[0]:>10.3f}{s.range[1]:>10.3f}{s.margins.worst:>26.3f}" for s in self.sweeps]
-        return "\n".join([self.headline, *rows, *self.remarks()])
+        return "\n".join([self.headline, *checked, *rows, *self.remarks()])
 
 
 def sweeps(
@@ -131,6 +149,7 @@ def sweeps(
         raise Infeasible("a sweep needs a positive duration and at least two harmonics")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_values("an exciting motion")
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)
@@ -147,20 +166,22 @@ def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, 
     limits, unit = checker.limits, _unit(duration, harmonics)
     count = FINER * n_samples + 1
     shape = unit.sample(count)
-    size = _largest_size(limits, shape, j)
-    n = len(limits.names)
+    ends = _stretch(checker, j, q)
+    size = _largest_size(limits, shape, j, ends)
+    n, margins = len(limits.names), None
     while size > SHORTEST:
         sine, cosine = np.zeros((n, harmonics)), np.zeros((n, harmonics))
         sine[j], cosine[j] = size * unit.sine[0], size * unit.cosine[0]
         offset = q.copy()
-        offset[j] = _centre(limits, shape, j, size)
+        offset[j] = _centre(shape, ends, size)
         motion = FourierSeries(duration, unit.frequency, offset, sine, cosine)
         trajectory = motion.sample(count)
         margins = checker.trajectory(trajectory)
         if margins.is_feasible:
             return Sweep(limits.names[j], j, motion, trajectory, margins)
         size *= 0.9
-    raise Infeasible(f"joint '{limits.names[j]}' cannot be swept at this posture: {checker.explain(margins)}")
+    why = checker.explain(checker.posture(q) if margins is None else margins)
+    raise Infeasible(f"joint '{limits.names[j]}' cannot be swept at this posture: {why}; give another with --start")
 
 
 def _unit(duration: float, harmonics: int) -> FourierSeries:
@@ -171,18 +192,32 @@ def _unit(duration: float, harmonics: int) -> FourierSeries:
     return FourierSeries(duration, 1 / duration, np.zeros(1), sine, cosine)
 
 
-def _largest_size(limits: MotionLimits, shape: Trajectory, j: int) -> float:
+def _stretch(checker: Checker, j: int, q: Array) -> tuple[float, float]:
+    """The positions of a joint around its own, the others standing still, at which nothing is in the way at rest."""
+    limits = checker.limits
+    positions = np.union1d(np.linspace(limits.lower[j], limits.upper[j], STEPS), q[j])
+    postures = np.repeat(q[None], len(positions), axis=0)
+    postures[:, j] = positions
+    here = int(np.searchsorted(positions, q[j]))
+    blocked = np.flatnonzero(checker.room(postures) < 0)
+    below, above = blocked[blocked < here], blocked[blocked > here]
+    first = int(below[-1]) + 1 if len(below) else 0
+    last = int(above[0]) - 1 if len(above) else len(positions) - 1
+    return float(positions[first]), float(positions[last])
+
+
+def _largest_size(limits: MotionLimits, shape: Trajectory, j: int, ends: tuple[float, float]) -> float:
     """Factor on the unit shape at which the first limit of the joint is nearly reached."""
     span = float(np.ptp(shape.q[:, 0]))
     sizes = (
-        (limits.upper[j] - limits.lower[j]) / span,
+        (ends[1] - ends[0]) / span,
         limits.velocity[j] / float(np.abs(shape.qd).max()),
         limits.acceleration[j] / float(np.abs(shape.qdd).max()),
     )
     return USED * float(min(sizes))
 
 
-def _centre(limits: MotionLimits, shape: Trajectory, j: int, size: float) -> float:
-    """Offset that puts the sweep in the middle of the joint's range."""
+def _centre(shape: Trajectory, ends: tuple[float, float], size: float) -> float:
+    """Offset that puts the sweep in the middle of the stretch it may take."""
     high, low = float(shape.q.max()), float(shape.q.min())
-    return float(limits.middle[j]) - 0.5 * size * (high + low)
+    return 0.5 * (ends[0] + ends[1]) - 0.5 * size * (high + low)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import io
+from array import array as packed
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import null_space
 
 from minertia.errors import DescriptionError, ShapeError
 from minertia.files import reading, write_file
+from minertia.notebook import Quantity, frame, joint_figure, plural, signals
 
 Array = NDArray[np.float64]
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
+EQUAL = 1e-6  # relative: lengths that differ by less count as equal
+MAX_BYTES = 100_000_000
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -73,36 +78,78 @@ class Trajectory:
         """Write the CSV file; force: also over a file that minertia did not write, or that was edited since."""
         write_file(path, self.to_csv(), force=force)
 
+    def to_frame(self) -> Any:
+        """The samples as a pandas DataFrame: q1.., qd1.., qdd1.. over t [s]."""
+        return frame({"t": self.t, **signals(q=self.q, qd=self.qd, qdd=self.qdd)}, "t")
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of positions, velocities and accelerations, a row for each joint."""
+        units = {"position q": "rad or m", "velocity qd": "rad/s or m/s", "acceleration qdd": "rad/s2 or m/s2"}
+        values = zip(units, (self.q, self.qd, self.qdd), strict=True)
+        shown = [Quantity(name, array, [units[name]] * self.n) for name, array in values]
+        return joint_figure("trajectory", self.t, [f"joint {j + 1}" for j in range(self.n)], shown)
+
+    def __repr__(self) -> str:
+        last = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+        return f"<Trajectory: {plural(len(self.t), 'sample')} of {plural(self.n, 'joint')}, {last:.4g} s>"
+
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read a file that `save` wrote."""
         reading(path)
         try:
-            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+            with open(path, "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise DescriptionError(f"a motion has at most {MAX_BYTES // 1_000_000} MB", file=path)
+            lines = io.StringIO(data.decode("utf-8-sig"), newline=None)
         except (OSError, UnicodeDecodeError) as err:
             raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
-        if len(lines) < 3 or not lines[0].startswith("# minertia trajectory format"):
+        first, names = lines.readline().rstrip("\n"), lines.readline().rstrip("\n")
+        if not names or not first.startswith("# minertia trajectory format"):
             raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
-        if lines[0].split(";")[0] != HEADER:  # what follows it is the seal
+        if first.split(";")[0] != HEADER:  # what follows it is the seal
             raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
-        return _from_table(lines[1].split(","), lines[2:], path)
+        return _from_table(names.split(","), lines, path)
 
 
-def _from_table(names: Sequence[str], lines: Sequence[str], path: str | Path) -> Trajectory:
+def _from_table(names: Sequence[str], lines: Iterable[str], path: str | Path) -> Trajectory:
     n = (len(names) - 1) // 3
     expected = ["t", *(f"{s}{j + 1}" for s in ("q", "qd", "qdd") for j in range(n))]
     if list(names) != expected or n == 0:
         raise DescriptionError("the columns must be t,q1..,qd1..,qdd1..", file=path, line=2)
-    rows = []
+    rows = packed("d")  # lists of numbers would take five times as much
     for number, line in enumerate(lines, start=3):
         try:
-            rows.append([float(cell) for cell in line.split(",")])
+            row = [float(cell) for cell in line.split(",", len(names))]
         except ValueError:
             raise DescriptionError("a cell is not a number", file=path, line=number) from None
-        if len(rows[-1]) != len(names) or not np.all(np.isfinite(rows[-1])):
+        if len(row) != len(names) or not np.all(np.isfinite(row)):
             raise DescriptionError(f"a row needs {len(names)} finite numbers", file=path, line=number)
-    table = np.array(rows)
+        rows.extend(row)
+    if not rows:
+        raise DescriptionError("the motion has no rows", file=path)
+    table = np.frombuffer(rows).reshape(-1, len(names))
     return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
+
+
+def null_basis(rows: Array) -> Array:
+    """Orthonormal vectors (size, free) that rows (m, size) take to zero, the same ones on every machine.
+
+    A singular value decomposition turns them as the processor's rounding has it, and with them the motion of given
+    free coefficients.  Here unit vectors are projected, always the longest that is left; the first of equal ones.
+    """
+    size = rows.shape[1]
+    if not len(rows):
+        return np.eye(size)
+    left = np.eye(size) - np.linalg.pinv(rows) @ rows
+    basis = np.empty((size, size - int(np.linalg.matrix_rank(rows))))
+    for k in range(basis.shape[1]):
+        lengths = np.linalg.norm(left, axis=0)
+        first = int(np.argmax(lengths > (1 - EQUAL) * lengths.max()))
+        basis[:, k] = left[:, first] / lengths[first]
+        left -= np.outer(basis[:, k], basis[:, k] @ left)
+    return basis
 
 
 class Motion(abc.ABC):
@@ -113,6 +160,9 @@ class Motion(abc.ABC):
     @abc.abstractmethod
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q, qd, qdd at times (N,), each of shape (N, n)."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {plural(self.at(0.0)[0].shape[1], 'joint')}, {self.duration:g} s>"
 
     def sample(self, count: int) -> Trajectory:
         """The motion at `count` equally spaced times, both ends included."""
@@ -139,14 +189,18 @@ class Family(abc.ABC):
     def motion(self, offset: Array, coefficients: Array) -> Motion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
+    @property
+    def null_rows(self) -> Array:
+        """The end conditions (m, functions), each of which takes the coefficients of a joint to zero."""
+        ends = self.raw(np.array([0.0, self.duration]))
+        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
+        rows += [ends[0][:1]] if self.start is not None else []
+        return np.vstack(rows) if rows else np.zeros((0, ends[0].shape[1]))
+
     @cached_property
     def null(self) -> Array:
         """Orthonormal combinations (functions, free) that meet the end conditions."""
-        ends = self.raw(np.array([0.0, self.duration]))
-        size = ends[0].shape[1]
-        rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
-        rows += [ends[0][:1]] if self.start is not None else []
-        return np.asarray(null_space(np.vstack(rows))) if rows else np.eye(size)
+        return null_basis(self.null_rows)
 
     @property
     def free(self) -> int:

@@ -1,40 +1,24 @@
-"""The identified model as one file: the robot, its values, and the evidence for them."""
+"""`IdentifiedModel`: a linear model with values, and the evidence for them."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 from numpy.typing import NDArray
 
-from minertia.algebra.vec3 import Pose
-from minertia.errors import DescriptionError, SolverFailed
-from minertia.files import is_file, why_no_file, write_file
-from minertia.identification.evidence import Residuals, residuals_of_arrays
-from minertia.identification.extrapolation import fitted_reach
-from minertia.identification.identify import Identification
-from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
-from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
-from minertia.identification.problem.prediction import Judge, predict
-from minertia.identification.problem.rows import MotionLike, Source, sections
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.prediction import predict
+from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
-from minertia.robot.dh.read import parse_toml
-from minertia.robot.dh.write import toml_text
-from minertia.robot.inertia import impossible
-from minertia.robot.joint import numeric_pose
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.read import ReadOptions, read_text
-from minertia.robot.robot import Frame, Note, Robot
+from minertia.notebook import clipped, frame, html_table, plural
+from minertia.robot.identified import identified_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-FORMAT = 1
-KIND = "identified model"
 
 
 @dataclass(frozen=True)
@@ -46,7 +30,7 @@ class IdentifiedModel:
     verdict and how it was made.  campaign: how its logs were read, filtered and judged.
     """
 
-    model: LinearModel
+    linear: LinearModel
     beta: Array
     covariance: Array
     parameters: tuple[Mapping[str, Any], ...]
@@ -59,288 +43,87 @@ class IdentifiedModel:
     @property
     def robot(self) -> Robot:
         """The robot as it was described before, with its nominal parameters if it had any."""
-        return self.model.robot
+        return self.linear.robot
+
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """Full names of the effects that predictions include."""
+        choice = self.linear.choice
+        return (*choice.own, *(t.name for t in choice.terms))
 
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
-        return predict(self.model, self.beta, motion)
-
-    def validate(
-        self, motions: Sequence[Source], names: Sequence[str] | None = None, judge: Judge | None = None
-    ) -> tuple[Residuals, ...]:
-        """Residuals on recordings, without fitting anything."""
-        titles = names or [f"recording {k + 1}" for k in range(len(motions))]
-        rows, found = list(self.model.rows), []
-        for source, title in zip(motions, titles, strict=True):
-            pairs = []
-            for section in sections(source):
-                predicted = self.predict(section)
-                measured = np.asarray(section.tau, float)[:, rows]
-                pairs.append((measured, predicted) if judge is None else judge(section, predicted))
-            measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-            found.append(residuals_of_arrays(title, self.model.row_names, measured, predicted))
-        return tuple(found)
+        return predict(self.linear, self.beta, motion)
 
     def to_robot(self) -> Robot:
-        """The robot with the identified parameters, for simulation, description files and code.
+        """The robot with all that was identified, for simulation, description files and code."""
+        return identified_robot(
+            self.robot,
+            self.standard,
+            [term_table(t) for t in self.linear.choice.terms],
+            is_physical=self.is_physical,
+            excess=float(self.evidence.get("standard_excess", 0.0)),
+        )
 
-        Effects that a robot cannot hold (springs, Stribeck ...) are left out and named in its notes.
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
+
+        force: replace a file that minertia did not write, or that was edited since.
         """
-        own = set(self.robot.columns(True, True))
-        values = {name: v for name, v in self.standard.items() if name in own}
-        zero = {name: 0.0 for name in own if name not in values}
-        lost = [t.name for t in self.model.choice.terms]
-        text = f"neither robot files nor generated code hold {', '.join(lost)}; add their effort yourself"
-        notes = [Note("warning", "effects", text)] if lost else []
-        if not self.is_physical:
-            notes.append(
-                Note("warning", "parameters", "these values give the right efforts but no real robot can have them")
-            )
-        excess = float(self.evidence.get("standard_excess", 0.0))
-        if excess > 0:
-            text = (
-                "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
-                f"by {100 * excess:.2g} %"
-            )
-            notes.append(Note("info", "parameters", text))
-        robot = self.robot.with_parameters(zero | values)
-        return robot.with_notes(notes)
+        from minertia.identification.model_file import write_model  # which reads models back
+
+        write_model(self, path, force=force)
+
+    def to_frame(self) -> Any:
+        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        return parameter_frame(self.parameters, robot=self.robot.name)
+
+    def __repr__(self) -> str:
+        parts = [f"{plural(len(self.parameters), 'value')} of {len(self.beta)} unknowns"]
+        if "training" in self.evidence:
+            parts.append(f"residual {100 * self.evidence['training']['relative']:.3g} % of the effort")
+        parts.append("a possible robot" if self.is_physical else "no possible robot")
+        return f"<IdentifiedModel of '{clipped(self.robot.name, 40)}': {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        notes = self.evidence.get("verdict", {}).get("reasons", ())
+        return parameter_table(f"Identified model of {self.robot.name}", self.parameters, notes)
 
 
-def identified_model(
-    result: Identification, *, physical: bool = True, campaign: Mapping[str, Any] | None = None
-) -> IdentifiedModel:
-    """The model of an identification; physical: look for standard parameters that a robot can have.
-
-    campaign: the record of how its logs were read (`campaign_record`), so that others can be read alike.
-    """
-    standard, is_physical, excess = _standard(result, physical)
-    estimate = result.estimate
-    parameters = tuple(
-        {
-            "name": p.name,
-            "value": p.value,
-            "deviation": p.deviation,
-            "interval": list(p.interval),
-            "class": p.kind,
-            "relation": _relation(result.model, p.name),
-            **({"over_recordings": dict(p.over_recordings)} if p.over_recordings else {}),
-        }
-        for p in result.parameters
-    )
-    record = result.to_dict()
-    evidence = {key: record[key] for key in ("estimator", "count", "condition", "training", "validation", "verdict")}
-    evidence |= {
-        "physical": record["physical"],
-        "standard_excess": excess,
-        "rivals": {name: [r.to_dict() for r in rs] for name, rs in result.rivals.items()},
-        "recordings": [r.to_dict() for r in result.recordings],
-        **({} if result.observation is None else {"reach": fitted_reach(result.observation).to_dict()}),
-        "noise": dict(zip(result.model.row_names, estimate.sigma.tolist(), strict=True)),
+def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:
+    """A pandas DataFrame of identified values."""
+    columns = {
+        "name": [p["name"] for p in parameters],
+        "value": [p["value"] for p in parameters],
+        "deviation": [p["deviation"] for p in parameters],
+        "relative_deviation": [_relative(p) for p in parameters],
+        "low": [p["interval"][0] for p in parameters],
+        "high": [p["interval"][1] for p in parameters],
+        "class": [p["class"] for p in parameters],
+        "relation": [p["relation"] for p in parameters],
     }
-    return IdentifiedModel(
-        result.model,
-        estimate.beta,
-        correlated_covariance(result),
-        parameters,
-        dict(estimate.not_excited),
-        standard,
-        is_physical,
-        evidence,
-        campaign or {},
-    )
+    return frame(columns, "name", **facts)
 
 
-def correlated_covariance(result: Identification) -> Array:
-    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
-    estimate = result.estimate
-    wanted = {p.name: p.deviation for p in result.parameters}
-    scale = np.array(
-        [wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, estimate.deviation, strict=True)]
-    )
-    return np.asarray(estimate.covariance * np.outer(scale, scale))
+def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
+    """An HTML table of identified values."""
+    rows = []
+    for p in parameters:
+        part = 100 * _relative(p)
+        relative = "fixed" if p["class"] == "fixed" else f"{part:.3g} %" if part < 100 else "over 100 %"
+        interval = f"{p['interval'][0]:.4g} to {p['interval'][1]:.4g}"
+        rows.append((p["name"], f"{p['value']:.5g}", f"{p['deviation']:.2g}", relative, interval, p["relation"]))
+    headers = ("parameter", "value", "deviation", "relative", "95 % interval", "relation")
+    return html_table(title, headers, rows, right=(1, 2, 3, 4), notes=notes)
 
 
-def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
-    """Write a model; the file appears whole or not at all.
-
-    force: replace a file that minertia did not write, or that was edited since.
-    """
-    write_file(path, model_text(model), force=force)
+def _relative(p: Mapping[str, Any]) -> float:
+    return float(p["deviation"] / abs(p["value"])) if p["value"] else float("inf")
 
 
-def model_text(model: IdentifiedModel) -> str:
-    """The TOML text of a model."""
-    linear = model.model
-    document = {
-        "format": FORMAT,
-        "kind": KIND,
-        "physical": model.is_physical,
-        "joints": list(linear.row_names),
-        "effects": {"own": list(linear.choice.own), "terms": [_term_table(t) for t in linear.choice.terms]},
-        "unknowns": {
-            "names": list(linear.names),
-            "values": model.beta.tolist(),
-            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
-        },
-        "standard": dict(model.standard),
-        "not_excited": dict(model.not_excited),
-        "parameters": [dict(p) for p in model.parameters],
-        "evidence": dict(model.evidence),
-        "campaign": dict(model.campaign),
-        "frames": _frames(linear.robot),
-        "robot": tomllib.loads(toml_text(linear.robot)),
-    }
-    return tomli_w.dumps(_plain(document))
-
-
-def is_model_file(path: str | Path) -> bool:
-    """Whether a file is an identified model; its first lines say so."""
-    file = Path(path)
-    if file.suffix.lower() != ".toml" or not is_file(file):
-        return False
-    with open(file, encoding="utf-8", errors="replace") as text:
-        return f'kind = "{KIND}"' in text.read(400)
-
-
-def read_model(path: str | Path) -> IdentifiedModel:
-    """A model from its file."""
-    if not is_file(path):
-        raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
-    try:
-        document = tomllib.loads(read_text(Path(path)))
-    except (ValueError, RecursionError) as err:
-        raise DescriptionError(f"this is not valid TOML: {str(err)[:160]}", file=path) from None
-    if document.get("kind") != KIND:
-        raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
-    if document.get("format") != FORMAT:
-        raise DescriptionError(f"the model has format {document.get('format')}; this program reads {FORMAT}", file=path)
-    try:
-        return _read(document, path)
-    except KeyError as err:
-        raise DescriptionError(f"the model is not complete: {err} is missing", file=path) from None
-    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
-        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=path) from None
-
-
-def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
-    robot = parse_toml(tomli_w.dumps(document["robot"]), str(path), ReadOptions())
-    robot = _with_frames(robot, document.get("frames", {}))
-    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
-    linear = linear_model(robot, effects, joints=document["joints"])
-    unknowns = document["unknowns"]
-    if list(linear.names) != list(unknowns["names"]):
-        raise DescriptionError("the unknowns in the file are not those of its robot and effects", file=path)
-    p = linear.count
-    lower = np.zeros((p, p))
-    for k, row in enumerate(unknowns["covariance"]):
-        lower[k, : k + 1] = row
-    return IdentifiedModel(
-        linear,
-        np.array(unknowns["values"], float),
-        lower + np.tril(lower, -1).T,
-        tuple(document["parameters"]),
-        document["not_excited"],
-        {name: float(v) for name, v in document["standard"].items()},
-        bool(document["physical"]),
-        document["evidence"],
-        document.get("campaign", {}),
-    )
-
-
-def _frames(robot: Robot) -> dict[str, Any]:
-    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
-
-    def flat(pose: Pose) -> list[float]:
-        R, p = numeric_pose(pose, robot.symbol_values)
-        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
-
-    return {
-        "links": [flat(joint.file_frame) for joint in robot.joints],
-        "named": [
-            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
-            for name, f in robot.frames.items()
-        ],
-    }
-
-
-def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
-    def pose(v: Sequence[float]) -> Pose:
-        x = [float(value) for value in v]
-        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
-
-    own = frames.get("links", ())
-    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
-    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
-    if len(joints) != robot.n_joints:
-        return robot
-    return replace(robot, joints=joints, frames=named or robot.frames)
-
-
-def _without_twins(own: Sequence[str]) -> list[str]:
-    """Names of effects without the motor-side ones that come with a joint's own."""
-    twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
-    return [name for name in own if name not in twins]
-
-
-def _standard(result: Identification, physical: bool) -> tuple[dict[str, float], bool, float]:
-    """All standard parameters, whether a robot can have them, and what that costs in the sum of squares.
-
-    Those of the physical fit, else of the physical robot with the same efforts, else of the one that fits best.
-    """
-    model, beta = result.model, np.array(result.estimate.beta)
-    if result.estimate.standard:
-        return dict(result.estimate.standard), True, 0.0
-    if physical:
-        sizes = None if result.observation is None else result.observation.effort_rms
-        space = physical_space(model, None, {n: result.estimate.value(n) for n in result.estimate.fixed}, sizes)
-        try:
-            if feasibility(space, beta).slack > 0:
-                x = nearest_with_base(space, beta)
-                if min(space.margins(x).values(), default=1.0) >= 0:
-                    return dict(zip(model.standard, x.tolist(), strict=True)), True, 0.0
-            if result.observation is not None:
-                R, rows = result.observation.triangle(result.estimate.sigma), result.observation.samples
-                fit = physical_fit(space, R, rows * len(model.rows), weight=GAPS_ONLY)
-                return dict(zip(model.standard, fit.x.tolist(), strict=True)), True, fit.excess
-        except SolverFailed:
-            pass
-    values = model.standard_values(beta)
-    return values, _is_possible(model.robot, values), 0.0
-
-
-def _is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
-    links = [[values.get(full_name(s, j + 1), 0.0) for s in LINK_SYMBOLS] for j in range(robot.n_joints)]
-    return all(ten[9] > 0 and impossible(ten) is None for ten in links)
-
-
-def _relation(model: LinearModel, name: str) -> str:
-    """An unknown as a sum of standard parameters."""
-    row = model.K[model.index(name)]
-    texts = model.base.relation_texts()
-    if name in texts and np.count_nonzero(row) == texts[name].count(" ") // 2 + 1:
-        return texts[name]
-    parts = [
-        (row[c] < 0, model.standard[c] if abs(row[c]) == 1 else f"{abs(row[c]):.6g}*{model.standard[c]}")
-        for c in np.flatnonzero(row)
-    ]
-    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts)
-    return text.removeprefix(" + ").removeprefix(" ")
-
-
-def _term_table(term: Term) -> dict[str, Any]:
+def term_table(term: Term) -> dict[str, Any]:
+    """An effect with its constants, as files state it."""
     table: dict[str, Any] = {"kind": term.symbol, "joints": [term.joint + 1], **term.settings}
     if term.tag:
         table["tag"] = term.tag
     return table | ({"known": True} if term.is_known else {})
-
-
-def _plain(value: Any) -> Any:
-    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items() if v is not None}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value if v is not None]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

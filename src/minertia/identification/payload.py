@@ -1,277 +1,83 @@
-"""Payload: what the hand carries, from recordings without and with it; and drive gains from a load that is known."""
+"""What the hand carries, and the gains of the drives from a known load: from a campaign or a model, and logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from minertia.dynamics.model import torque_regressor
-from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.estimators.estimator import inverse, noise_levels, solve, weighted_solution
-from minertia.identification.intervals import spread
-from minertia.identification.physical.cones import Program, link_svec
-from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.identification.problem.observation import Observation, observe
-from minertia.identification.problem.rows import RowFilter, Source
-from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.problem.triangles import triangle
-from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com, transport_ten
-from minertia.robot.joint import numeric_pose
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.robot import Robot
-from minertia.threads import one_thread
-
-Array = NDArray[np.float64]
-VENDORS = ("ur", "kuka", "franka")
-UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
-
-
-@dataclass(frozen=True)
-class Payload:
-    """A load in a frame of the robot.
-
-    mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
-    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.
-    """
-
-    frame: str
-    mass: float
-    com: tuple[float, float, float]
-    inertia: tuple[float, ...]  # Ixx Ixy Ixz Iyy Iyz Izz about the centre of mass
-    mass_deviation: float
-    com_deviation: tuple[float, float, float]
-    inertia_deviation: tuple[float, ...]
-    ten: Array
-    covariance: Array
-    is_physical: bool
-    not_excited: Mapping[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "frame": self.frame,
-            "mass": self.mass,
-            "mass_deviation": self.mass_deviation,
-            "com": list(self.com),
-            "com_deviation": list(self.com_deviation),
-            "inertia": list(self.inertia),
-            "inertia_deviation": list(self.inertia_deviation),
-            "physical": self.is_physical,
-            "not_excited": dict(self.not_excited),
-            "fields": {vendor: self.fields(vendor) for vendor in VENDORS},
-        }
-
-    def fields(self, vendor: str) -> dict[str, Any]:
-        """The load in the fields and units that an arm maker's controller asks for."""
-        xx, xy, xz, yy, yz, zz = self.inertia
-        x, y, z = self.com
-        if vendor == "ur":  # set_target_payload(m, cog, inertia): about the centre of mass, tool flange frame
-            return {"mass": self.mass, "cog": [x, y, z], "inertia": [xx, yy, zz, xy, xz, yz]}
-        if vendor == "franka":  # setLoad(mass, F_x_Cload, load_inertia): column-major 3x3 about the centre of mass
-            return {"mass": self.mass, "F_x_Cload": [x, y, z], "load_inertia": [xx, xy, xz, xy, yy, yz, xz, yz, zz]}
-        if vendor == "kuka":  # $LOAD: millimetres, angles of the principal axes, principal moments
-            moments, angles = _principal(symmetric(self.inertia))
-            cm = dict(zip("XYZABC", [1e3 * x, 1e3 * y, 1e3 * z, *np.degrees(angles).tolist()], strict=True))
-            return {"M": self.mass, "CM": cm, "J": dict(zip("XYZ", moments.tolist(), strict=True))}
-        raise UnknownName("arm maker", vendor, VENDORS)
-
-
-@dataclass(frozen=True)
-class LoadedModel(LinearModel):
-    """A linear model with ten more unknowns: those of a body fixed in a frame of the robot.
-
-    is_loaded: whether the recordings have it.
-    """
-
-    at: str | None = None
-    is_loaded: bool = True
-
-    def columns(
-        self, q: Array, qd: Array, qdd: Array, load: Array | None = None, *, samples: int | None = None
-    ) -> Array:
-        """Y of the robot, then the ten columns of the body."""
-        own = LinearModel.columns(self, q, qd, qdd, load, samples=samples)
-        body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
-        return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
-
-    @property
-    def count(self) -> int:
-        """Number of unknowns, the body's included."""
-        return len(self.names)
-
-
-LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
-
-
-def loaded_model(model: LinearModel, at: str | None, is_loaded: bool) -> LoadedModel:
-    """The model with a body in a frame."""
-    return LoadedModel(
-        model.robot,
-        model.base,
-        (*model.names, *LOAD_NAMES),
-        model.standard,
-        model.K,
-        model.kept,
-        model.rows,
-        model.choice,
-        np.concatenate([model.reference, np.full(10, float(np.median(model.reference)))]),
-        at,
-        is_loaded,
-    )
-
-
-def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Array, at: str | None) -> Array:
-    """Columns (N, efforts, 10) of a body fixed in a frame."""
-    frame = robot.payload_frame(at)
-    if frame.joint is None:
-        raise MinertiaError("a load on the ground cannot be identified")
-    columns = [full_name(s, frame.joint + 1) for s in LINK_SYMBOLS]
-    Y = torque_regressor(robot, q, qd, qdd, columns=columns)[:, list(rows)]
-    pose = numeric_pose(frame.pose, robot.symbol_values)
-    moved = np.column_stack([np.array(transport_ten(unit.tolist(), pose), float) for unit in np.eye(10)])
-    return np.asarray(Y @ moved)
+from minertia.errors import InputError
+from minertia.identification.build import linear_of
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.loads.gains import DriveGains, drive_gains
+from minertia.identification.loads.load import Load
+from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.model_file import is_model_file, read_model
+from minertia.identification.validate import campaign_like
 
 
 def identify_payload(
-    robot: Robot,
-    loaded: Sequence[Source],
-    unloaded: Sequence[Source] | tuple[LinearModel, Array, Array],
+    unloaded: Campaign | IdentifiedModel | str | Path,
+    loaded: LogLike | Sequence[LogLike],
     *,
     at: str | None = None,
-    effects: Sequence[Wanted] = DEFAULT_EFFECTS,
-    rows: RowFilter | None = None,
+    columns: ColumnMap | str | Path | None = None,
     physical: bool = True,
+    tell: Tell = silent,
 ) -> Payload:
-    """The load that tells loaded recordings from unloaded ones; it adds to the robot, whatever that carries already.
+    """The load that the robot carries in some logs; it adds to whatever the robot carries without them.
 
-    unloaded: recordings without the load, or a model with its values and their covariance.  at: link or frame in which
-    the load is given, by default the last link's own.  physical: make the result a body that can exist.
+    unloaded: a campaign whose logs are without the load, or an identified model or its file.  at: link or frame in
+    which the load is given, by default the last link's own.  columns: of the loaded logs, where they are not those of
+    the model.  physical: make the result a body that can exist.
     """
-    known = unloaded if isinstance(unloaded, tuple) and isinstance(unloaded[0], LinearModel) else None
-    model = linear_model(robot, effects) if known is None else known[0]
-    with one_thread():
-        problem = observe(loaded_model(model, at, True), loaded, rows=rows)
-        if known is None:
-            sources: Any = unloaded
-            problem = problem.appended(observe(loaded_model(model, at, False), sources, rows=rows))
-            beta, covariance, silent = _from_recordings(problem)
-        else:
-            beta, covariance, silent = _from_model(problem, known[1], known[2])
-    return _payload(robot, at, beta, covariance, silent, physical)
+    if not isinstance(unloaded, Campaign):
+        model = _whole_model(unloaded)
+        campaign, logs = _prepared(campaign_like(model, (), columns), (), loaded, tell)
+        refuse_unknown_gains(campaign, logs)
+        known = KnownRobot(model.linear, model.beta, model.covariance)
+        found = payload_on(known, [log.motion for log in logs], at=at, physical=physical)
+        return replace(found, logs=logs)
+    count = len(unloaded.train)
+    campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
+    refuse_unknown_gains(campaign, logs)
+    motions = [log.motion for log in logs]
+    found = payload_beside(linear_of(campaign), motions[:count], motions[count:], at=at, physical=physical)
+    return replace(found, logs=logs)
 
 
-def _from_recordings(problem: Observation) -> tuple[Array, Array, dict[str, str]]:
-    found = excitation(problem)
-    part = problem if found.is_complete else problem.reduced(found.independent)
-    beta, R, sigma = weighted_solution(part)
-    inv = inverse(R[:-1, :-1])
-    wider = spread(part, beta, sigma).inflation
-    covariance = part.expand_covariance(inv @ inv.T * np.outer(wider, wider))
-    return part.expand(beta)[-10:], covariance[-10:, -10:], _silent(found.not_excited)
+def identify_gains(
+    unloaded: Campaign, loaded: LogLike | Sequence[LogLike], load: Load, *, tell: Tell = silent
+) -> DriveGains:
+    """Gains of the drives from logs without and with a load that is known, efforts as logged.
+
+    Gains that the campaign's columns state are left out of it.
+    """
+    drive = replace(unloaded.map.drive, gains=None)
+    campaign = replace(unloaded, columns=replace(unloaded.map, drive=drive))
+    count = len(campaign.train)
+    campaign, logs = _prepared(campaign, campaign.train, loaded, tell)
+    motions = [log.motion for log in logs]
+    return replace(drive_gains(linear_of(campaign), motions[:count], motions[count:], load), logs=logs)
 
 
-def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple[Array, Array, dict[str, str]]:
-    """The robot's values enter as measurements with their covariance."""
-    p = problem.count - 10
-    found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
-    seen = [p + k for k in found.independent]
-    problem = problem.reduced([*range(p), *seen])
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-18 * np.maximum(np.abs(values), 1e-6) ** 2))
-    shape = covariance / np.outer(scale, scale) + 1e-9 * np.eye(p)
-    root = np.linalg.cholesky(np.linalg.inv(shape)).T / scale
-    rows = np.column_stack([root, np.zeros((p, len(seen))), root @ values])
-    sigma = np.maximum(problem.effort_rms, 1e-12)
-    for _ in range(10):
-        R = triangle(np.concatenate([problem.triangle(sigma), rows]))
-        beta = solve(R)
-        updated = noise_levels(problem, beta, R, sigma)
-        if np.all(np.abs(updated / sigma - 1) < 1e-3):
-            break
-        sigma = updated
-    inv = inverse(R[:-1, :-1])
-    ten, own_covariance = np.zeros(10), np.zeros((10, 10))
-    shown = [k - p for k in seen]
-    ten[shown] = beta[p:]
-    own_covariance[np.ix_(shown, shown)] = (inv @ inv.T)[p:, p:]
-    return ten, own_covariance, _silent(found.not_excited)
+def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[PreparedLog, ...]]:
+    """All logs read and filtered alike, those without the load first."""
+    with_load = replace(campaign, train=loaded, validate=()).train
+    ready = prepare_campaign(replace(campaign, train=(*unloaded, *with_load), validate=()), tell)
+    return ready.campaign, ready.train
 
 
-def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
-    return {n.removeprefix("load "): why for n, why in not_excited.items() if n.startswith("load ")}
-
-
-def _payload(
-    robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
-) -> Payload:
-    """Mass, centre and inertia of ten parameters, deviations by linear propagation."""
-    if "M" in silent or ten[9] <= 0:
-        why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
-        raise MinertiaError(f"these recordings do not show the load: {why}")
-    hidden = [k for k, symbol in enumerate(LINK_SYMBOLS) if symbol in silent]
-    covariance = np.array(covariance)
-    covariance[hidden, hidden] = (UNKNOWN * _sizes(ten)[hidden]) ** 2
-    if physical and impossible(ten.tolist()) is not None:
-        ten = nearest_body(ten, covariance)
-    mass, com, inertia = to_com(ten.tolist())
-    entries = np.triu_indices(3)
-
-    def derived(x: Array) -> Array:
-        m, c, J = to_com(x.tolist())
-        return np.concatenate([[m], c, J[entries]])
-
-    step = 1e-6 * np.maximum(np.sqrt(np.diag(covariance)), 1e-9)
-    J = np.column_stack(
-        [(derived(ten + s * u) - derived(ten - s * u)) / (2 * s) for s, u in zip(step, np.eye(10), strict=True)]
-    )
-    deviation = np.sqrt(np.maximum(np.diag(J @ covariance @ J.T), 0.0)).tolist()
-    frame = at or robot.joints[-1].link or robot.joints[-1].name
-    return Payload(
-        frame=frame,
-        mass=mass,
-        com=(float(com[0]), float(com[1]), float(com[2])),
-        inertia=tuple(inertia[entries].tolist()),
-        mass_deviation=deviation[0],
-        com_deviation=(deviation[1], deviation[2], deviation[3]),
-        inertia_deviation=tuple(deviation[4:]),
-        ten=ten,
-        covariance=covariance,
-        is_physical=impossible(ten.tolist()) is None,
-        not_excited=dict(silent),
-    )
-
-
-def _sizes(ten: Array) -> Array:
-    """What counts as a large change of each of ten parameters."""
-    mass = max(float(ten[9]), 1e-6)
-    size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
-    return np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
-
-
-def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
-    """The body that can exist nearest to ten parameters, in the metric of their covariance."""
-    scale = _sizes(ten)
-    mass, size = float(scale[9]), float(scale[0] / scale[9])
-    W = np.linalg.inv(covariance / np.outer(scale, scale) + 1e-12 * np.eye(10))
-    root = np.asarray(
-        np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3)))), float
-    )
-    program = Program(10)
-    program.semidefinite(link_svec(root, margin) * scale)
-    x = program.solve(W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest load that can exist").x
-    return np.asarray(np.asarray(x) * scale)
-
-
-def _principal(J: Array) -> tuple[Array, Array]:
-    """Principal moments and the angles A, B, C (about z, y, x) of their axes."""
-    moments, axes = np.linalg.eigh(J)
-    if np.linalg.det(axes) < 0:
-        axes[:, 2] = -axes[:, 2]
-    a = np.arctan2(axes[1, 0], axes[0, 0])
-    b = np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0]))
-    c = np.arctan2(axes[2, 1], axes[2, 2])
-    return moments, np.array([a, b, c])
+def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:
+    if not isinstance(given, IdentifiedModel) and not is_model_file(given):
+        raise InputError(
+            f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"
+        )
+    model = given if isinstance(given, IdentifiedModel) else read_model(given)
+    if len(model.linear.rows) != model.robot.n_velocity:
+        raise InputError("the model was identified from some of the joints; a load needs all of them")
+    return model

@@ -1,273 +1,72 @@
-"""Significance: which values matter, and how few of them predict as well.
-
-The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative deviation with an F test; the
-error on motion that was left out against the number of values, and what a controller saves with fewer.  All on
-triangles: nothing is read again.  Residuals of filtered data are correlated, so deviations and the F test count only as
-many samples as are independent (see `intervals`).
-"""
+"""`significance`: which values of a problem matter, and how few of them predict as well."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import f as fisher
+from minertia.identification.build import Problem, build_problem
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.evidence.significance import SHARE, Significance, eliminate, one_percent
+from minertia.notebook import clipped, frame, html_table
 
-from minertia.codegen.generate import count_programs
-from minertia.errors import MinertiaError
-from minertia.identification.estimators.estimator import inverse, solve, weighted_solution
-from minertia.identification.intervals import Spread, spread
-from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.linear import LinearModel, symbol_of
-from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.triangles import merged, triangle
-from minertia.threads import one_thread
-
-Array = NDArray[np.float64]
-SHARE = 0.01  # of a joint's largest effort
-MAX_RELATIVE = 0.3  # relative deviation from which a value is a candidate to go
-LEVEL = 0.05  # of the F test
-FOLDS = 5
-COUNTED = 7  # points of the curve whose operations are counted: each takes a tenth of a second
+FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Significance:
-    """Contributions, the set that stays, its new values, and what that did.
+class SignificantParameters:
+    """What two rules keep: contributions of at least a share of an effort, and backward elimination with an F test."""
 
-    contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
-    covariance: of the new values, under correlated residuals.
-    curve: number of values, relative residual on the training and on what was left out, value dropped at that step; at
-    some points multiplications and additions of the inverse dynamics with the values that stay.
-    """
-
-    names: tuple[str, ...]
-    contributions: Array
-    essential: tuple[str, ...]
-    dropped: tuple[str, ...]
-    beta: Array
-    covariance: Array
-    condition_before: float
-    condition_after: float
-    residual_before: float
-    residual_after: float
-    rule: str
-    curve: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def gain(self) -> float:
-        """Condition number before over after."""
-        return self.condition_before / self.condition_after
+    robot: str
+    one_percent: Significance
+    elimination: Significance
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        deviations = np.sqrt(np.diag(self.covariance))
         return {
-            "rule": self.rule,
-            "count": len(self.names),
-            "essential": [
-                {"name": n, "value": float(b), "deviation": float(d)}
-                for n, b, d in zip(self.essential, self.beta, deviations, strict=True)
-            ],
-            "dropped": list(self.dropped),
-            "condition_before": self.condition_before,
-            "condition_after": self.condition_after,
-            "relative_before": self.residual_before,
-            "relative_after": self.residual_after,
-            "contributions": {n: row.tolist() for n, row in zip(self.names, self.contributions, strict=True)},
-            "curve": [dict(point) for point in self.curve],
+            "format": FORMAT,
+            "robot": self.robot,
+            "one_percent": self.one_percent.to_dict(),
+            "elimination": self.elimination.to_dict(),
         }
 
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: the largest contribution of each value, and whether either rule keeps it."""
+        names, shares, kept, stays = zip(*self._rows(), strict=True) if self.one_percent.names else ((),) * 4
+        columns = {"name": names, "contribution": shares, "contributes": kept, "essential": stays}
+        return frame(columns, "name", robot=self.robot)
 
-def contributions(problem: Observation, beta: Array) -> Array:
-    """Largest effort of each value at each joint over that joint's largest measured effort, (unknowns, efforts)."""
-    largest = np.maximum(problem.largest[:, -1], 1e-300)
-    return np.asarray((problem.largest[:, :-1] * np.abs(beta) / largest[:, None]).T)
+    def _rows(self) -> list[tuple[str, float, bool, bool]]:
+        """(name, largest contribution to any effort, kept by the first rule, kept by the second)."""
+        rule, path = self.one_percent, self.elimination
+        largest = rule.contributions.max(axis=1, initial=0.0)
+        return [
+            (name, float(share), name in rule.essential, name in path.essential)
+            for name, share in zip(rule.names, largest, strict=True)
+        ]
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, f"{100 * share:.2f} %", "yes" if kept else "", "yes" if stays else "")
+            for name, share, kept, stays in self._rows()
+        ]
+        headers = ("value", "largest contribution", "contributes enough", "needed to predict as well")
+        return html_table(f"Essential parameters of {self.robot}", headers, rows, right=(1,))
 
-def one_percent(problem: Observation, share: float = SHARE) -> Significance:
-    """Drop every value whose largest contribution to any effort stays under a share of it, and fit the rest again."""
-    with one_thread():
-        problem = _complete(problem)
-        beta, _, sigma = weighted_solution(problem)
-        shares = contributions(problem, beta)
-        keep = [k for k in range(problem.count) if shares[k].max() >= share]
-        return _result(problem, shares, keep, f"contribution of at least {100 * share:g} %", sigma)
-
-
-def eliminate(
-    problem: Observation,
-    *,
-    max_relative: float = MAX_RELATIVE,
-    level: float = LEVEL,
-    unseen: Observation | None = None,
-) -> Significance:
-    """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
-
-    unseen: recordings for the error on motion not used; without them, stretches of the training are left out.
-    """
-    with one_thread():
-        problem = _complete(problem)
-        beta, R, sigma = weighted_solution(problem)
-        test = FTest(problem, R, _spread(problem, beta, sigma), level)
-        keep = list(range(problem.count))
-        path = _Path(problem, unseen, sigma)
-        path.add(keep, None)
-        stays: list[int] | None = None
-        while len(keep) > 1:
-            relative = test.relative(keep)
-            worst = int(np.argmax(relative))
-            if relative[worst] < max_relative and stays is None:
-                stays = list(keep)
-            smaller = [k for m, k in enumerate(keep) if m != worst]
-            if stays is None and test.objects(smaller):
-                stays = list(keep)
-            path.add(smaller, problem.names[keep[worst]])
-            keep = smaller
-        stays = stays or keep
-        path.count_operations(len(stays))
-        shares = contributions(problem, beta)
-        rule = f"relative deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
-        return _result(problem, shares, stays, rule, sigma, tuple(path.points))
+    def __repr__(self) -> str:
+        kept = len(self.one_percent.essential), len(self.elimination.essential)
+        return (
+            f"<SignificantParameters of '{clipped(self.robot, 40)}': of {len(self.one_percent.names)} values "
+            f"{kept[0]} contribute enough, {kept[1]} predict as well>"
+        )
 
 
-class FTest:
-    """Relative deviations and the F test of leaving values out, both under correlated residuals."""
-
-    def __init__(self, problem: Observation, R: Array, widths: Spread | None, level: float) -> None:
-        self.R, self.widths, self.level = R, widths, level
-        self.rows = problem.samples * len(problem.row_names)
-        self.full = float(R[-1, -1] ** 2)
-
-    def relative(self, keep: Sequence[int]) -> Array:
-        """Relative deviation of each value in a fit of some columns."""
-        T = triangle(self.R[:, [*keep, self.R.shape[1] - 1]])
-        deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
-        if self.widths is not None:
-            deviation = deviation * self.widths.inflation[list(keep)]
-        return np.asarray(deviation / np.maximum(np.abs(solve(T)), 1e-300))
-
-    def objects(self, keep: Sequence[int]) -> bool:
-        """Whether a fit of some columns is worse than noise explains."""
-        count = self.R.shape[1] - 1
-        gone = [k for k in range(count) if k not in keep]
-        rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
-        effect, freedom = 1.0, float(max(self.rows - count, 1))
-        F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
-        if self.widths is not None:
-            effect = self.widths.design_effect(gone)
-            freedom = min(float(self.widths.freedom[gone].sum()), freedom)
-        return bool(fisher.ppf(1 - self.level, len(gone), max(freedom, 1.0)) < F / effect)
-
-
-def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
-    """Widths under correlated residuals, where there are stretches enough to tell."""
-    enough = sum(len(r.counts) for r in problem.records) >= 4 and problem.count
-    return spread(problem, beta, sigma) if enough else None
-
-
-def _complete(problem: Observation) -> Observation:
-    found = excitation(problem)
-    if found.rank == 0:
-        raise MinertiaError("nothing moved in these recordings, so no value is significant")
-    return problem if found.is_complete else problem.reduced(found.independent)
-
-
-def _result(
-    problem: Observation, shares: Array, keep: Sequence[int], rule: str, sigma: Array, curve: tuple[Any, ...] = ()
-) -> Significance:
-    """Fit the values that stay again, with the weights of the whole fit for the comparison."""
-    part = problem.reduced(sorted(keep))
-    beta, R, own = weighted_solution(part)
-    inv = inverse(R[:-1, :-1])
-    widths = _spread(part, beta, own)
-    wider = np.ones(part.count) if widths is None else widths.inflation
-    before = weighted_solution(problem)[0]
-    effort = float(np.linalg.norm(problem.totals[:, :, -1]))
-    kept = {problem.names[k] for k in keep}
-    return Significance(
-        names=problem.names,
-        contributions=shares,
-        essential=part.names,
-        dropped=tuple(n for n in problem.names if n not in kept),
-        beta=beta,
-        covariance=inv @ inv.T * np.outer(wider, wider),
-        condition_before=excitation(problem, sigma).condition,
-        condition_after=excitation(part, sigma).condition,
-        residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,
-        residual_after=float(np.linalg.norm(part.residuals(beta))) / effort,
-        rule=rule,
-        curve=curve,
-    )
-
-
-class _Path:
-    """Errors along an elimination: on the training, and on what was left out."""
-
-    def __init__(self, problem: Observation, unseen: Observation | None, sigma: Array) -> None:
-        self.problem, self.sigma, self.points = problem, sigma, list[dict[str, Any]]()
-        self.kept: list[tuple[int, ...]] = []
-        self.R = problem.triangle(sigma)
-        k = problem.count + 1
-        if unseen is not None:
-            self.folds = [(self.R, unseen.reduced(_positions(problem, unseen)).totals)]
-        else:
-            blocks = problem.blocks
-            parts = np.array_split(np.arange(len(blocks)), min(FOLDS, len(blocks)))
-            pieces = [merged(blocks[p]) for p in parts]
-            weighted = [triangle((p / sigma[:, None, None]).reshape(-1, k)) for p in pieces]
-            self.folds = [
-                (triangle(np.concatenate([w for m, w in enumerate(weighted) if m != out])), piece)
-                for out, piece in enumerate(pieces)
-                if len(pieces) > 1
-            ]
-
-    def add(self, keep: Sequence[int], dropped: str | None) -> None:
-        columns = [*keep, self.problem.count]
-        own = self._relative([(self.R, self.problem.totals)], columns)
-        left = self._relative(self.folds, columns)
-        self.kept.append(tuple(keep))
-        self.points.append({"count": len(keep), "training": own, "left_out": left, "dropped": dropped})
-
-    def count_operations(self, chosen: int) -> None:
-        """Add multiplications and additions of the inverse dynamics of the values that stay, at some points.
-
-        chosen: number of values of a point that must be among them.
-        """
-        steps = np.unique(np.linspace(0, len(self.points) - 1, min(COUNTED, len(self.points))).round().astype(int))
-        wanted = {*steps.tolist(), len(self.points) - chosen}
-        for k in sorted(wanted):
-            self.points[k] |= operations(self.problem.model, [self.problem.names[c] for c in self.kept[k]])
-
-    def _relative(self, pairs: Sequence[tuple[Array, Array]], columns: Sequence[int]) -> float | None:
-        rest = effort = 0.0
-        for R, totals in pairs:
-            beta = np.linalg.lstsq(R[:, columns[:-1]], R[:, -1], rcond=None)[0]
-            rest += float(np.sum((totals[:, :, columns] @ np.append(-beta, 1.0)) ** 2))
-            effort += float(np.sum(totals[:, :, -1] ** 2))
-        return float(np.sqrt(rest / effort)) if effort > 0 else None
-
-
-def _positions(problem: Observation, unseen: Observation) -> list[int]:
-    return [unseen.names.index(name) for name in problem.names]
-
-
-def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
-    """Multiplications and additions of generated inverse dynamics whose other base parameters are zero.
-
-    Parameters enter at run time.  Effects that generated code does not hold (springs ...) are not counted.
-    """
-    base = model.base
-    symbols = {symbol_of(name) for name in base.columns}
-    found = count_programs(
-        model.robot,
-        ("inverse_dynamics",),
-        essential=[name for name in base.names if name in names],
-        rotors=bool(symbols & {"IA", "IAM"}),
-        friction=bool(symbols & {"FV", "FC", "OFF", "FVM", "FCM", "OFFM"}),
-    )
-    n = found.counts["inverse_dynamics"]
-    return {"multiplications": n["multiplications"], "additions": n["additions"]}
+def significance(problem: Problem | Campaign, *, share: float = SHARE, tell: Tell = silent) -> SignificantParameters:
+    """Examine the values of a problem, or of a campaign; share: of an effort, which a contribution must reach."""
+    built = problem if isinstance(problem, Problem) else build_problem(problem, tell=tell)
+    tell("rule of contributions")
+    rule = one_percent(built.free, share)
+    tell("backward elimination")
+    path = eliminate(built.free, unseen=built.unseen_observation())
+    return SignificantParameters(built.campaign.robot.name, rule, path)

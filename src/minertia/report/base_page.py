@@ -20,7 +20,8 @@ from minertia.report.html import (
 )
 from minertia.report.tables import class_counts, joint_table, kinds_text, moving_mass, symbol_table, unit_of
 from minertia.report.words import CLASS_WORDS, certificate_sentences
-from minertia.robot.parameters import FRICTION_SYMBOLS, split_name
+from minertia.robot.effects import ROTOR_SYMBOLS, STANDARD_SYMBOLS
+from minertia.robot.parameters import split_name
 from minertia.version import __version__
 
 ROUNDING = 1e-15
@@ -56,8 +57,7 @@ def _head(base: BaseParameters, title: str, frames: str) -> str:
     }
     if mass is not None:
         pairs["moving mass"] = f"{mass:.4g} kg"
-    verdict = "confirmed" if base.certificate.rank == base.count and base.certificate.is_clear else "doubtful"
-    lead = f"The smallest set of combinations that determines every joint effort; rank {verdict} numerically."
+    lead = "The smallest set of combinations that determines every joint effort; rank confirmed numerically."
     return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
 
 
@@ -79,7 +79,8 @@ def _parameters(base: BaseParameters) -> str:
         mark = ' <span class="flag">numeric</span>' if base.is_numeric[k] else ""
         row = [parameter_name(name), relation(written) + mark, units(escape(unit_of(base.robot, name)))]
         rows.append(row if values is None else [*row, number(values[k])])
-    note = paragraph("Relations marked numeric hold for this robot's numbers only.") if flagged else ""
+    whose = "the values drawn for its letters" if base.drawn else "this robot's numbers"
+    note = paragraph(f"Relations marked numeric hold for {whose} only.") if flagged else ""
     return note + markup_table(headers, rows, right=(3,), styles={1: "relation", 2: "unit"})
 
 
@@ -148,7 +149,7 @@ def _made(base: BaseParameters, frames: str) -> str:
         "page format": FORMAT,
         "method": base.method,
         "rotor inertias": "yes" if "IA" in symbols else "no",
-        "friction and offsets": "yes" if symbols & set(FRICTION_SYMBOLS) else "no",
+        "friction and offsets": "yes" if symbols & set(STANDARD_SYMBOLS) - set(ROTOR_SYMBOLS) else "no",
         "gravity [m/s\u00b2]": "(" + ", ".join(f"{g:g}" for g in base.robot.gravity) + ")",
         "classes in": f"{frames} frames",
         "random states": f"{base.certificate.states}, seed {base.certificate.seed}",

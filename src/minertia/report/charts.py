@@ -113,7 +113,7 @@ def ticks(low: float, high: float, about: int) -> list[float]:
 
 
 def _thinned(t: Array, rows: Array) -> tuple[Array, Array]:
-    """At most `POINTS` samples: in each stretch the extremes of the first curve stay, in their order."""
+    """At most `POINTS` samples: in each part the extremes of the first curve stay, in their order."""
     n = len(t)
     if n <= POINTS:
         return t, rows

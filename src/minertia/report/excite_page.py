@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.dynamics.kinematics import passages
 from minertia.excitation.check import Margins
 from minertia.excitation.limits import MotionLimits
-from minertia.excitation.result import FORMAT, Excitation
+from minertia.excitation.result import FORMAT, NO_SIZE, Excitation, percent
 from minertia.report.html import escape, facts, markup_table, page, paragraph, parameter_name, section
 from minertia.report.line_chart import line_chart
 from minertia.report.preview import SCRIPT
@@ -49,8 +49,8 @@ def _head(e: Excitation, title: str) -> str:
         "criterion": e.criterion,
         "seeds": f"{e.found.seeds[0]} to {e.found.seeds[-1]}",
     }
-    lead = "A motion that respects every limit, found so that the base parameters can be told apart."
-    return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
+    lead = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in e.claims.sentences)
+    return f"<header>\n<h1>{escape(title)}</h1>\n{lead}{facts(pairs)}</header>\n"
 
 
 # ------------------------------------------------------------------ preview
@@ -70,25 +70,39 @@ def preview(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> str:
         '<p class="controls"><button id="play" type="button">Play</button> '
         '<label for="time">time</label> <input id="time" type="range" min="0" value="0"> '
         '<output id="now">0.00 s</output></p>\n'
-        f'<script type="application/json" id="motion">{data}</script>\n'
+        + "".join(paragraph(line) for line in _key(limits))
+        + f'<script type="application/json" id="motion">{data}</script>\n'
         "<noscript><p>The preview needs JavaScript; the plots below do not.</p></noscript>\n"
     )
 
 
-def preview_data(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
-    """Times, points of the links at each of them, which points a line joins, and boxes that stand around.
+def _key(limits: MotionLimits) -> list[str]:
+    """What the preview shows beside the links."""
+    space = limits.clearance
+    if space is None:
+        return []
+    floor = "" if space.floor is None else " Shaded: the floor."
+    return [f"Wide: the capsules whose distances were checked.{floor}"]
 
-    boxes: to keep away from; rooms: not to leave.
+
+def preview_data(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
+    """Times, points of the links at each of them, which points a line joins, and what stands around.
+
+    boxes: to keep away from; rooms: not to leave.  floor: its height, None for none.  ends, capsules: points of the
+    capsules that are kept apart at each time, and which two of them each has, with its radius.
     """
     points, lines = link_points(robot, q)
-    shapes = getattr(limits.clearance, "shapes", ())
+    space = limits.clearance
     return {
         "t": np.round(t, 4).tolist(),
         "points": np.round(points, 4).tolist(),
         "lines": lines,
-        "boxes": [
-            _edges(shape.p, shape.R, shape.size) for shape in shapes if shape.joint is None and shape.kind == "box"
-        ],
+        "boxes": [] if space is None else [_edges(shape.p, shape.R, shape.size) for shape in space.boxes],
+        "floor": None if space is None else space.floor,
+        "ends": [] if space is None else np.round(space.placed(q), 3).tolist(),
+        "capsules": []
+        if space is None
+        else [[int(a), int(b), round(float(r), 4)] for (a, b), r in zip(space.ends, space.radius, strict=True)],
         "rooms": [
             _edges(0.5 * np.add(b.lower, b.upper), np.eye(3), 0.5 * np.subtract(b.upper, b.lower)) for b in limits.boxes
         ],
@@ -153,11 +167,8 @@ def limits_table(m: Margins, names: Sequence[str]) -> str:
     columns = [("position", m.position), ("velocity", m.velocity), ("acceleration", m.acceleration)]
     columns += [] if m.effort is None else [("effort", m.effort)]
     rows = [[escape(name), *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(names)]
-    lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in m.boxes]
-    if m.clearance is not None:
-        lines.append(f"Nearest approach: {m.clearance:.3g} m, {m.nearest}.")
     table = markup_table(["joint", *(name for name, _ in columns)], rows, right=tuple(range(1, 1 + len(columns))))
-    return table + "".join(paragraph(line) for line in lines)
+    return table + "".join(paragraph(line) for line in m.sentences)
 
 
 def _deviations(e: Excitation) -> str:
@@ -166,12 +177,11 @@ def _deviations(e: Excitation) -> str:
     for k, name in enumerate(e.base.names):
         row = [parameter_name(name)] + ([] if before is None else [_deviation(before[k])])
         row.append(_deviation(e.deviations[k]))
-        rows.append(row if relative is None else [*row, f"{100 * relative[k]:.2f} %", _bar(float(relative[k]))])
+        rows.append(row if relative is None else [*row, percent(float(relative[k])), _bar(float(relative[k]))])
     headers = ["parameter", *([] if before is None else ["before this motion"]), "deviation"]
     headers += ["of its size", ""] if relative is not None else []
-    noise = ", ".join(f"{v:.3g}" for v in e.noise)
-    about = f"For {e.n_samples} independent samples with a noise of {noise} N m (or N) on the efforts of the joints."
-    return paragraph(about) + markup_table(headers, rows, right=(1, 2, 3))
+    below = paragraph(NO_SIZE) if relative is not None and np.isnan(relative).any() else ""
+    return paragraph(e.noise_sentence) + markup_table(headers, rows, right=(1, 2, 3)) + below
 
 
 def _deviation(value: float) -> str:

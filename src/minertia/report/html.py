@@ -13,7 +13,7 @@ from minertia.version import __version__
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _TOKEN = re.compile(
-    r"(?P<number>\d+\.?\d*(?:e[+-]?\d+)?)|(?P<function>cos|sin)(?=\()|(?P<name>[A-Za-z]\w*)|\*\*(?P<power>\d+)|(?P<other>.)",
+    r"(?P<number>\d+\.?\d*(?:e[+-]?\d+)?)|(?P<function>cos|sin|tan)(?=\()|(?P<name>[A-Za-z]\w*)|\*\*(?P<power>\d+)|(?P<other>.)",
     re.DOTALL,
 )
 _PLAIN: Mapping[int, str] = {}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.evidence import Residuals, residuals_of_arrays
-from minertia.identification.problem.prediction import predict
+from minertia.identification.evidence.residuals import Residuals, pooled
+from minertia.identification.judge import residuals_on
+from minertia.identification.logs.recording import SI
 from minertia.report.charts import STYLE as CHART_STYLE
 from minertia.report.charts import effort_chart, legend
 from minertia.report.html import (
@@ -37,10 +38,10 @@ from minertia.report.words import CLASS_WORDS
 from minertia.version import __version__
 
 if TYPE_CHECKING:
-    from minertia.identification.evidence import ParameterEvidence
+    from minertia.identification.campaigns.prepare import PreparedLog
+    from minertia.identification.evidence.parameters import ParameterEvidence
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
-    from minertia.identification.run import PreparedCampaign, PreparedLog
 
 FORMAT = 1
 SHOWN = 4  # logs whose curves are drawn, at most
@@ -48,20 +49,20 @@ POOR = 0.3  # relative deviation that is marked
 UNITS = {"Nm": "N m"}
 
 
-def identification_page(result: Identification, model: IdentifiedModel, ready: PreparedCampaign) -> str:
+def identification_page(result: Identification, model: IdentifiedModel) -> str:
     """One self-contained HTML page of an identification and the logs it was made from."""
-    name = ready.campaign.name
+    name = result.problem.campaign.name
     title = f"Identification of {name}"
     body = "".join(
         (
             _head(result, title),
-            section("Residuals", _residuals(result, ready)),
-            _curves(result, ready),
+            section("Residuals", _residuals(result)),
+            _curves(result),
             section("Parameters", _parameters(result, model)),
             _not_excited(result),
             _physical(result, model),
-            _audits(ready),
-            section("How this was made", _made(result, ready)),
+            _audits(result),
+            section("How this was made", _made(result)),
         )
     )
     return page(title, body, kind="identification", format_version=FORMAT, style=_STYLE + CHART_STYLE)
@@ -98,16 +99,16 @@ def _unseen(result: Identification) -> str:
     return percent(float(np.mean([r.relative for r in result.validation])))
 
 
-def _residuals(result: Identification, ready: PreparedCampaign) -> str:
+def _residuals(result: Identification) -> str:
     rows = result_rows(result, short)
-    nominal = _nominal_on_training(result, ready)
+    nominal = _nominal_on_training(result)
     if nominal is not None:
         rows = {"training": rows.pop("training"), "nominal model, training": nominal, **rows}
     lead = (
         "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
         "Logs named here were not fitted; the nominal model has the robot file's own parameters."
     )
-    return paragraph(lead) + text_table(residual_rows(rows)) + _rmse(result, _units(result, ready))
+    return paragraph(lead) + text_table(residual_rows(rows)) + _rmse(result, _units(result))
 
 
 def _rmse(result: Identification, unit: str) -> str:
@@ -118,27 +119,25 @@ def _rmse(result: Identification, unit: str) -> str:
     return paragraph(f"Root mean square of the residual [{unit}]:") + table
 
 
-def _units(result: Identification, ready: PreparedCampaign) -> str:
+def _units(result: Identification) -> str:
     """Units of the efforts that are judged."""
-    unit = _unit(ready.train[0])
+    unit = _unit(result.problem.logs[0])
     kinds = [joint.kind for joint in result.robot.joints]
     return f"{unit}; N where a joint slides" if unit == "N m" and "prismatic" in kinds else unit
 
 
-def _nominal_on_training(result: Identification, ready: PreparedCampaign) -> Residuals | None:
+def _nominal_on_training(result: Identification) -> Residuals | None:
     if not result.robot.has_parameters:
         return None
-    beta = result.model.nominal()
-    pairs = [part.compared(predict(result.model, beta, part)) for log in ready.train for part in log.judged.parts()]
-    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return residuals_of_arrays("nominal", result.model.row_names, measured, predicted)
+    beta = result.linear.nominal()
+    return pooled("nominal", [residuals_on(result.linear, beta, log) for log in result.problem.logs])
 
 
-def _curves(result: Identification, ready: PreparedCampaign) -> str:
+def _curves(result: Identification) -> str:
     """Curves of the logs, those never fitted first."""
-    logs = [(log, "not fitted") for log in ready.validate] + [(log, "fitted") for log in ready.train]
+    logs = [(log, "not fitted") for log in result.problem.unseen] + [(log, "fitted") for log in result.problem.logs]
     parts = []
-    judged = {r.log: r for r in (*result.recordings, *result.validation)}
+    judged = {r.log: r for r in (*result.evidence.logs, *result.validation)}
     for log, kind in logs[:SHOWN]:
         parts.append(section(f"{log.name} ({kind})", legend(), *_log_charts(result, log, judged.get(log.name))))
     if len(logs) > SHOWN:
@@ -148,11 +147,13 @@ def _curves(result: Identification, ready: PreparedCampaign) -> str:
 
 
 def _log_charts(result: Identification, log: PreparedLog, found: Residuals | None) -> list[str]:
+    if log.judged is None:
+        return [paragraph("This log was given as a motion; there are no measured curves to draw.")]
     part = next(log.judged.parts())  # of a log read in blocks, the first
     measured, predicted = part.compared(result.predict(part))
     unit = _unit(log)
     charts = []
-    for j, joint in enumerate(result.model.row_names):
+    for j, joint in enumerate(result.linear.row_names):
         remark = f"[{unit}]"
         if found is not None:
             remark += f", residual {percent(found.joint_relative[j])} of the effort"
@@ -161,7 +162,8 @@ def _log_charts(result: Identification, log: PreparedLog, found: Residuals | Non
 
 
 def _unit(log: PreparedLog) -> str:
-    return UNITS.get(log.judged.unit, log.judged.unit)
+    unit = SI if log.judged is None else log.judged.unit
+    return UNITS.get(unit, unit)
 
 
 def _parameters(result: Identification, model: IdentifiedModel) -> str:
@@ -169,7 +171,7 @@ def _parameters(result: Identification, model: IdentifiedModel) -> str:
     many = any(p.over_recordings for p in result.parameters)
     headers = ["parameter", "value", "deviation", "relative", "95 % interval", "class", "relation"]
     if many:
-        headers.insert(5, "over recordings: min to max")
+        headers.insert(5, "over the logs: min to max")
     rows = [_parameter_row(p, relations.get(p.name, ""), many) for p in result.parameters]
     styles = {len(headers) - 1: "relation", len(headers) - 2: "unit"}
     lead = f"{DEVIATIONS[0].upper()}{DEVIATIONS[1:]}; values known to no better than {percent(POOR)} are marked."
@@ -226,10 +228,10 @@ def _physical(result: Identification, model: IdentifiedModel) -> str:
     return section("Can such a robot exist?", bullets([*sentences, *result.estimate.notes]))
 
 
-def _audits(ready: PreparedCampaign) -> str:
+def _audits(result: Identification) -> str:
     lines = []
-    for log in (*ready.train, *ready.validate):
-        lines += [f"{log.name}: {note}" for note in log.recording.notes]
+    for log in (*result.problem.logs, *result.problem.unseen):
+        lines += [f"{log.name}: {note}" for note in (log.recording.notes if log.recording is not None else ())]
         for f in log.findings:
             if f.level != "info":
                 where = ", ".join(p for p in (f.channel, "" if f.row is None else f"row {f.row}") if p)
@@ -237,8 +239,8 @@ def _audits(ready: PreparedCampaign) -> str:
     return section("What was said about the logs", bullets(lines)) if lines else ""
 
 
-def _made(result: Identification, ready: PreparedCampaign) -> str:
-    record = campaign_record(ready.campaign)
+def _made(result: Identification) -> str:
+    record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
     pairs: dict[str, object] = {
         "minertia": __version__,
@@ -247,7 +249,7 @@ def _made(result: Identification, ready: PreparedCampaign) -> str:
         "fitted": ", ".join(record["train"]),
         "validated on": ", ".join(record["validate"]) or "nothing",
         "estimator": _words(record["estimator"]),
-        "effects": ", ".join(str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in record["effects"]) or "none",
+        "effects": _effects(record["effects"]),
         "filter of the fit": _words(record["filter"]),
         "evaluation filter": _words(record["evaluation"] or {}),
         "columns": _words(record["columns"]) or "recognised",
@@ -257,11 +259,16 @@ def _made(result: Identification, ready: PreparedCampaign) -> str:
         pairs["fixed"] = _words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
-    if result.spread is not None:
-        pairs["residuals forget after"] = (
-            f"{result.spread.length} samples, {result.spread.blocks} independent stretches"
-        )
+    spread = result.evidence.spread
+    if spread is not None:
+        pairs["autocorrelation time of the residuals"] = f"{spread.length} samples, {spread.blocks} independent blocks"
     return facts(pairs)
+
+
+def _effects(effects: Sequence[Any] | None) -> str:
+    if effects is None:
+        return "chosen"
+    return ", ".join(str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in effects) or "none"
 
 
 def _words(table: Mapping[str, Any]) -> str:

@@ -11,9 +11,9 @@ from minertia.report.tables import Table
 
 if TYPE_CHECKING:
     from minertia.identification.audits.findings import Finding
-    from minertia.identification.evidence import Residuals
+    from minertia.identification.evidence.residuals import Residuals
+    from minertia.identification.evidence.significance import Significance
     from minertia.identification.identify import Identification
-    from minertia.identification.significance import Significance
     from minertia.robot.robot import Note
 
 DEVIATIONS = "deviations and intervals hold under correlated residuals"
@@ -36,7 +36,7 @@ def parameter_table(result: Identification) -> Table:
 
 
 def residual_table(judged: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row for all and one per joint, one column per recording and model."""
+    """Relative residuals, one row for all and one per joint, one column per log and model."""
     joints = next(iter(judged.values())).joints if judged else ()
     columns = [(percent(r.relative), *map(percent, r.joint_relative)) for r in judged.values()]
     rows = tuple(zip(("all", *joints), *columns, strict=True))
@@ -44,17 +44,17 @@ def residual_table(judged: Mapping[str, Residuals]) -> Table:
 
 
 def residual_rows(judged: Mapping[str, Residuals]) -> Table:
-    """The same for pages, which have room to the side: one row per recording and model, one column per joint."""
+    """The same for pages, which have room to the side: one row per log and model, one column per joint."""
     table = residual_table(judged)
     columns = tuple(zip(table.headers, *table.rows, strict=True))
     return Table(("", *columns[0][1:]), columns[1:], right=tuple(range(1, len(columns[0]))))
 
 
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:
-    """Training, each validation log, and the rivals on it; name_of: how the name of a log is written."""
+    """Training, each validation log, and the reference models on it; name_of: how the name of a log is written."""
     rows = {"training": result.training}
     rows |= {unique(rows, name_of(r.log)): r for r in result.validation}
-    for name, judged in result.rivals.items():
+    for name, judged in result.evidence.rivals.items():
         for r in judged:
             log = f", {name_of(r.log)}" if len(judged) > 1 else ""
             rows[unique(rows, f"{name.removeprefix('the ')}{log}")] = r

@@ -13,10 +13,11 @@ SCRIPT = """
   for (const frame of data.points) for (const p of frame) reach = Math.max(reach, Math.hypot(p[0], p[1], p[2]));
   for (const box of [...data.boxes, ...data.rooms]) for (const edge of box) for (const p of edge)
     reach = Math.max(reach, 0.85 * Math.hypot(p[0], p[1], p[2]));
+  const ground = data.floor === null ? 0 : data.floor;
   const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const scale = 0.42 * canvas.height / reach;
   function place(p) {
     const x = p[0] * Math.cos(turn) - p[1] * Math.sin(turn), y = p[0] * Math.sin(turn) + p[1] * Math.cos(turn);
-    const scale = 0.42 * canvas.height / reach;
     const up = p[2] * Math.cos(tilt) - y * Math.sin(tilt);
     return [canvas.width / 2 + scale * x, canvas.height / 2 - scale * up];
   }
@@ -30,9 +31,14 @@ SCRIPT = """
     pen.clearRect(0, 0, canvas.width, canvas.height);
     pen.lineCap = "round";
     const soft = colour("--line"), ink = colour("--ink"), mark = colour("--mark");
+    if (data.floor !== null) {
+      pen.globalAlpha = 0.5; pen.fillStyle = soft; pen.beginPath();
+      for (const [x, y] of [[-1, -1], [1, -1], [1, 1], [-1, 1]]) pen.lineTo(...place([x * reach, y * reach, ground]));
+      pen.fill(); pen.globalAlpha = 1;
+    }
     for (let s = -4; s <= 4; s++) {
       const v = s * reach / 4;
-      line([v, -reach, 0], [v, reach, 0], 1, soft); line([-reach, v, 0], [reach, v, 0], 1, soft);
+      line([v, -reach, ground], [v, reach, ground], 1, soft); line([-reach, v, ground], [reach, v, ground], 1, soft);
     }
     for (const box of data.boxes) for (const [a, b] of box) line(a, b, 1.5, colour("--warn"));
     pen.setLineDash([4, 4]);
@@ -40,6 +46,9 @@ SCRIPT = """
     pen.setLineDash([]);
     const last = points.length - 1;
     for (let i = 1; i <= k; i++) line(data.points[i - 1][last], data.points[i][last], 1, mark);
+    pen.globalAlpha = 0.25;
+    for (const [a, b, r] of data.capsules) line(data.ends[k][a], data.ends[k][b], 2 * r * scale, mark);
+    pen.globalAlpha = 1;
     for (const [a, b] of data.lines) line(points[a], points[b], 6, ink);
     for (const p of points) {
       const [x, y] = place(p);

@@ -50,6 +50,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "parameters": None if link is None else [float(v) for v in link],
         "effects": dict(robot.effects[j]),
         "motor_effects": dict(robot.motor_effects[motor]) if motor is not None and robot.motor_effects else {},
+        "constants": {symbol: dict(numbers) for symbol, numbers in robot.constants[j].items()},
     }
 
 

@@ -36,7 +36,8 @@ def _head(found: Sweeps, title: str) -> str:
         "parameters told apart": f"{len(found.shown)} of {found.base.count}",
     }
     lead = "One joint moves at a time, from the last to the first, so that parameters are found link by link."
-    return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
+    lines = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in (lead, *found.claims.sentences))
+    return f"<header>\n<h1>{escape(title)}</h1>\n{lines}{facts(pairs)}</header>\n"
 
 
 def _preview(found: Sweeps) -> str:

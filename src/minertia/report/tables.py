@@ -9,11 +9,11 @@ from minertia.algebra.scalar import Scalar
 from minertia.algebra.show import text
 from minertia.algebra.vec3 import Vec, column
 from minertia.base.grouping import BaseParameters
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Joint
-from minertia.robot.parameters import EFFECTS, LINK, LINK_SYMBOLS, split_name
+from minertia.robot.parameters import LINK, LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
-SLIDING_UNITS = {"IA": "kg", "FV": "N s/m", "FC": "N", "OFF": "N"}
 COMBINATION_UNITS = {"U": "kg m2", "K": "kg m", "M": "kg"}
 
 
@@ -144,9 +144,9 @@ def unit_of(robot: Robot, name: str) -> str:
     symbol, link = split_name(name)
     if symbol in LINK_SYMBOLS:
         return LINK[LINK_SYMBOLS.index(symbol)].unit
-    effect = next(effect for effect in EFFECTS if symbol in (effect.name, f"{effect.name}M"))
+    effect = BY_SYMBOL[symbol]
     slides = robot.joints[link - 1].kind == "prismatic" and symbol == effect.name
-    return SLIDING_UNITS[effect.name] if slides else effect.unit
+    return effect.sliding_unit if slides else effect.unit
 
 
 def symbol_table(robot: Robot) -> Table:

@@ -36,7 +36,8 @@ class JointSpec:
 
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
-    effects: joint-side {IA, FV, FC, OFF}.  follows: (joint name, ratio, offset).
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  follows: (joint name,
+    ratio, offset).
     """
 
     name: str
@@ -49,6 +50,7 @@ class JointSpec:
     effects: Mapping[str, float] = field(default_factory=dict)
     follows: tuple[str, float, float] | None = None
     line: int | None = None
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Description:
     source: str | None = None
     auto_letters: bool = False
     depth_first: bool = True
+
+
+def check_count(count: int, what: str, source: str | None) -> None:
+    """Refuse a file with more joints, or bodies, than any robot has."""
+    if count > MAX_JOINTS:
+        raise DescriptionError(f"the file has {count} {what}; the limit is {MAX_JOINTS}", file=source)
 
 
 def assemble(description: Description) -> Robot:
@@ -136,14 +144,14 @@ class _Assembly:
             frames={name: Frame(*self.place[name]) for name in self.bodies if name in self.place},
             notes=tuple(d.notes),
             source=d.source,
+            constants=tuple(spec.constants for spec in self.moving),
         )
 
     # ------------------------------------------------------------------ the tree
 
     def _ordered(self) -> list[JointSpec]:
         d = self.d
-        if len(d.joints) > MAX_JOINTS:
-            self._fail(f"the file has {len(d.joints)} joints; the limit is {MAX_JOINTS}", None)
+        check_count(len(d.joints), "joints", d.source)
         parent_of: dict[str, JointSpec] = {}
         for spec in d.joints:
             self._check_joint(spec)

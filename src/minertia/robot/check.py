@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
+from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Note, Robot
@@ -123,11 +124,11 @@ def _odd_limits(robot: Robot) -> Iterator[Note]:
 
 
 def _negative_effects(robot: Robot) -> Iterator[Note]:
-    meanings = {"IA": "rotor inertia", "FV": "viscous friction", "FC": "Coulomb friction"}
     for joint, effects in zip(robot.joints, robot.effects, strict=True):
-        for symbol, meaning in meanings.items():
-            if effects.get(symbol, 0.0) < 0:
-                text = f"its {meaning} is negative ({effects[symbol]:g}), which would create energy; correct it"
+        for effect in EFFECTS:
+            if effect.is_nonnegative and effects.get(effect.name, 0.0) < 0:
+                meaning, value = effect.meaning.split(",")[0], effects[effect.name]
+                text = f"its {meaning} is negative ({value:g}), which would create energy; correct it"
                 yield Note("warning", _joint(joint), text)
 
 

@@ -16,7 +16,7 @@ MAX_LENGTH = 4000
 MAX_DEPTH = 30
 MAX_TERMS = 200
 LARGEST = 1e60  # numbers in files; products of larger ones would overflow
-RESERVED = ("pi", "cos", "sin")
+RESERVED = ("pi", "cos", "sin", "tan")  # not to be taken for letters in a printed relation
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([-+*/()]))", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

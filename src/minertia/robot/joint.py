@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from minertia.algebra.polynomial import evaluate
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
+from minertia.notebook import clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ class Joint:
     limits: Limits = field(default_factory=Limits)
     follows: Follows | None = None
     file_frame: Pose = HERE
+
+    def __repr__(self) -> str:
+        parent = "the ground" if self.parent is None else f"joint {self.parent + 1}"
+        follows = "" if self.follows is None else f", follows joint {self.follows.joint + 1}"
+        return (
+            f"<Joint '{clipped(self.name, 40)}': {self.kind}, on {parent}, carries '{clipped(self.link, 40)}'{follows}>"
+        )
 
     @property
     def twist(self) -> tuple[Vec, Vec]:

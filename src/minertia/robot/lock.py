@@ -70,6 +70,7 @@ class _Lock:
             links=tuple(links),
             base_link=base_link,
             effects=tuple(old.effects[j] for j in self.kept),
+            constants=tuple(old.constants[j] for j in self.kept),
             frames={name: self._frame(frame) for name, frame in old.frames.items()},
         )
 

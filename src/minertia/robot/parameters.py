@@ -1,4 +1,4 @@
-"""The one place that knows the parameters' symbols, units, meaning, order and full names.
+"""The one place that knows the links' parameters (those of effects are in `effects`), their order and full names.
 
 Order: the ten of a link, then the effects of its joint, then those of its motor where drives are coupled, link by
 link.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
@@ -7,10 +7,9 @@ link.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from minertia.algebra.scalar import Scalar, sign
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +19,6 @@ class Symbol:
     name: str
     unit: str
     meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One effect of a joint or of its motor: torque = parameter * shape(q, qd, qdd)."""
-
-    name: str
-    unit: str
-    meaning: str
-    shape: Callable[[Scalar, Scalar, Scalar], Scalar]
 
 
 LINK = (
@@ -45,16 +34,6 @@ LINK = (
     Symbol("M", "kg", "mass"),
 )
 LINK_SYMBOLS = tuple(symbol.name for symbol in LINK)
-
-EFFECTS = (
-    Effect("IA", "kg m2", "rotor inertia seen at the joint", lambda q, qd, qdd: qdd),
-    Effect("FV", "N m s/rad", "viscous friction", lambda q, qd, qdd: qd),
-    Effect("FC", "N m", "Coulomb friction, zero at standstill", lambda q, qd, qdd: sign(qd)),
-    Effect("OFF", "N m", "constant offset", lambda q, qd, qdd: 1),
-)
-EFFECT_SYMBOLS = tuple(effect.name for effect in EFFECTS)
-MOTOR_SYMBOLS = tuple(f"{symbol}M" for symbol in EFFECT_SYMBOLS)
-FRICTION_SYMBOLS = ("FV", "FC", "OFF")
 
 _NAME = re.compile(rf"({'|'.join((*LINK_SYMBOLS, *MOTOR_SYMBOLS, *EFFECT_SYMBOLS))})R?(\d+)")
 

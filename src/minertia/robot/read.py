@@ -38,6 +38,8 @@ READERS = {
     ".urdf": "minertia.robot.urdf.read:parse_urdf",
     ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
 }
+MODEL = "identified model"  # kind of a TOML file that holds a robot with identified values
+MODEL_READER = "minertia.robot.identified:parse_identified"
 
 
 def bundled_robots() -> tuple[str, ...]:
@@ -54,7 +56,7 @@ def read_robot(
     snap: float = ANGLE_TOLERANCE,
     letters: bool = True,
 ) -> Robot:
-    """A robot from a TOML, URDF, MJCF or SYMORO file, or a bundled one by name.
+    """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
 
     base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
     snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
@@ -86,15 +88,18 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 def read_text(path: Path) -> str:
     """The text of a file, refused when it is too large or not text."""
     reading(path)
-    size = path.stat().st_size
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)  # its size may be said wrongly, or grow
+        text = data.decode("utf-8-sig", errors="strict" if len(data) <= MAX_BYTES else "replace")
+        size = max(path.stat().st_size, len(data))
+    except (UnicodeDecodeError, OSError) as err:
+        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
     if size > MAX_BYTES:
         raise DescriptionError(
             f"the file has {size / 1e6:.0f} MB; a robot description has at most {MAX_BYTES // 1_000_000} MB", file=path
         )
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as err:
-        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]
@@ -104,5 +109,11 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
         raise DescriptionError(
             f"files ending in '{suffix}' are not robot descriptions; known: {', '.join(READERS)}, .xml", file=source
         )
-    module, function = READERS[suffix].split(":")
+    reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
+    module, function = reader.split(":")
     return getattr(importlib.import_module(module), function)
+
+
+def is_model_text(text: str) -> bool:
+    """Whether a TOML text is an identified model; its first lines say so."""
+    return f'kind = "{MODEL}"' in text[:400]

@@ -13,15 +13,27 @@ import numpy as np
 from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import InputError, MissingParameters, UnknownName
+from minertia.notebook import clipped, html_table, plural
+from minertia.robot.effects import (
+    BY_SYMBOL,
+    EFFECT_SYMBOLS,
+    MOTOR_SYMBOLS,
+    ROTOR_SYMBOLS,
+    STANDARD_SYMBOLS,
+    STANDARD_TWINS,
+    WORDS,
+)
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
 from minertia.robot.joint import Joint, numeric_pose
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+STRONGEST = 1000.0  # m/s2 of gravity that can be meant
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
+DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +67,9 @@ class Robot:
     (linear, then angular, in the base frame).
     links: ten parameters of each joint's link in the joint frame, None where the file gives none; base_link: those of
     the floating base.
-    effects: joint-side {IA, FV, FC, OFF} of each joint.  coupling: rows of G with motor positions = G q; then
-    motor_effects holds the motor-side {IAM, FVM, FCM, OFFM} of each motor.
+    effects: joint-side {symbol: value} of each joint, symbols of `effects.EFFECTS`.  coupling: rows of G with motor
+    positions = G q; then motor_effects holds the motor-side {IAM: value ...} of each motor.  constants: {symbol:
+    {name: value}} of each joint, the numbers in the shapes of its effects where they are not the usual ones.
     symbols: letter -> value, None for letters without one.
     """
 
@@ -73,6 +86,7 @@ class Robot:
     frames: Mapping[str, Frame] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     source: str | None = None
+    constants: tuple[Mapping[str, Mapping[str, float]], ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -81,6 +95,7 @@ class Robot:
         effects = self.effects or ({},) * n
         put(self, "effects", tuple(MappingProxyType(dict(e)) for e in effects))
         put(self, "motor_effects", tuple(MappingProxyType(dict(e)) for e in self.motor_effects))
+        put(self, "constants", tuple(_frozen(c) for c in self.constants or ({},) * n))
         put(self, "symbols", MappingProxyType(dict(self.symbols)))
         put(self, "frames", MappingProxyType(dict(self.frames)))
 
@@ -89,6 +104,7 @@ class Robot:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         plain: dict[str, object] = {name: dict(state[name]) for name in ("symbols", "frames")}
         plain |= {name: tuple(dict(e) for e in state[name]) for name in ("effects", "motor_effects")}
+        plain["constants"] = tuple({symbol: dict(c) for symbol, c in own.items()} for own in self.constants)
         return state | plain
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -159,7 +175,9 @@ class Robot:
     @property
     def has_letters(self) -> bool:
         """Whether any length or angle is a letter."""
-        return any(isinstance(s, Poly) for joint in self.joints for s in _placement(joint))
+        placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
+        poses = (*placements, *(frame.pose for frame in self.frames.values()))
+        return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 
     @cached_property
     def symbol_values(self) -> Mapping[str, float]:
@@ -171,10 +189,29 @@ class Robot:
     @cached_property
     def numeric(self) -> Robot:
         """The same robot with every letter replaced by its value."""
+        return self.at(self.symbol_values)
+
+    def at(self, values: Mapping[str, float]) -> Robot:
+        """The same robot with every letter replaced by a number."""
         if not self.has_letters:
             return self
-        values = self.symbol_values
-        return replace(self, joints=tuple(_at(joint, values) for joint in self.joints), symbols={})
+        joints = tuple(_at(joint, values) for joint in self.joints)
+        frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
+        return replace(self, joints=joints, frames=frames, symbols={})
+
+    def require_values(self, what: str) -> None:
+        """InputError where a length or angle is a letter without a value: it would be a random number in the result."""
+        unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
+        if unknown:
+            raise InputError(
+                f"the robot '{self.name}' has letters without a value ({', '.join(unknown)}), but {what} needs "
+                "numbers; give values under [symbols] of a TOML description (minertia convert makes one)"
+            )
+
+    def other_values(self, seed: int) -> dict[str, float]:
+        """Another value for every letter, those with one included: what holds there too holds for the letters."""
+        rng = np.random.default_rng((SEED, seed))
+        return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
 
@@ -218,12 +255,71 @@ class Robot:
             )
         chi = [self._link_values(self.base_link)] if self.is_floating else []
         for j, link in enumerate(self.links):
-            values = self._link_values(link) | {s: self.effects[j].get(s, 0.0) for s in EFFECT_SYMBOLS}
+            values = self._link_values(link) | dict.fromkeys(STANDARD_SYMBOLS, 0.0) | dict(self.effects[j])
             if j in self.coupled_motors:
-                motor = self.motor_effects[self.coupled_motors[j]] if self.motor_effects else {}
-                values |= {s: motor.get(s, 0.0) for s in MOTOR_SYMBOLS}
+                values |= dict.fromkeys(STANDARD_TWINS, 0.0) | dict(self._motor(j))
             chi.append(values)
         return chi
+
+    def _motor(self, j: int) -> Mapping[str, float]:
+        """Effects of the motor of joint j that turns with several joints."""
+        return self.motor_effects[self.coupled_motors[j]] if j in self.coupled_motors and self.motor_effects else {}
+
+    # ------------------------------------------------------------------ effects
+
+    @cached_property
+    def effect_values(self) -> Mapping[str, float]:
+        """Effects that are not 0, by full name, joint by joint."""
+        return {
+            full_name(s, j + 1): value
+            for j, own in enumerate(self.effects)
+            for s, value in (*own.items(), *self._motor(j).items())
+            if value != 0
+        }
+
+    @cached_property
+    def other_effects(self) -> tuple[str, ...]:
+        """Full names of the effects it has for which not every robot has a column (springs, Stribeck ...)."""
+        standard = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
+        return tuple(
+            full_name(s, j + 1)
+            for j, own in enumerate(self.effects)
+            for s in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
+            if s not in standard and (own.get(s) or self._motor(j).get(s))
+        )
+
+    def has_input(self, name: str) -> bool:
+        """Whether an effect that is not 0 depends on "load" or on "temperature"."""
+        return any(name in BY_SYMBOL[s].inputs for own in self.effects for s, value in own.items() if value)
+
+    def effect_constants(self, j: int, symbol: str) -> Mapping[str, float]:
+        """Constants of an effect of joint j (from 0): its own, else the usual ones."""
+        values, missing = BY_SYMBOL[symbol].filled(self.constants[j].get(symbol, {}))
+        if missing:
+            raise InputError(f"the effect {full_name(symbol, j + 1)} of '{self.name}' needs {', '.join(missing)}")
+        return values
+
+    def without_effects(self, names: Sequence[str]) -> Robot:
+        """The robot without some effects: "rotors", "friction" (all but rotors), words, symbols or full names."""
+        gone = {full for name in names for full in self._named_effects(name)}
+        return _with_values(self, {full: 0.0 for full in gone if full in self.effect_values})
+
+    def _named_effects(self, name: str) -> set[str]:
+        symbols = {"rotors": ROTOR_SYMBOLS, "friction": [s for s in BY_SYMBOL if s not in ROTOR_SYMBOLS]}
+        chosen = symbols.get(name) or [t for s in WORDS.get(name, (name,)) for t in (s, f"{s}M") if t in BY_SYMBOL]
+        found = {full_name(s, j + 1) for s in chosen for j in range(self.n_joints)} or {name} & self._every_effect
+        if not found:
+            raise UnknownName("effect", name, ("rotors", "friction", *WORDS, *EFFECT_SYMBOLS))
+        return found
+
+    @cached_property
+    def _every_effect(self) -> frozenset[str]:
+        """Full names of all effects that its joints and motors could have."""
+        return frozenset(
+            full_name(s, j + 1)
+            for j in range(self.n_joints)
+            for s in (*EFFECT_SYMBOLS, *(MOTOR_SYMBOLS if j in self.coupled_motors else ()))
+        )
 
     def parameter_vector(self, rotors: bool = False, friction: bool = False) -> NDArray[np.float64]:
         """Nominal values in the order of `columns`."""
@@ -232,15 +328,22 @@ class Robot:
         table = {full_name(s, first + k): v for k, x in enumerate(chi) for s, v in x.items()}
         return np.array([table[name] for name in self.columns(rotors, friction)])
 
-    def with_parameters(self, values: Mapping[str, float] | ArrayLike) -> Robot:
-        """The robot with other inertial and effect parameters, by full name or as a vector of all columns."""
+    def with_parameters(
+        self,
+        values: Mapping[str, float] | ArrayLike,
+        constants: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> Robot:
+        """The robot with other inertial and effect parameters, by full name or as a vector of all columns.
+
+        constants: {full name of an effect: {constant: value}}, where they are not those it has or the usual ones.
+        """
         if not isinstance(values, Mapping):
             values = dict(zip(self.columns(True, True), np.asarray(values, float).tolist(), strict=True))
-        known = set(self.columns(True, True))
-        for name in values:
+        known = {*self.columns(True, True), *self._every_effect}
+        for name in (*values, *(constants or {})):
             if name not in known:
                 raise UnknownName("parameter", name, sorted(known))
-        return _with_values(self, {name: float(value) for name, value in values.items()})
+        return _with_values(self, {name: float(value) for name, value in values.items()}, constants or {})
 
     def with_payload(
         self,
@@ -294,13 +397,33 @@ class Robot:
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
         g = tuple(float(v) for v in gravity)
-        if len(g) != 3 or not np.all(np.isfinite(g)):
-            raise InputError(f"gravity needs three finite numbers [m/s2], not {g}")
+        if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
+            raise InputError(f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, not {g}")
         return replace(self, gravity=(g[0], g[1], g[2]))
 
     def with_notes(self, notes: Sequence[Note]) -> Robot:
         """The robot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def __repr__(self) -> str:
+        kinds = clipped("".join(joint.kind[0].upper() for joint in self.joints), 24)
+        letters = f", letters {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
+        known = "inertial parameters known" if self.has_parameters else "no inertial parameters"
+        return (
+            f"<Robot '{clipped(self.name, 40)}': {plural(self.n_joints, 'joint')} ({kinds}), {self.base} base, "
+            f"{known}{letters}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for k, (joint, link) in enumerate(zip(self.joints, self.links, strict=True)):
+            parent = self.base_name if joint.parent is None else self.joints[joint.parent].link
+            mass = "" if link is None else f"{link[LINK_SYMBOLS.index('M')]:.4g}"
+            low, high = joint.limits.lower, joint.limits.upper
+            reach = "" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+            rows.append((k + 1, joint.name, joint.kind, parent, joint.link, mass, reach))
+        headers = ("", "joint", "kind", "from", "to link", "mass [kg]", "range [rad or m]")
+        return html_table(str(self), headers, rows, right=(5, 6))
 
     def __str__(self) -> str:
         kinds = "".join(joint.kind[0].upper() for joint in self.joints)
@@ -312,11 +435,7 @@ class Robot:
 
 
 def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:
-    return ("IA",) * rotors + ("FV", "FC", "OFF") * friction
-
-
-def _placement(joint: Joint) -> list[object]:
-    return [*(s for row in joint.R for s in row), *joint.p, *joint.file_frame[1]]
+    return tuple(s for s in STANDARD_SYMBOLS if (rotors if s in ROTOR_SYMBOLS else friction))
 
 
 def _at(joint: Joint, values: Mapping[str, float]) -> Joint:
@@ -324,7 +443,13 @@ def _at(joint: Joint, values: Mapping[str, float]) -> Joint:
     return replace(joint, R=R, p=p, file_frame=numeric_pose(joint.file_frame or HERE, values))
 
 
-def _with_values(robot: Robot, values: Mapping[str, float]) -> Robot:
+def _frozen(constants: Mapping[str, Mapping[str, float]]) -> Mapping[str, Mapping[str, float]]:
+    return MappingProxyType({symbol: MappingProxyType(dict(own)) for symbol, own in constants.items()})
+
+
+def _with_values(
+    robot: Robot, values: Mapping[str, float], constants: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+) -> Robot:
     def ten(old: Ten | None, link: int) -> Ten | None:
         names = [full_name(s, link) for s in LINK_SYMBOLS]
         if old is None and not any(name in values for name in names):
@@ -332,17 +457,28 @@ def _with_values(robot: Robot, values: Mapping[str, float]) -> Robot:
         return tuple(values.get(name, v) for name, v in zip(names, old or (0.0,) * 10, strict=True))
 
     effects, motors = [dict(e) for e in robot.effects], [dict(e) for e in robot.motor_effects]
+    numbers = [dict(c) for c in robot.constants]
     if robot.coupling is not None and not motors:
         motors = [{} for _ in robot.coupling]
     for j in range(robot.n_joints):
         effects[j] |= {s: values[f"{s}{j + 1}"] for s in EFFECT_SYMBOLS if f"{s}{j + 1}" in values}
+        numbers[j] |= {s: constants[f"{s}{j + 1}"] for s in BY_SYMBOL if f"{s}{j + 1}" in constants}
         if j in robot.coupled_motors:
             row = robot.coupled_motors[j]
             motors[row] |= {s: values[f"{s}{j + 1}"] for s in MOTOR_SYMBOLS if f"{s}{j + 1}" in values}
-    return replace(
+    changed = replace(
         robot,
         links=tuple(ten(x, j + 1) for j, x in enumerate(robot.links)),
         base_link=ten(robot.base_link, 0) if robot.is_floating else robot.base_link,
         effects=tuple(effects),
         motor_effects=tuple(motors),
+        constants=tuple(numbers),
     )
+    for name in changed.other_effects:
+        symbol, link = split_name(name)
+        changed.effect_constants(link - 1, symbol)  # says what is missing
+    for name, given in constants.items():
+        wrong = BY_SYMBOL[split_name(name)[0]].wrong_constant(given)
+        if wrong is not None:
+            raise InputError(f"the constant {wrong} of {name} must be a positive number, not {given[wrong]:g}")
+    return changed

@@ -19,6 +19,8 @@ from minertia.robot.expression import LARGEST
 
 MAX_DEPTH = 64  # of elements, unless a format needs more
 MAX_ELEMENTS = 200_000
+MAX_ATTRIBUTES = 1000  # of one element
+MAX_NUMBERS = 10_000  # in one attribute
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _START_TAG = re.compile(r"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
@@ -112,6 +114,9 @@ class _Builder(ContentHandler):
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self.count += 1
+        if attrs.getLength() > MAX_ATTRIBUTES:
+            message = f"an element has more than {MAX_ATTRIBUTES} attributes, which no robot description needs"
+            raise DescriptionError(message, file=self.source, line=self._line())
         element = Element(name, dict(attrs.items()), self.source, self._line(), self._offset())
         if self.count > MAX_ELEMENTS:
             raise element.error(f"the file has more than {MAX_ELEMENTS} elements, which no robot description needs")
@@ -170,7 +175,7 @@ def numbers(
         if default is not None:
             return tuple(default)
         raise element.error(f"{owner}: <{element.tag}> needs the attribute '{attribute}'")
-    words = text.split()
+    words = text.split(maxsplit=MAX_NUMBERS if count is None else count)  # one more than wanted tells as well
     if count is not None and len(words) != count or not words:
         wanted = "a number" if count in (1, None) else f"{count} numbers"
         raise element.error(f'{owner}: {attribute}="{shown(text)}" in <{element.tag}> must be {wanted}{_hint(text)}')

@@ -15,6 +15,9 @@ from minertia.algebra.expr import Expr, Graph
 from minertia.dynamics import model as dynamics
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import State
+from minertia.dynamics.newton_euler import rigid_torques
+from minertia.robot.effects import ROTOR_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -24,13 +27,14 @@ Array = NDArray[np.float64]
 class ControlModel:
     """Efforts [N m or N] as functions of one state; each takes and returns arrays of shape (n,).
 
-    rigid(q, qd, qdd): links and rotors.  friction(qd): viscous, Coulomb and offset.  gravity(q).  mass_matrix(q): (n,
-    n), rotors included.  velocity(q, qd): centrifugal and Coriolis.
+    rigid(q, qd, qdd): links and rotors.  friction(q, qd, qdd): all other effects (springs and offsets, too), at the
+    reference temperature.  gravity(q): of the links.  mass_matrix(q): (n, n), rotors included.  velocity(q, qd):
+    centrifugal and Coriolis.
     """
 
     n: int
     rigid: Callable[[Array, Array, Array], Array]
-    friction: Callable[[Array], Array]
+    friction: Callable[[Array, Array, Array], Array]
     gravity: Callable[[Array], Array]
     mass_matrix: Callable[[Array], Array]
     velocity: Callable[[Array, Array], Array]
@@ -40,14 +44,14 @@ def control_model(robot: Robot) -> ControlModel:
     """The functions of a robot with its own parameters, by its expression graphs."""
     robot = robot.numeric
     n, chi = robot.n, robot.parameters()
-    still = [{s: 0.0 if s.startswith(("FV", "FC", "OFF")) else v for s, v in x.items()} for x in chi]
-    rest = [{s: v if s.startswith(("FV", "FC", "OFF")) else 0.0 for s, v in x.items()} for x in chi]
+    still = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, *ROTOR_SYMBOLS)} for x in chi]
 
     def rigid(q: list[Expr], qd: list[Expr], qdd: list[Expr]) -> list[Any]:
         return list(dynamics.inverse_dynamics(robot, q, qd, qdd, parameters=still))
 
-    def friction(qd: list[Expr]) -> list[Any]:
-        return effect_torques(robot, rest, State([0] * n, qd, [0] * n))
+    def friction(q: list[Expr], qd: list[Expr], qdd: list[Expr]) -> list[Any]:
+        state = State(q, qd, qdd)
+        return effect_torques(robot, chi, state, rigid_torques(robot, chi, state), rotors=False)
 
     def gravity(q: list[Expr]) -> list[Any]:
         return list(dynamics.gravity_torques(robot, q))
@@ -62,7 +66,7 @@ def control_model(robot: Robot) -> ControlModel:
     return ControlModel(
         n=n,
         rigid=Schedule(n, 3, rigid),
-        friction=Schedule(n, 1, friction),
+        friction=Schedule(n, 3, friction),
         gravity=Schedule(n, 1, gravity),
         mass_matrix=lambda q: flat(q).reshape(n, n),
         velocity=Schedule(n, 2, velocity),
@@ -111,5 +115,8 @@ _RUN: dict[str, Callable[[float, float], float]] = {  # functions of one number 
     "sin": lambda x, _: math.sin(x),
     "cos": lambda x, _: math.cos(x),
     "sqrt": lambda x, _: math.sqrt(x),
+    "exp": lambda x, _: math.exp(x),
+    "tanh": lambda x, _: math.tanh(x),
+    "abs": lambda x, _: abs(x),
     "sign": lambda x, _: (x > 0) - (x < 0),
 }

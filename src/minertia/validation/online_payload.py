@@ -117,7 +117,7 @@ class PayloadListener:
         if len(self.q) < 2 * self.half + 1 or self.count % self.every:
             return
         q, qd, qdd = self.weights @ np.array(self.q)
-        rest = self.tau[0] - self.model.rigid(q, qd, qdd) - self.model.friction(qd)
+        rest = self.tau[0] - self.model.rigid(q, qd, qdd) - self.model.friction(q, qd, qdd)
         slides = self._slides(qd)
         Y = self.columns(q, qd, qdd)
         e = self._innovations(Y, rest)

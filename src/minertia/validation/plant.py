@@ -1,12 +1,16 @@
 """The robot in MuJoCo (extra `sim`), with the imperfections of a real one, under a controller.
 
 The integrator and the contact-free dynamics are MuJoCo's; nothing of `minertia.dynamics` takes part in the motion.
+What MuJoCo has no element for (Stribeck, load-dependent friction, gas springs ...) is computed before every step from
+the table of effects: friction as the bound of MuJoCo's own dry friction, which holds still joints and never pushes,
+the rest as applied efforts.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,8 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.errors import Infeasible, MinertiaError, ShapeError
 from minertia.excitation.trajectory import Trajectory, frozen
 from minertia.extras import load
+from minertia.robot.effects import BY_SYMBOL, JointState
 from minertia.robot.inertia import impossible
 from minertia.robot.mjcf.write import to_mjcf
+from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -31,6 +37,8 @@ class Imperfections:
     resolution: of the encoders [rad or m].  torque_noise: deviation of the measured effort [N m or N].  delay: from the
     command to the effort at the joint [s].  stribeck: how much friction at standstill exceeds Coulomb friction [N m or
     N], fading over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
+    is_dithered: the rounding of the encoders is drawn, evenly over one step, instead of computed.  A controller that
+    sees computed rounding steers by the last bits of the simulation, so each processor has a run of its own.
     """
 
     resolution: ArrayLike = 0.0
@@ -39,6 +47,7 @@ class Imperfections:
     stribeck: ArrayLike = 0.0
     stribeck_velocity: float = 0.05
     velocity_cutoff: float = 80.0
+    is_dithered: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,10 @@ Listener = Callable[[Sample, Array], None]  # a sample and the measured effort: 
 
 
 class Plant:
-    """One robot in MuJoCo; period [s] of the controller, substeps of the integrator in each."""
+    """One robot in MuJoCo; period [s] of the controller, substeps of the integrator in each.
+
+    temperature [degC] of the joints, one or n numbers; None for the reference temperature of every effect.
+    """
 
     def __init__(
         self,
@@ -95,6 +107,7 @@ class Plant:
         substeps: int = 1,
         imperfections: Imperfections | None = None,
         seed: int = 0,
+        temperature: ArrayLike | None = None,
     ) -> None:
         if not period > 0 or substeps < 1:
             raise Infeasible("a plant needs a positive period and at least one step in each")
@@ -103,6 +116,7 @@ class Plant:
         self.mujoco: Any = load("mujoco", "sim")
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
+        self.temperature = None if temperature is None else np.broadcast_to(np.asarray(temperature, float), (robot.n,))
         self.stribeck = np.asarray(self.flaws.stribeck, float) if np.any(self.flaws.stribeck) else None
         self._install(robot)
 
@@ -116,7 +130,8 @@ class Plant:
         self.where = np.array([joint.qposadr[0] for joint in joints])
         self.dof = np.array([joint.dofadr[0] for joint in joints])
         self.own = np.array(self.robot.independent)
-        self.offset = np.array([self.robot.effects[j].get("OFF", 0.0) for j in self.robot.independent])
+        self.offset = _offsets(self.robot)
+        self.effects = PlantEffects(self) if self.robot.other_effects else None
         if old is not None:
             self.data.qpos[:], self.data.qvel[:], self.data.time = old.qpos, old.qvel, old.time
 
@@ -148,13 +163,16 @@ class Plant:
         """Apply efforts for one period."""
         extra, moved = self.stribeck, self.dof[self.own]
         for _ in range(self.substeps):
-            effort = tau - self.offset
+            effort = np.asarray(tau, float)
             if extra is not None:
                 v = self.qd
                 effort = effort - extra * np.tanh(v / (0.1 * self.flaws.stribeck_velocity)) * np.exp(
                     -((v / self.flaws.stribeck_velocity) ** 2)
                 )
-            self.data.qfrc_applied[moved] = effort
+            self.data.qfrc_applied[self.dof] = -self.offset
+            self.data.qfrc_applied[moved] += effort
+            if self.effects is not None:
+                self.effects.apply()
             self.mujoco.mj_step(self.model, self.data)
 
     # ------------------------------------------------------------------ a run
@@ -190,6 +208,95 @@ class Plant:
             if self.robot is not robot:
                 self._install(robot)
         return recorder.log()
+
+
+class PlantEffects:
+    """Effects that MuJoCo has no element for; the load of a joint is that of MuJoCo's last step."""
+
+    def __init__(self, plant: Plant) -> None:
+        self.mujoco, self.model, self.data, robot = plant.mujoco, plant.model, plant.data, plant.robot
+        self.sides = [
+            _Side(j, values, int(plant.dof[j]), robot.coordinate_of(j))
+            for j, own in enumerate(robot.effects)
+            if (values := {s: v for s, v in own.items() if v and s not in NATIVE})
+        ]
+        self.robot, self.where, self.warmth = robot, plant.where, plant.temperature
+        self.motors = self._motors() if robot.coupling is not None and robot.motor_effects else []
+        self.dry = self.model.dof_frictionloss.copy()
+        self.dry_motors = self.model.tendon_frictionloss.copy()
+        self.last = np.ones(self.model.nv)
+        self.needs_load = any("load" in BY_SYMBOL[s].inputs for side in self.sides for s in side.values)
+        self.moving = np.zeros(self.model.nv)
+
+    def _motors(self) -> list[tuple[int, dict[str, float], int]]:
+        """(joint, effects, tendon) of the motors that turn with several joints."""
+        return [
+            (j, values, self.model.tendon(f"m{row}").id)
+            for j, row in self.robot.coupled_motors.items()
+            if (values := {s: v for s, v in self.robot.motor_effects[row].items() if v and s not in NATIVE})
+        ]
+
+    def apply(self) -> None:
+        """Add to the efforts already applied, and set the bounds of dry friction, for the next step."""
+        load = self._load() if self.needs_load else self.moving
+        for side in self.sides:
+            d = side.dof
+            v = self._velocity(d)
+            warmth = None if self.warmth is None else float(self.warmth[side.coordinate])
+            state = JointState(float(self.data.qpos[self.where[side.joint]]), v, 0.0, float(load[d]), warmth)
+            friction, rest = _parted(self.robot, side.joint, side.values, state)
+            self.model.dof_frictionloss[d] = max(self.dry[d] + friction, 0.0)
+            self.data.qfrc_applied[d] -= rest + math.copysign(min(self.dry[d] + friction, 0.0), v)
+        for j, values, tendon in self.motors:
+            v = float(self.data.ten_velocity[tendon])
+            friction, _ = _parted(self.robot, j, values, JointState(0.0, v if v else 1e-9, 0.0))
+            self.model.tendon_frictionloss[tendon] = max(self.dry_motors[tendon] + friction, 0.0)
+
+    def _velocity(self, d: int) -> float:
+        """Velocity, or next to nothing in the last direction of motion where a joint stands still."""
+        v = float(self.data.qvel[d])
+        if v != 0:
+            self.last[d] = math.copysign(1.0, v)
+        return v if v != 0 else 1e-9 * float(self.last[d])
+
+    def _load(self) -> Array:
+        """What moved links and rotors in the last step."""
+        self.mujoco.mj_mulM(self.model, self.data, self.moving, self.data.qacc)
+        return np.asarray(self.moving + self.data.qfrc_bias)
+
+
+class _Side(NamedTuple):
+    """A joint with effects of its own: their values, its place in MuJoCo's vectors, its coordinate."""
+
+    joint: int
+    values: dict[str, float]
+    dof: int
+    coordinate: int
+
+
+NATIVE = ("IA", "FV", "FC", "OFF", "KS", "IAM", "FVM", "FCM", "OFFM")  # armature, damping, friction, springs
+
+
+def _parted(robot: Robot, j: int, values: Mapping[str, float], state: JointState) -> tuple[float, float]:
+    """(friction against the motion, other efforts) of some effects of a joint."""
+    friction = rest = 0.0
+    for symbol, value in values.items():
+        effect = BY_SYMBOL[symbol]
+        effort = value * float(effect.shape(state, robot.effect_constants(j, symbol)))
+        if "qd" in effect.inputs:
+            friction += effort * math.copysign(1.0, state.qd)
+        else:
+            rest += effort
+    return friction, rest
+
+
+def _offsets(robot: Robot) -> Array:
+    """Constant efforts of all joints, those of motors that turn with several joints among them."""
+    found = np.array([effects.get("OFF", 0.0) for effects in robot.effects])
+    if robot.coupling is not None and robot.motor_effects:
+        for row in robot.coupled_motors.values():
+            found[list(robot.independent)] += np.array(robot.coupling[row]) * robot.motor_effects[row].get("OFFM", 0.0)
+    return found
 
 
 class _Recorder:
@@ -232,6 +339,8 @@ class _Recorder:
     def _encoder(self, q: Array) -> Array:
         if not self.is_quantised:
             return q
+        if self.plant.flaws.is_dithered:
+            return np.asarray(q + self.resolution * self.rng.uniform(-0.5, 0.5, len(q)))
         step = np.where(self.resolution > 0, self.resolution, 1.0)
         return np.asarray(np.where(self.resolution > 0, np.round(q / step) * step, q))
 
@@ -267,6 +376,7 @@ def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
                 f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; correct it in the robot's file"
             )
     joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
+    robot = robot.without_effects([name for name in robot.other_effects if split_name(name)[0] not in NATIVE])
     spec = mujoco.MjSpec.from_string(to_mjcf(replace(robot, joints=joints, frames={})))
     spec.option.timestep = timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4

@@ -20,10 +20,13 @@ from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
 from minertia.files import folder_at_once, write_file
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import identified_model, write_model
-from minertia.identification.significance import eliminate
+from minertia.identification.model_file import write_model
+from minertia.identification.problem.terms import robot_effects
+from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -67,7 +70,11 @@ def rehearse(
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
-    bounds = limits or _own_limits(robot)
+    if robot.has_input("temperature"):
+        warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
+        robot = robot.without_effects(warm)
+        notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
+    bounds = limits or motion_limits(robot)
     if out is None:
         return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
     with folder_at_once(out, force=force) as draft:
@@ -101,11 +108,6 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
         return robot, ()
     text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is rehearsed"
     return robot.with_parameters(changed), (text,)
-
-
-def _own_limits(robot: Robot) -> MotionLimits:
-    has_efforts = all(robot.joints[j].limits.effort is not None for j in robot.independent)
-    return motion_limits(robot, effort=has_efforts)
 
 
 class _Campaign:
@@ -217,8 +219,10 @@ class _Campaign:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
             say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
         with self._step("identify") as say:
-            found = identify(self.robot, [moves], validation=[others], estimator="wls", validation_names=["unseen"])
-            true = found.model.nominal()
+            effects = tuple(robot_effects(self.robot))
+            campaign = Campaign(self.robot, moves, Log(others, title="unseen"), effects=effects, estimator="wls")
+            found = identify(campaign)
+            true = found.linear.nominal()
             result.identification = found
             result.returned = tuple(
                 Returned(p.name, float(b), p.value, p.deviation)
@@ -231,11 +235,10 @@ class _Campaign:
                 f"{DEVIATIONS:g} deviations; held-out residual {result.over_floor:.3f} times the noise floor"
             )
         with self._step("significance") as say:
-            assert found.observation is not None
             result.significance = eliminate(found.observation)
-            say(f"{len(result.significance.essential)} of {found.model.count} parameters predict as well")
+            say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
         with self._step("physical") as say:
-            result.model = identified_model(found)
+            result.model = found.model()
             if self.folder is not None:
                 path = self.folder / MODEL
                 write_model(result.model, path)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from minertia.errors import Infeasible
 from minertia.excitation.result import Excitation
+from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.significance import Significance
+from minertia.notebook import clipped, html_table, plural
 from minertia.robot.robot import Robot
 from minertia.validation.online_payload import OnlinePayload
 from minertia.validation.tracking import TrackingTable
@@ -185,6 +186,19 @@ class Rehearsal:
     def to_json(self) -> str:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __repr__(self) -> str:
+        back = f", {100 * self.within:.0f} % of {len(self.returned)} values back" if self.returned else ""
+        held = f", residual {self.over_floor:.3g} times the noise" if len(self.held_out) else ""
+        return (
+            f"<Rehearsal of '{clipped(self.robot.name, 40)}': {plural(len(self.steps), 'step')} in "
+            f"{self.seconds:.0f} s{back}{held}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(step.name, f"{step.seconds:.1f}", step.text) for step in self.steps]
+        title = f"Rehearsal of {self.robot.name}"
+        return html_table(title, ("step", "time [s]", "found"), rows, right=(1,), notes=(*self.notes, *self.skipped))
 
     def __str__(self) -> str:
         lines = [f"{step.name:<14}{step.seconds:>7.1f} s  {step.text}" for step in self.steps]

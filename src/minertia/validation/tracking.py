@@ -40,7 +40,7 @@ def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controlle
     """Efforts of the reference motion, no feedback; gravity_online: gravity at the measured posture instead."""
 
     def control(s: Sample) -> Array:
-        tau = model.rigid(s.q_ref, s.qd_ref, s.qdd_ref) + model.friction(s.qd_ref)
+        tau = model.rigid(s.q_ref, s.qd_ref, s.qdd_ref) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
         return tau + model.gravity(s.q) - model.gravity(s.q_ref) if gravity_online else tau
 
     return control
@@ -50,7 +50,7 @@ def computed_torque(model: ControlModel, gains: Gains) -> Controller:
     """tau = D (qdd_ref + correction) + h + g at the measured state; friction at the reference velocity."""
 
     def control(s: Sample) -> Array:
-        return model.rigid(s.q, s.qd, s.qdd_ref + gains.correction(s)) + model.friction(s.qd_ref)
+        return model.rigid(s.q, s.qd, s.qdd_ref + gains.correction(s)) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
 
     return control
 
@@ -80,7 +80,7 @@ def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
             held = model.mass_matrix(s.q), model.velocity(s.q, s.qd) + model.gravity(s.q)
         count += 1
         D, bias = held
-        return D @ (s.qdd_ref + gains.correction(s)) + bias + model.friction(s.qd_ref)
+        return D @ (s.qdd_ref + gains.correction(s)) + bias + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
 
     return control
 

@@ -25,6 +25,9 @@ TEXT = {
     "neg": "-{a}",
     "sqrt": "{sqrt}({a})",
     "sign": "{sign}({a})",
+    "abs": "{abs}({a})",
+    "exp": "{exp}({a})",
+    "tanh": "{tanh}({a})",
     "add": "{a} + {b}",
     "sub": "{a} - {b}",
     "mul": "{a} * {b}",
@@ -43,13 +46,18 @@ TEXT = {
     "fmsk": "{k} * {a} - {b}",
 }
 
+FUNCTIONS = ("sqrt", "sign", "abs", "exp", "tanh")
+VECTOR = {"zero": "(vd){{0}}"} | {name: f"vector_{name}" for name in FUNCTIONS}
+NUMBER = {"zero": "0.0", "sqrt": "__builtin_sqrt", "sign": "number_sign", "abs": "__builtin_fabs"}
+NUMBER |= {"exp": "exp", "tanh": "tanh"}
+
 
 def batch_source(schedule: Schedule) -> str:
     """A C file with `minertia_run(task)`, which runs tasks over blocks of samples."""
     block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
-    writer = _Writer(schedule, "vd", {"zero": "(vd){{0}}", "sqrt": "vector_sqrt", "sign": "vector_sign"}, store)
+    writer = _Writer(schedule, "vd", VECTOR, store)
     bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
     advance = "\n".join(
         f"        row[{p}] += LANES * {port.size};"
@@ -103,7 +111,7 @@ def single_source(schedule: Schedule) -> str:
     store: dict[int, str] = {}
     for entry in schedule.entries:
         store.setdefault(entry.value, f"out[{entry.port}][{entry.position}]")
-    writer = _Writer(schedule, "double", {"zero": "0.0", "sqrt": "__builtin_sqrt", "sign": "number_sign"}, store)
+    writer = _Writer(schedule, "double", NUMBER, store)
     bodies = list(writer.functions("const double *const *restrict in, double *const *restrict out"))
     zeros = "\n".join(f"    out[{p}][{k}] = 0.0;" for p, k in _constant_zeros(schedule))
     return f"""#if defined(__AVX__)

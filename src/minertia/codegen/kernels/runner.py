@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import batch_source
 from minertia.codegen.kernels.schedule import Schedule
+from minertia.codegen.kernels.selfcheck import Pieces, batch_fault
 from minertia.codegen.kernels.steps import Step
 from minertia.codegen.kernels.task import (
     GRAM,
@@ -112,9 +113,16 @@ class CompiledRunner(_NativeRunner):
 
     def __init__(self, schedule: Schedule, reason: str) -> None:
         super().__init__(schedule, reason)
-        self.library = build.load(build.library(batch_source(schedule)))
-        self.function = ctypes.cast(self.library.minertia_run, ctypes.c_void_p).value or 0
-        self.samples = int(self.library.minertia_samples())
+        self._take(build.load(build.library(batch_source(schedule), self._fault)))
+
+    def _take(self, library: ctypes.CDLL) -> None:
+        self.library = library
+        self.function = build.function(library, "minertia_run")
+        self.samples = int(library.minertia_samples())
+
+    def _fault(self, library: ctypes.CDLL) -> str:
+        self._take(library)
+        return batch_fault(self.schedule, self.piece, *references(self.schedule))
 
 
 @final
@@ -149,15 +157,18 @@ _TWO: dict[str, Callable[..., Any]] = {
     "mulk": np.multiply,
     "divk": np.divide,
 }
+ROUGH = 2.0**-48  # relative; sixteen times what rounding does
 _ONE: dict[str, Callable[..., Any]] = {
     "copy": np.copyto,
     "neg": np.negative,
     "sqrt": np.sqrt,
     "sign": np.sign,
+    "abs": np.abs,
+    "exp": np.exp,
+    "tanh": np.tanh,
 }
 
 
-@final
 class NumpyRunner(Runner):
     """The steps one by one on arrays of a block, with results written in place."""
 
@@ -207,8 +218,9 @@ class NumpyRunner(Runner):
             else:
                 self._apply(step, out, slots[:, : stop - start], scratch, constants, a, b, c)
 
-    @staticmethod
-    def _apply(step: Step, out: Array, S: Array, scratch: Array, constants: Array, a: int, b: int, c: int) -> None:
+    def _apply(
+        self, step: Step, out: Array, S: Array, scratch: Array, constants: Array, a: int, b: int, c: int
+    ) -> None:
         name = step.operation
         if name == "sincos":
             np.sin(S[a], out)
@@ -228,6 +240,24 @@ class NumpyRunner(Runner):
                 np.subtract(S[c], scratch, out)
             else:
                 np.subtract(scratch if name != "fnms" else -scratch, S[c], out)
+
+
+@final
+class RoughRunner(NumpyRunner):
+    """As NumPy does it, every result a little off: shows how far rounding can be seen in what comes out."""
+
+    def __init__(self, schedule: Schedule, reason: str) -> None:
+        super().__init__(schedule, reason)
+        self.random = np.random.default_rng(0)
+
+    def _apply(self, step: Step, out: Array, S: Array, *rest: Any) -> None:
+        super()._apply(step, out, S, *rest)
+        out *= 1 + self.random.uniform(-ROUGH, ROUGH, len(out))
+
+
+def references(schedule: Schedule) -> tuple[Pieces, Pieces]:
+    """What a compiled kernel is held against: NumPy, and NumPy with rough arithmetic."""
+    return NumpyRunner(schedule, "").piece, RoughRunner(schedule, "").piece
 
 
 def _write_rows(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:

@@ -200,7 +200,7 @@ class _Scheduler:
             return Step("load", (node,), self._input(arguments[0]))
         if operation in ("sin", "cos"):
             return self._sincos(node, operation, arguments[0])
-        if operation in ("neg", "sqrt", "sign"):
+        if operation in ("neg", "sqrt", "sign", "abs", "exp", "tanh"):
             return Step(operation, (node,), tuple(arguments))
         return self._binary(node, operation, *arguments)
 

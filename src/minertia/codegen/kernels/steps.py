@@ -16,6 +16,9 @@ CODES = {
             "neg",  # -a
             "sqrt",
             "sign",
+            "abs",
+            "exp",
+            "tanh",
             "sincos",  # d = sin a, c = cos a
             "add",  # a + b
             "sub",  # a - b

@@ -202,6 +202,9 @@ class _Renderer:
             "sin": f"sin{self.style.suffix}({{}})",
             "cos": f"cos{self.style.suffix}({{}})",
             "sqrt": f"sqrt{self.style.suffix}({{}})",
+            "exp": f"exp{self.style.suffix}({{}})",
+            "tanh": f"tanh{self.style.suffix}({{}})",
+            "abs": f"fabs{self.style.suffix}({{}})",
             "sign": f"{self.style.prefix}_sign({{}})",
         }[operation].format(*a)
         names[node] = f"t{self.temporaries}"

@@ -20,7 +20,7 @@ def usage(style: Style, programs: Sequence[Program], rendered: Mapping[str, Rend
 LOOP = Template("""#include "$prefix.h"
 
 /* yours: sensors, controller, drives */
-void read_encoders($real *q, $real *qd);
+void read_encoders($real *q, $real *qd);$sensor
 void desired_acceleration(const $real *q, const $real *qd, $real *qdd); /* reference plus feedback */
 void write_torques(const $real *tau);
 
@@ -40,8 +40,8 @@ void background_task(void)
 /* synchronous task, every servo period: n multiplications and n additions per joint */
 void servo_interrupt(void)
 {
-  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_qd];
-  read_encoders(q, qd);
+  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_qd]$warm;
+  read_encoders(q, qd);$measured
   desired_acceleration(q, qd, qdd);
   ${prefix}_synchronous(D[ready], b[ready], qdd$synchronous, tau);
   write_torques(tau);
@@ -54,10 +54,16 @@ def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[st
     sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
     prepared = [name for name in tasks if rendered[name].has_prepare]
     extra = {name: f", &for_{name}" if name in prepared else "" for name in tasks}
-    if "qd" in {port.name for port in tasks["synchronous"].inputs}:
-        extra["synchronous"] = ", qd" + extra["synchronous"]
+    state = [p.name for p in tasks["synchronous"].inputs if p.name in ("qd", "q", "temperature")]
+    extra["synchronous"] = "".join(f", {name}" for name in state) + extra["synchronous"]
     once = _once(style, tasks, prepared) if prepared else ""
-    return LOOP.substitute(sizes | extra, prefix=style.prefix, real=style.precision, once=once)
+    is_warm = "temperature" in state
+    warmth = {
+        "sensor": f"\nvoid read_temperatures({style.precision} *temperature);" * is_warm,
+        "warm": f", temperature[{sizes['n_q']}]" * is_warm,
+        "measured": "\n  read_temperatures(temperature);" * is_warm,
+    }
+    return LOOP.substitute(sizes | extra | warmth, prefix=style.prefix, real=style.precision, once=once)
 
 
 def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:

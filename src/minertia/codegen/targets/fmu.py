@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import platform
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -14,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
-from minertia.codegen.kernels.build import find_compiler, run_compiler
+from minertia.codegen.kernels.build import Compiler, find_compiler, run_compiler
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import LOAD, THETA, Setting
 from minertia.codegen.targets.c import Style
@@ -35,9 +36,12 @@ JOINT_PORTS = {
     "q": ("position", "rad", "m"),
     "qd": ("velocity", "rad/s", "m/s"),
     "qdd": ("acceleration", "rad/s2", "m/s2"),
+    "temperature": ("temperature", "degC", "degC"),
     **dict.fromkeys(("tau", "g", "h", "b", "f"), ("effort", "N.m", "N")),
 }
-FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
+FLAGS = ("-std=c99", "-O2")
+LIBRARY = ("-fPIC", "-shared", "-fvisibility=hidden")
+TEST, PATIENCE = "selftest.c", 60.0  # s for a run of it
 SYSTEMS = {"linux": ("linux", ".so"), "darwin": ("darwin", ".dylib"), "win32": ("win", ".dll")}
 OLDEST = (1980, 1, 1, 0, 0, 0)  # the date of every file inside: same robot and options, same bytes
 
@@ -144,10 +148,10 @@ def _parameter_unit(name: str) -> str | None:
     return next((s.unit.replace(" ", ".") for s in LINK if s.name == symbol), None)
 
 
-def render(block: Block, sources: Mapping[str, str], title: str) -> tuple[bytes, str | None]:
+def render(block: Block, sources: Mapping[str, str], test: str, title: str) -> tuple[bytes, str | None]:
     """The archive, and a sentence where it has no binary.
 
-    sources: header and source of the program.
+    sources: header and source of the program.  test: the C text of its self-test, which a binary must pass.
     """
     names = [name for name in sources if name.endswith(".c")] + [f"{block.prefix}_fmu.c"]
     described = _description(block, names, "", title)
@@ -155,7 +159,7 @@ def render(block: Block, sources: Mapping[str, str], title: str) -> tuple[bytes,
     code = {**sources, names[-1]: _wrapper(block, guid, title)}
     entries = {f"sources/{name}": text.encode() for name, text in code.items()}
     entries["modelDescription.xml"] = _description(block, names, guid, title).encode()
-    binary, note = compiled(code, block.prefix)
+    binary, note = compiled(code, block.prefix, test)
     if binary is not None:
         entries |= {f"binaries/{path}": binary for path in library_paths(block.prefix)}
     return archive(entries), note
@@ -272,8 +276,8 @@ def library_paths(name: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}{extension}" for folder in folders)
 
 
-def compiled(code: Mapping[str, str], name: str) -> tuple[bytes | None, str | None]:
-    """A shared library, or a sentence why there is none."""
+def compiled(code: Mapping[str, str], name: str, test: str) -> tuple[bytes | None, str | None]:
+    """A shared library whose code passes a self-test, or a sentence why there is none."""
     compiler, paths = find_compiler(), library_paths(name)
     if not paths:
         return None, f"the interface has no name for this system, so {name}.fmu holds sources only"
@@ -283,11 +287,27 @@ def compiled(code: Mapping[str, str], name: str) -> tuple[bytes | None, str | No
             "to have a binary in it"
         )
     with tempfile.TemporaryDirectory(prefix="minertia-") as folder:
-        for file, text in code.items():
+        for file, text in {**code, TEST: test}.items():
             (Path(folder) / file).write_text(text, encoding="utf-8")
         sources = sorted(file for file in code if file.endswith(".c"))
         library = Path(paths[0]).name
-        said = run_compiler([*compiler.command, *FLAGS, *sources, "-o", library, "-lm"], folder)
+        said = run_compiler([*compiler.command, *FLAGS, *LIBRARY, *sources, "-o", library, "-lm"], folder)
         if said:
             return None, f"the C compiler '{compiler.command[0]}' failed, so {name}.fmu holds sources only: {said}"
+        wrong = _wrong(compiler, [TEST, *(file for file in sources if not file.endswith("_fmu.c"))], folder)
+        if wrong:
+            return None, f"the C compiler '{' '.join(compiler.command)}' {wrong}, so {name}.fmu holds sources only"
         return (Path(folder) / library).read_bytes(), None
+
+
+def _wrong(compiler: Compiler, sources: list[str], folder: str) -> str:
+    """What is wrong with the code that a compiler makes, "" if nothing."""
+    program = str(Path(folder) / "selftest")
+    said = run_compiler([*compiler.command, *FLAGS, *sources, "-o", program, "-lm"], folder)
+    if said:
+        return f"failed on the self-test: {said}"
+    try:
+        done = subprocess.run([program], capture_output=True, timeout=PATIENCE, check=False)
+    except (OSError, subprocess.SubprocessError) as err:
+        return f"makes code that cannot be run here ({err.__class__.__name__})"
+    return "makes code that computes wrongly" if done.returncode else ""

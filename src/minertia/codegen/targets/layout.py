@@ -9,8 +9,11 @@ from string import Template
 from typing import Any
 
 from minertia.codegen.count import Count
+from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import Rendered, Style
 from minertia.codegen.targets.names import comment
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.parameters import split_name
 
 FORMAT = 1
 
@@ -184,7 +187,8 @@ def count_text(count: Count) -> str:
     """A count in one line."""
     return (
         f"{count.multiplications} multiplications, {count.additions} additions, "
-        f"{count.trigonometric} sines and cosines, {count.lines} lines"
+        f"{count.trigonometric} sines and cosines, "
+        f"{f'{count.functions} exp, tanh and sqrt, ' if count.functions else ''}{count.lines} lines"
     )
 
 
@@ -211,7 +215,7 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
     }
     helpers = SIGN.substitute(names) if f"{style.prefix}_sign(" in text else ""
     helpers += sincos(style) if f"{style.prefix}_sincos(" in text else ""
-    library = re.search(r"\b(?:sin|cos|sqrt)f?\(", text)
+    library = re.search(r"\b(?:sin|cos|sqrt|exp|tanh|fabs)f?\(", text)
     return SOURCE.substitute(
         title=comment(title),
         name=style.prefix,
@@ -256,14 +260,19 @@ def makefile(style: Style, target: str = "c") -> str:
     return text + CORTEX_M.substitute(name=style.prefix) if target == "cortex-m" else text
 
 
-def readme(style: Style, title: str, counts: Mapping[str, Count], example: str) -> str:
-    """A short page with the counts and an example of use."""
+def readme(style: Style, title: str, counts: Mapping[str, Count], example: str, effects: str = "") -> str:
+    """A short page with the counts, the effects that the code holds (a table) and an example of use."""
+    more = any(c.functions for c in counts.values())
     rows = "\n".join(
-        f"| `{name}` | {c.multiplications} | {c.additions} | {c.trigonometric} | {c.lines} |"
+        f"| `{name}` | {c.multiplications} | {c.additions} | {c.trigonometric} | "
+        + (f"{c.functions} | " if more else "")
+        + f"{c.lines} |"
         for name, c in counts.items()
     )
+    head = f"| function | multiplications | additions | sines and cosines |{' exp, tanh, sqrt |' * more} lines |"
+    own = "Sines and cosines are computed here for all joints together, without libm (see the source for the error)."
     sines = (
-        "Sines and cosines are computed here for all joints together, without libm (see the source for the error)."
+        own + (" Friction takes exp, tanh or sqrt from libm." if more else "")
         if style.sincos == "own"
         else "Only libm is needed.  Generated with --own-sincos it needs none, and about half the time."
     )
@@ -273,8 +282,26 @@ def readme(style: Style, title: str, counts: Mapping[str, Count], example: str) 
         f"no globals, no state.\n{sines}\n"
         "`make test` compares every function with reference values.  Keep `-ffast-math` off;\n"
         "`-O2 -ffp-contract=fast -fno-tree-slp-vectorize` is a good choice with GCC.\n\n"
-        "| function | multiplications | additions | sines and cosines | lines |\n|---|---|---|---|---|\n"
+        f"{head}\n{'|---' * (5 + more)}|\n"
         f"{rows}\n\n"
         "What a `_prepare` function computes from parameters is done once and not counted.\n\n"
-        f"## Use\n\n```c\n{example}```\n"
+        f"{effects}## Use\n\n```c\n{example}```\n"
     )
+
+
+def effect_table(setting: Setting) -> str:
+    """The effects in the code with their values and constants, for the README; "" where there are none."""
+    if not setting.effects:
+        return ""
+    rows = []
+    for name, value in setting.effects.items():
+        symbol, link = split_name(name)
+        effect, constants = BY_SYMBOL[symbol], setting.robot.effect_constants(link - 1, symbol)
+        slides = setting.robot.joints[link - 1].kind == "prismatic"
+        given = ", ".join(f"{k} = {v:.9g}" for k, v in constants.items())
+        formula = effect.formula.split(":")[0].replace("|", "\\|") + (f"; {given}" if given else "")
+        unit = effect.sliding_unit if slides else effect.unit
+        rows.append(f"| `{name}` | {value:.9g} | {unit} | {effect.meaning} | {formula} |")
+    joints = comment(", ".join(setting.robot.coordinate_names))
+    head = "| effect | value | unit | meaning | effort |\n|---|---|---|---|---|\n"
+    return f"## Effects\n\nNumbers are those of the joints {joints}.\n\n{head}" + "\n".join(rows) + "\n\n"

@@ -15,6 +15,9 @@ OPERATORS = {
     "sin": "sin({})",
     "cos": "cos({})",
     "sqrt": "sqrt({})",
+    "exp": "exp({})",
+    "tanh": "tanh({})",
+    "abs": "abs({})",
     "sign": "sign({})",
 }
 

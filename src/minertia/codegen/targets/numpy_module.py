@@ -17,6 +17,9 @@ OPERATORS = {
     "sin": "np.sin({})",
     "cos": "np.cos({})",
     "sqrt": "np.sqrt({})",
+    "exp": "np.exp({})",
+    "tanh": "np.tanh({})",
+    "abs": "np.abs({})",
     "sign": "np.sign({})",
 }
 

@@ -16,6 +16,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets.c import Style
 from minertia.dynamics import model
+from minertia.robot.effects import ROTOR_SYMBOLS
 
 Array = NDArray[np.float64]
 SAMPLES = 8
@@ -57,6 +58,8 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     if samples >= SAMPLES:
         _special_postures(setting, inputs["q"][:, 7 * setting.robot.is_floating :])
     inputs |= _parameter_inputs(setting, rng)
+    if setting.takes("temperature"):
+        inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     chi = setting.standard_parameters(inputs)
     return _FIND[program.name](setting, program, inputs, chi, rng)
 
@@ -84,12 +87,15 @@ def _parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
 def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
     robot, q, qd, qdd = setting.robot, inputs["q"], inputs["qd"], inputs["qdd"]
     rest = np.zeros_like(qd)
-    tau = np.asarray(model.inverse_dynamics(robot, q, qd, qdd, parameters=chi))
+    warmth = inputs.get("temperature")
+    tau = np.asarray(model.inverse_dynamics(robot, q, qd, qdd, parameters=chi, temperature=warmth))
     links = [{s: v for s, v in x.items() if s in LINKS} for x in chi]
     rigid = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=links))
     g = np.asarray(model.inverse_dynamics(robot, q, rest, rest, parameters=links))
-    effects = [{s: 0.0 if s in LINKS else v for s, v in x.items()} for x in chi]
-    f = np.asarray(model.inverse_dynamics(robot, q, qd, rest, parameters=effects))
+    counted = setting.friction_values(chi)
+    moving = [{s: v for s, v in x.items() if s in (*LINKS, *ROTOR_SYMBOLS)} for x in chi]
+    f = np.asarray(model.inverse_dynamics(robot, q, qd, qdd, parameters=counted, temperature=warmth))
+    f = f - np.asarray(model.inverse_dynamics(robot, q, qd, qdd, parameters=moving))
     D = np.asarray(model.mass_matrix(robot, q, parameters=chi, rotors=setting.rotors))
     if setting.motors:
         first = 6 * robot.is_floating

@@ -18,6 +18,7 @@ Check = Callable[[Recording, Robot | None], Iterator[Finding]]
 # in the order in which they are told; the others look at the longest part without values that are not numbers
 WHOLE_CHECKS: tuple[Check, ...] = (
     time.length,
+    time.torn,
     time.rate,
     time.unit,
     time.order,

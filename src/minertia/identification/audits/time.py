@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.identification.audits.findings import Finding
+from minertia.identification.logs.even import EVEN
+from minertia.identification.logs.file import torn_rows
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import LONGEST_GAP, usual_step
-from minertia.identification.signals.filtering import EVEN
 from minertia.robot.robot import Robot
 
 FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short
@@ -42,7 +43,7 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         return
     jitter = float(np.std(good[good < GAP * np.median(good)]))
     yield Finding(
-        "warning",
+        "info",
         "jitter",
         f"about {hz:.4g} Hz, unevenly sampled: {len(off)} of {len(steps)} steps differ by more than {EVEN:.0%} from "
         f"{step * 1e3:.4g} ms (from {good.min() * 1e3:.3g} to {good.max() * 1e3:.3g} ms, deviation "
@@ -50,6 +51,12 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         recording.column("t"),
         recording.first_row + int(off[0]) + 1,
     )
+
+
+def torn(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
+    """Rows that were dropped because they were torn."""
+    if recording.torn:
+        yield Finding("warning", "torn rows", f"{torn_rows(recording.torn)} and dropped", "", recording.torn[0])
 
 
 def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
@@ -70,9 +77,9 @@ def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     column = recording.column("t")
     if len(repeated):
         yield Finding(
-            "warning",
+            "info",
             "repeated stamps",
-            f"{len(repeated)} stamps repeat the one before; drop these samples",
+            f"{len(repeated)} stamps repeat the one before; identify drops these samples",
             column,
             recording.first_row + int(repeated[0]) + 1,
         )

@@ -1,65 +1,65 @@
-"""The campaign file: everything an identification needs, in one TOML that can be rerun (docs/campaign.md)."""
+"""`Campaign`: everything an identification needs, written in Python or read from one TOML file (docs/campaign.md)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from minertia.errors import CampaignError, FilterError, MinertiaError
-from minertia.identification.campaigns.effects import DEFAULT_EFFECTS, EffectSpec, joint_list, parse_effects
-from minertia.identification.campaigns.options import Options, load_toml, shown
+from minertia.errors import CampaignError, InputError, MinertiaError, UnknownName
+from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.readers import is_there, read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.identification.problem.rows import LogMotion
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
-from minertia.robot.lock import locked
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.notebook import clipped
+from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
-FORMAT = 1
-TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
-            "estimator", "evaluation")  # fmt: skip
-LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
-ENTRY_KEYS = ("file", "from", "to", "load")
-LOAD_KEYS = ("mass", "com", "inertia", "at")
-MODEL_KEYS = ("effects", "fix", "prior")
-FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
-EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
+PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
+Effects: TypeAlias = "tuple[EffectSpec | str | Mapping[str, Any], ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What the robot carries in a log: mass [kg], and centre [m] and inertia [kg m2] in a frame where known."""
+class Log:
+    """One log of a campaign, or the part of it between two times of its own clock [s].
 
-    mass: float
-    com: tuple[float, float, float] | None = None
-    inertia: tuple[float, ...] | None = None
-    at: str | None = None
+    source: a file, a recording in memory, or a motion whose velocities and accelerations are known and which is fitted
+    as it is.  load: what the robot is known to carry in it.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One log of a campaign, or the part of it between two times of its own clock [s]."""
-
-    file: Path
+    source: Path | Recording | LogMotion
     start: float | None = None
     stop: float | None = None
     load: Load | None = None
+    title: str = ""
+
+    @property
+    def file(self) -> Path | None:
+        """The file, if it is one."""
+        return self.source if isinstance(self.source, Path) else None
 
     @property
     def name(self) -> str:
-        """Name of the file, with the part."""
+        """Name of the file or recording, with the part."""
+        name = self.title or (self.file.name if self.file is not None else getattr(self.source, "source", "")) or "log"
         if self.start is None and self.stop is None:
-            return self.file.name
-        return f"{self.file.name} [{'' if self.start is None else f'{self.start:g}'}:" + (
+            return str(name)
+        return f"{name} [{'' if self.start is None else f'{self.start:g}'}:" + (
             "]" if self.stop is None else f"{self.stop:g}]"
         )
+
+
+LogLike: TypeAlias = "str | Path | Recording | LogMotion | Log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +71,147 @@ class Repairs:
     standstill: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Campaign:
-    """A campaign, checked: robot read, files found, every choice made.
+    """A campaign: the robot, its logs, and every choice.
 
-    joints: coordinates (from 0) that are identified.  estimator: name, options: its own table without the name.
-    prior: "robot" for the robot's own parameters, a path of a robot or model file, or None.
-    fix: full name of a parameter -> value it is pinned to.  places: folders in which files are looked up.
+    robot: also the name of a bundled one or a path.  train, validate: logs that are fitted, and logs that are only
+    predicted: paths, recordings, motions or `Log`s; one of them needs no list.  columns: where signals stand in the
+    logs (None: in a file beside the first log, else by name); also the path of such a file.
+    effects: besides the links' inertia, by words of docs/campaign.md (None: chosen by cross-validation).  joints: whose
+    efforts are used, by name or number from 1 (none: all).  estimator: a name with its options, or an object.
+    fix: full names of parameters that are known, with their values.  prior: what estimators may be drawn to: "robot",
+    a robot, values by full name, or the path of a robot or model file.
+    evaluation: how residuals are judged (None: from the first log).  places: folders in which files are looked up.
     """
 
-    name: str
     robot: Robot
-    train: tuple[LogEntry, ...]
-    validate: tuple[LogEntry, ...] = ()
-    columns: ColumnMap = field(default_factory=ColumnMap)
+    train: tuple[Log, ...] = ()
+    validate: tuple[Log, ...] = ()
+    name: str = ""
+    columns: ColumnMap | None = None
     repairs: Repairs = field(default_factory=Repairs)
     filter: Filter = field(default_factory=Filter)
-    effects: tuple[EffectSpec | str, ...] = DEFAULT_EFFECTS
-    joints: tuple[int, ...] = ()
-    estimator: str = "auto"
+    effects: Effects | None = None
+    joints: tuple[str, ...] = ()
+    estimator: str | Estimator = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
-    prior: str | Path | None = None
     fix: Mapping[str, float] = field(default_factory=dict)
+    prior: str | Path | Robot | Mapping[str, float] | None = None
     evaluation: Evaluation | None = None
     source: str = ""
     places: tuple[Path, ...] = ()
 
-    def recording(self, entry: LogEntry, *, whole: bool = False) -> Recording:
-        """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
-        return self.repaired(self.raw(entry), whole=whole)
+    if TYPE_CHECKING:  # what may be given; the fields above say what becomes of it
 
-    def raw(self, entry: LogEntry) -> Recording:
-        """The recording of a log as it was logged."""
-        recording = read_recording(entry.file, self.robot, self.columns)
-        if entry.start is not None or entry.stop is not None:
-            recording = recording.between(entry.start, entry.stop)
+        def __init__(
+            self,
+            robot: Robot | str | Path,
+            train: LogLike | Sequence[LogLike] = (),
+            validate: LogLike | Sequence[LogLike] = (),
+            *,
+            name: str = "",
+            columns: ColumnMap | str | Path | None = None,
+            repairs: Repairs = ...,
+            filter: Filter = ...,
+            effects: str | Sequence[EffectSpec | str | Mapping[str, Any]] | None = None,
+            joints: str | int | Sequence[str | int] = (),
+            estimator: str | Estimator = "auto",
+            options: Mapping[str, Any] = ...,
+            fix: Mapping[str, float] = ...,
+            prior: str | Path | Robot | Mapping[str, float] | None = None,
+            evaluation: Evaluation | None = None,
+            source: str = "",
+            places: Sequence[Path] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("robot", _robot(self.robot))
+        put("train", self._logs(self.train, "log"))
+        put("validate", self._logs(self.validate, "validation log"))
+        put("columns", self._columns())
+        put("robot", self._coupled())
+        put("name", self.name or self.robot.name)
+        put("joints", joint_names(self.robot, self.joints))
+        if self.effects is not None:
+            put("effects", (self.effects,) if isinstance(self.effects, str) else tuple(self.effects))
+        for key in ("options", "fix"):
+            put(key, MappingProxyType(dict(getattr(self, key) or {})))
+
+    def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
+        """Logs of whatever was given; recordings without a name get this word and a number."""
+        many = isinstance(given, Sequence) and not isinstance(given, str)
+        logs = [self._log(item) for item in (given if many else [given])]
+        return tuple(
+            log if log.file is not None or log.title or getattr(log.source, "source", "") else replace(log, title=title)
+            for log, title in zip(logs, (f"{word} {k + 1}" for k in range(len(logs))), strict=True)
+        )
+
+    def _log(self, item: Any) -> Log:
+        if isinstance(item, Log):
+            return item if item.file is None else replace(item, source=self.find(item.file))
+        if isinstance(item, str | Path):
+            return self._named(item)
+        if isinstance(item, Recording) or hasattr(item, "tau") or hasattr(item, "__iter__"):
+            return Log(item)
+        raise InputError(f"a log is the path of a file, a recording or a motion, not {type(item).__name__}")
+
+    def _named(self, name: str | Path) -> Log:
+        """A log as it is named: a file, or a part of one between two times [s]: "run.csv[2.5:10]"."""
+        found, part = self.find(name), PART.fullmatch(str(name))
+        if part is None or is_there(found):
+            return Log(found)
+        try:
+            start, stop = (float(text) if text.strip() else None for text in part.groups()[1:])
+        except ValueError:
+            raise CampaignError("a part of a log is between two times [s], as in run.csv[2.5:10]", file=name) from None
+        return Log(self.find(part[1].strip()), start, stop)
+
+    def _columns(self) -> ColumnMap:
+        given: Any = self.columns
+        if given is None:
+            first = next((log.file for log in (*self.train, *self.validate) if log.file is not None), None)
+            return ColumnMap() if first is None else columns_beside(first)
+        return given if isinstance(given, ColumnMap) else read_columns(str(given))
+
+    def _coupled(self) -> Robot:
+        """The robot with the coupling that the columns' drive states."""
+        drive = self.map.drive
+        if drive.coupling is None:
+            return self.robot
+        drive.checked(self.robot.n, self.source or self.robot.source)
+        return replace(self.robot, coupling=drive.coupling)
+
+    @property
+    def map(self) -> ColumnMap:
+        """Where signals stand in the logs."""
+        assert isinstance(self.columns, ColumnMap)
+        return self.columns
+
+    def without_torn_rows(self) -> Campaign:
+        """The campaign that leaves out torn rows of its logs."""
+        return replace(self, columns=replace(self.map, drop_torn=True))
+
+    def recording(self, log: Log, *, whole: bool = False) -> Recording:
+        """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
+        return self.repaired(self.as_logged(log), whole=whole)
+
+    def as_logged(self, log: Log) -> Recording:
+        """The recording of a log, not repaired."""
+        if log.file is not None:
+            recording = read_recording(log.file, self.robot, self.map)
+        else:
+            assert isinstance(log.source, Recording)
+            recording = log.source
+            if recording.n != self.robot.n:
+                raise CampaignError(
+                    f"{log.name} has {recording.n} joints where '{self.robot.name}' has {self.robot.n} coordinates"
+                )
+        if log.start is not None or log.stop is not None:
+            recording = recording.between(log.start, log.stop)
         return recording
 
     def repaired(self, recording: Recording, *, whole: bool = False) -> Recording:
@@ -113,12 +219,23 @@ class Campaign:
         r = self.repairs
         return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
 
-    def with_validation(self, logs: Sequence[str | Path]) -> Campaign:
-        """The campaign judged on other logs, looked up as they are named, then where those of the campaign are."""
-        return replace(self, validate=tuple(LogEntry(self.find(log)) for log in logs))
+    def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+        """Write the campaign as a file that can be run again; returns what was written."""
+        from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
+
+        return write_campaign(self, path, force=force)
+
+    def __repr__(self) -> str:
+        logs = f"{len(self.train)} log{'s' * (len(self.train) != 1)} to fit, {len(self.validate)} to predict"
+        effects = "chosen" if self.effects is None else f"{len(self.effects)} stated"
+        estimator = self.estimator if isinstance(self.estimator, str) else type(self.estimator).__name__
+        return f"<Campaign '{clipped(self.name, 40)}': {logs}; effects {effects}; estimator {estimator}>"
 
     def find(self, log: str | Path) -> Path:
-        """The file of a log; as it is named where there is none, for the reader to refuse."""
+        """The file of a log, looked up as it is named, then in the campaign's places.
+
+        As it is named where there is none, for the reader to refuse.
+        """
         for place in (Path(), *self.places):
             file = place / log
             if is_there(file):
@@ -126,149 +243,28 @@ class Campaign:
         return Path(log)
 
 
-def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
-    """A campaign from its file; logs are looked up beside it, then in `data`.
+def joint_names(robot: Robot, joints: Any) -> tuple[str, ...]:
+    """Names of coordinates given by name, or by number from 1, in the robot's order."""
+    items = [joints] if isinstance(joints, str | int) else list(joints or ())
+    names = robot.coordinate_names
+    found = set()
+    for item in items:
+        if isinstance(item, int) and not isinstance(item, bool) and 1 <= item <= robot.n:
+            found.add(names[item - 1])
+        elif item in names:
+            found.add(item)
+        else:
+            raise UnknownName("joint", item, names)
+    if len(found) < len(items):
+        raise MinertiaError(f"a joint is named twice in {', '.join(map(str, items))}")
+    return tuple(name for name in names if name in found)
 
-    The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.
-    """
-    return _Reader(Path(path), None if data is None else Path(data)).campaign()
 
-
-class _Reader:
-    """One campaign file being read."""
-
-    def __init__(self, path: Path, data: Path | None) -> None:
-        self.path, self.data = path, data
-        self.top = load_toml(path)
-        self.top.only(TOP_KEYS)
-        if self.top.get("format") != FORMAT:
-            raise self.top.fail(f"the file must say format = {FORMAT}", "format")
-        if data is not None and not data.is_dir():
-            raise CampaignError(f"the data folder '{data}' does not exist", file=path)
-
-    def campaign(self) -> Campaign:
-        """The checked campaign."""
-        top = self.top
-        columns = parse_columns(top.table("columns"), top.table("drive"))
-        robot = self._robot(columns)
-        logs, model, estimator = (top.table(name) for name in ("logs", "model", "estimator"))
-        logs.only(LOG_KEYS)
-        model.only(MODEL_KEYS)
-        train = self._entries(logs, "train")
-        if not train:
-            raise logs.fail("name at least one log to fit", "train")
-        options = {key: estimator.get(key) for key in estimator if key != "name"}
-        return Campaign(
-            name=top.text("name") or self.path.stem,
-            robot=robot,
-            train=train,
-            validate=self._entries(logs, "validate"),
-            columns=columns,
-            repairs=Repairs(*(logs.flag(key, True) for key in ("stamps", "resample", "standstill"))),
-            filter=self._filter(),
-            effects=parse_effects(model, "effects", robot),
-            joints=joint_list(top, "joints", robot),
-            estimator=estimator.text("name") or "auto",
-            options=MappingProxyType(options),
-            prior=self._prior(model),
-            fix=MappingProxyType(self._numbers(model.table("fix"))),
-            evaluation=self._evaluation(),
-            source=str(self.path),
-            places=tuple(self._places(robots=False)),
-        )
-
-    # ------------------------------------------------------------------ files
-
-    def _places(self, robots: bool) -> list[Path]:
-        places = [self.path.parent]
-        if self.data is not None:
-            places.append(self.data)
-            if robots:
-                places.append(self.data.resolve().parent.parent / "robots")
-        return places
-
-    def _find(self, name: str, field: str, robots: bool = False) -> Path:
-        for place in self._places(robots):
-            file = place / name
-            if is_there(file):
-                return file
-        places = ", ".join(str(p) for p in self._places(robots))
-        hint = "" if self.data is not None else "; name the folder of the logs with --data"
-        raise CampaignError(f"'{name}' is not in {places}{hint}", file=self.path, field=field)
-
-    def _robot(self, columns: ColumnMap) -> Robot:
-        top = self.top
-        name = top.text("robot")
-        if not name:
-            raise top.fail("name the robot: a file, or a bundled one", "robot")
-        found = name if name in bundled_robots() else str(self._find(name, "robot", robots=True))
-        gravity = top.numbers("gravity", 3)
-        robot = locked(read_robot(found, gravity=gravity), self._numbers(top.table("hold")))
-        coupling = columns.drive.coupling
-        if coupling is not None:
-            columns.drive.checked(robot.n, str(self.path))
-            robot = replace(robot, coupling=coupling)
-        return robot
-
-    # ------------------------------------------------------------------ tables
-
-    def _entries(self, logs: Options, key: str) -> tuple[LogEntry, ...]:
-        value = logs.get(key)
-        items = [] if value is None else value if isinstance(value, list) else [value]
-        return tuple(self._entry(logs, key, item) for item in items)
-
-    def _entry(self, logs: Options, key: str, item: Any) -> LogEntry:
-        if not isinstance(item, (str, dict)):
-            raise logs.fail(f"a log is the name of a file or a table, not {shown(item)}", key)
-        table = Options({"file": item} if isinstance(item, str) else item, logs.source, f"logs.{key}")
-        table.only(ENTRY_KEYS)
-        name = table.text("file")
-        if not name:
-            raise table.fail("name the file of the log", "file")
-        start, stop = table.number("from"), table.number("to")
-        return LogEntry(self._find(name, f"logs.{key}"), start, stop, self._load(table))
-
-    def _load(self, table: Options) -> Load | None:
-        if "load" not in table:
-            return None
-        load = table.table("load")
-        load.only(LOAD_KEYS)
-        mass, com = load.positive("mass"), load.numbers("com", 3)
-        if mass is None:
-            raise load.fail("a load needs its mass [kg]", "mass")
-        centre = None if com is None else (com[0], com[1], com[2])
-        return Load(mass, centre, load.numbers("inertia", 6), load.text("at"))
-
-    def _filter(self) -> Filter:
-        table = self.top.table("filter")
-        table.only(FILTER_KEYS)
-        given: dict[str, Any] = {
-            **{key: table.positive(key) for key in ("cutoff_hz", "rate_hz", "parallel_hz")},
-            **{key: table.whole(key) for key in ("order", "window", "degree")},
-            **{key: table.text(key) for key in ("derivative", "on")},
-            "trim_s": table.number("trim_s"),
-        }
-        try:
-            return Filter(**{key: value for key, value in given.items() if value is not None})
-        except MinertiaError as err:
-            raise CampaignError(str(err), file=self.path, field="filter") from None
-
-    def _evaluation(self) -> Evaluation | None:
-        table = self.top.table("evaluation")
-        table.only(EVALUATION_KEYS)
-        cutoff, rate = table.positive("cutoff_hz"), table.positive("rate_hz")
-        if cutoff is None and rate is None:
-            return None
-        if cutoff is None or rate is None:
-            raise table.fail("the evaluation filter needs both cutoff_hz and rate_hz")
-        try:
-            return Evaluation(cutoff, rate, table.number("trim_s") or 0.0, table.flag("log_unit", False))
-        except FilterError as err:
-            raise table.fail(str(err)) from None
-
-    def _prior(self, model: Options) -> str | Path | None:
-        name = model.text("prior")
-        return name if name in (None, "robot") else self._find(name, "model.prior", robots=True)
-
-    def _numbers(self, table: Options) -> dict[str, float]:
-        return {key: value for key in table if (value := table.number(key)) is not None}
+def _robot(given: Any) -> Robot:
+    if isinstance(given, Robot):
+        return given
+    if isinstance(given, str | Path):
+        return read_robot(given)
+    raise InputError(
+        f"a campaign needs a robot: one that was read, a path or a bundled name, not {type(given).__name__}"
+    )

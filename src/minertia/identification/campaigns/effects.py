@@ -2,54 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import UnknownName
-from minertia.identification.campaigns.options import Options
+from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS, WORDS
 from minertia.robot.robot import Robot
+from minertia.tables import Table
 
-
-@dataclass(frozen=True, slots=True)
-class EffectKind:
-    """A row of the table: what it is, and the options it takes with their defaults (None: must be given)."""
-
-    meaning: str
-    options: Mapping[str, float | None] = field(default_factory=dict)
-    one_joint: bool = False
-
-
-EFFECT_KINDS: dict[str, EffectKind] = {
-    "rotor": EffectKind("IA qdd: rotor inertia seen at the joint"),
-    "viscous": EffectKind("FV qd: viscous friction"),
-    "coulomb": EffectKind("FC sign(qd): Coulomb friction"),
-    "offset": EffectKind("OFF: constant offset"),
-    "two_sided_coulomb": EffectKind("one Coulomb level for each direction, instead of coulomb and offset"),
-    "smooth_coulomb": EffectKind("FCT tanh(qd / width)", {"width": None}),
-    "stribeck": EffectKind("FS exp(-(qd / velocity)^2) sign(qd)", {"velocity": 0.0}),
-    "load_coulomb": EffectKind("FCL |load torque| sign(qd): Coulomb friction that grows with the load"),
-    "cubic": EffectKind("FVC qd^3: friction that grows faster than speed"),
-    "spring": EffectKind("KS (q - rest)", {"rest": 0.0}),
-    "gas_spring": EffectKind(
-        "a piston between two pins at the distances outer and inner [m] from the joint's axis, at the angle "
-        "delta = q + angle; length l = sqrt(outer^2 + inner^2 - 2 outer inner cos(delta)), lever "
-        "h = outer inner sin(delta) / l, pressure p = energy / (volume - (l - closed) area); torque GAS h p area "
-        "with GAS near 1",
-        {"outer": None, "inner": None, "angle": 0.0, "closed": None, "volume": None, "area": None, "energy": None},
-        one_joint=True,
-    ),
+# smallest and largest constant that can be meant, in SI units
+NUMBERS = {
+    "width": (1e-6, 1e3),
+    "velocity": (1e-6, 1e3),
+    "rest": (-1e6, 1e6),
+    "angle": (-1e3, 1e3),
+    **dict.fromkeys(("outer", "inner", "closed"), (1e-6, 1e3)),
+    **dict.fromkeys(("volume", "area"), (1e-12, 1e3)),
+    "energy": (1e-6, 1e12),
+    "reference": (-300.0, 1e4),
+    "scale": (1e-3, 1e4),
 }
-SYMBOLS = {"IA": "rotor", "FV": "viscous", "FC": "coulomb", "OFF": "offset"}
-DEFAULT_EFFECTS = ("rotor", "viscous", "coulomb", "offset")
+DEFAULT_EFFECTS = tuple(word for word in WORDS if BY_SYMBOL[WORDS[word][0]].is_standard)
 
 
 @dataclass(frozen=True, slots=True)
 class EffectSpec:
     """One effect of a model: its kind, the coordinates (from 0) that have it, and its stated numbers.
 
-    known: the effect has no parameter to fit; its scale is 1.
+    options: those of its constants that are stated.  known: the effect has no parameter to fit; its scale is 1.
     """
 
     kind: str
@@ -58,7 +41,7 @@ class EffectSpec:
     known: bool = False
 
 
-def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
+def parse_effects(table: Table, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
     """The effects of a list of words and tables; the usual four where the key is missing."""
     value = table.get(key)
     if value is None:
@@ -68,33 +51,40 @@ def parse_effects(table: Options, key: str, robot: Robot) -> tuple[EffectSpec, .
     return tuple(_effect(table, key, item, robot) for item in value)
 
 
-def _effect(table: Options, key: str, item: Any, robot: Robot) -> EffectSpec:
-    options = Options({"kind": item} if isinstance(item, str) else item, table.source, key)
+def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
+    options = Table({"kind": item} if isinstance(item, str) else item, table.source, key)
     if not isinstance(item, (str, dict)):
         raise table.fail("an effect is a word or a table", key)
-    word = options.text("kind")
-    word = SYMBOLS.get(word or "", word or "")
-    if word not in EFFECT_KINDS:
-        raise UnknownName("effect", word, EFFECT_KINDS)
-    kind = EFFECT_KINDS[word]
-    degrees = ("angle_deg",) if "angle" in kind.options else ()
-    options.only(("kind", "joints", "known", *kind.options, *degrees))
-    numbers: dict[str, float] = {}
-    for name, default in kind.options.items():
-        given = options.number(name)
-        if name == "angle" and "angle_deg" in options:
-            given = (options.number("angle_deg") or 0.0) * 0.017453292519943295
-        given = default if given is None else given
-        if given is None:
-            raise options.fail(f"the effect '{word}' needs this number", name)
-        numbers[name] = given
+    word = options.text("kind") or ""
+    word = BY_SYMBOL[word].word if word in STANDARD_SYMBOLS else word
+    if word not in WORDS:
+        raise UnknownName("effect", word, WORDS)
+    effect = BY_SYMBOL[WORDS[word][0]]
+    degrees = ("angle_deg",) if "angle" in effect.constants else ()
+    options.only(("kind", "joints", "known", *effect.constants, *degrees))
+    numbers = {name: value for name in effect.constants if (value := _number(options, name)) is not None}
+    if effect.scan:
+        numbers = {name: value for name, value in numbers.items() if value != 0}  # 0 asks for the scan, too
+    for name, value in numbers.items():
+        low, high = NUMBERS[name]
+        if not low <= value <= high:
+            raise options.fail(f"this is {value:g}; for '{word}' it must lie between {low:g} and {high:g}", name)
+    missing = effect.filled(numbers)[1]
+    if missing and not (effect.scan and len(missing) == 1):
+        raise options.fail(f"the effect '{word}' needs this number", missing[0])
     joints = joint_list(options, "joints", robot)
-    if kind.one_joint and len(joints) != 1:
+    if effect.acts_alone and len(joints) != 1:
         raise options.fail(f"the effect '{word}' acts on one joint; name it with joints", "joints")
     return EffectSpec(word, joints, MappingProxyType(numbers), options.flag("known", False))
 
 
-def joint_list(table: Options, key: str, robot: Robot) -> tuple[int, ...]:
+def _number(options: Table, name: str) -> float | None:
+    if name == "angle" and "angle_deg" in options:
+        return math.radians(options.number("angle_deg") or 0.0)
+    return options.number(name)
+
+
+def joint_list(table: Table, key: str, robot: Robot) -> tuple[int, ...]:
     """Coordinates (from 0) of a list of names, or of numbers from 1; all of them where the key is missing."""
     value = table.get(key)
     if value is None:

@@ -46,6 +46,7 @@ class _Writer:
         self.map = columns_beside(logs[0])
         self.names = open_log(logs[0], self.map).names()
         self.held: tuple[str, ...] = ()
+        self.asks_which = False  # joints of the robot the columns belong to
         self.chosen = self._chosen() or self._chosen_with_held()
         self.sample = self._sample()
 
@@ -64,16 +65,19 @@ class _Writer:
         return None
 
     def _chosen_with_held(self) -> Chosen | None:
-        """The columns of a log without some of the joints, such as those of a hand; these are held."""
+        """The columns of a log without some of the joints, such as those of a hand; these are held.
+
+        Where columns go by numbers, nothing tells which joints are not logged: the user is asked.
+        """
         whole = self.robot
-        for names in _absent(whole.coordinate_names, self.names):
+        for names, is_told in _absent(whole.coordinate_names, self.names):
             try:
                 self.robot = locked(whole, {name: _middle(whole, name) for name in names})
             except MinertiaError:
                 continue
             chosen = self._chosen()
             if chosen is not None:
-                self.held = names
+                self.held, self.asks_which = names, not is_told
                 return chosen
         self.robot = whole
         self.asks_unit = True
@@ -81,7 +85,7 @@ class _Writer:
 
     def _sample(self) -> Recording | None:
         """The first rows, with unknown gains taken as 1: only their shape in time counts."""
-        if self.chosen is None or self.chosen.t is None:
+        if self.chosen is None or (self.chosen.t is None and self.map.rate_hz is None):
             return None
         n = self.robot.n
         drive = replace(self.map.drive, gains=None)
@@ -113,6 +117,16 @@ class _Writer:
     def _hold(self) -> list[str]:
         if not self.held:
             return []
+        if self.asks_which:
+            assert self.chosen is not None
+            whole = (*self.robot.coordinate_names, *self.held)
+            example = ", ".join(f"{_quoted(name)} = 0" for name in self.held)
+            return [
+                f"# the log has {self.robot.n} numbered joints ({_plain(self.chosen.q[0])} ...), "
+                f"the robot {len(whole)}: {_plain(', '.join(whole))}",
+                f"hold = {ASK}  # which joints are not logged, and where did they stand [rad or m]? "
+                f"{{ {example} }} says it of the last; the columns belong to the others, in this order",
+            ]
         places = ", ".join(f"{_quoted(name)} = {ASK}" for name in self.held)
         return [f"hold = {{ {places} }}  # the log has no columns for these: where did they stand [rad or m]?"]
 
@@ -128,8 +142,9 @@ class _Writer:
         chosen = self.chosen
         if chosen is None:
             return self._columns_to_name()
-        clock = f"rate_hz = {ASK}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
-        lines = ["[columns]", clock]
+        rate = ASK if self.map.rate_hz is None else f"{self.map.rate_hz:g}"
+        clock = f"rate_hz = {rate}  # no time column" if chosen.t is None else f"t = {_quoted(chosen.t)}"
+        lines = ["[columns]", *self._stated(), clock]
         if chosen.time_unit != "s":
             lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
         for signal in ("q", "qd", "qdd", "effort"):
@@ -141,10 +156,18 @@ class _Writer:
                 lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
         return [*lines, *self._angle(), *self._length(), self._unit(chosen)]
 
+    def _stated(self) -> list[str]:
+        """How the file is to be read, where a file beside the log says so."""
+        lines = [f"header = [{', '.join(map(_quoted, self.map.header))}]"] if self.map.header else []
+        lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
+        lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
+        lines += [f"topic = {_quoted(self.map.topic)}"] if self.map.topic else []
+        return [*lines, "drop_torn = true"] if self.map.drop_torn else lines
+
     def _columns_to_name(self) -> list[str]:
         """The table where the header did not tell which columns are this robot's."""
         clock = time_column(self.names)
-        lines = ["[columns]", f"# the log has: {_plain(', '.join(self.names[:60]))}"]
+        lines = ["[columns]", *self._stated(), f"# the log has: {_plain(', '.join(self.names[:60]))}"]
         lines.append(f"t = {ASK if clock is None else _quoted(clock)}")
         if clock is not None and TIME_NAMES[clock.strip().lower()] != "s":
             lines.append(f"time_unit = {_quoted(TIME_NAMES[clock.strip().lower()])}")
@@ -216,7 +239,8 @@ class _Writer:
 
     def _rest(self) -> list[str]:
         effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
-        lines = ["[model]", f"effects = [{effects}]", "", "[estimator]", 'name = "auto"']
+        stated = f"# effects = [{effects}]  # chosen by cross-validation when not stated"
+        lines = ["[model]", stated, "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines
         try:
@@ -227,13 +251,13 @@ class _Writer:
                 "trim_s = 0.5"]  # fmt: skip
 
 
-def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Joints that a log may lack: those that no column names, else the last one, the last two ..."""
+def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Joints that a log may lack, and whether its header tells so: those no column names, else the last one, two ..."""
     unnamed = tuple(joint for joint in joints if not any(joint in column for column in columns))
     if 0 < len(unnamed) < len(joints):
-        yield unnamed
+        yield unnamed, True
     for k in range(1, len(joints)):
-        yield joints[-k:]
+        yield joints[-k:], False
 
 
 def _middle(robot: Robot, name: str) -> float:

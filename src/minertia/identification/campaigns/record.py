@@ -9,6 +9,7 @@ from typing import Any
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Repairs
 from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
 from minertia.identification.signals.evaluation import Evaluation
@@ -18,16 +19,17 @@ from minertia.robot.robot import Robot
 
 def campaign_record(campaign: Campaign) -> dict[str, Any]:
     """A campaign as plain data, without its robot."""
-    drive = _stated(campaign.columns.drive)
-    columns = {key: value for key, value in _stated(campaign.columns).items() if key not in ("drive", "found")}
+    drive = _stated(campaign.map.drive)
+    columns = {key: value for key, value in _stated(campaign.map).items() if key not in ("drive", "found")}
     return {
         "name": campaign.name,
-        "train": [entry.name for entry in campaign.train],
-        "validate": [entry.name for entry in campaign.validate],
-        "estimator": {"name": campaign.estimator, **campaign.options},
-        "effects": [_effect(campaign.robot, effect) for effect in campaign.effects],
+        "train": [log.name for log in campaign.train],
+        "validate": [log.name for log in campaign.validate],
+        "joints": list(campaign.joints),
+        "estimator": {"name": _name(campaign.estimator), **campaign.options},
+        "effects": None if campaign.effects is None else [_effect(campaign.robot, e) for e in campaign.effects],
         "fix": dict(campaign.fix),
-        "prior": None if campaign.prior is None else str(campaign.prior),
+        "prior": _prior(campaign.prior),
         "repairs": asdict(campaign.repairs),
         "columns": columns,
         "drive": drive,
@@ -54,14 +56,24 @@ def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
         raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
 
 
+def _name(estimator: str | Estimator) -> str:
+    return estimator if isinstance(estimator, str) else type(estimator).__name__
+
+
+def _prior(prior: Any) -> str | None:
+    if isinstance(prior, Robot):
+        return prior.source or prior.name
+    return "values" if isinstance(prior, Mapping) else None if prior is None else str(prior)
+
+
 def _stated(value: Any) -> dict[str, Any]:
     """Fields that do not have their default."""
     usual = type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}
 
 
-def _effect(robot: Robot, effect: EffectSpec | str) -> Any:
-    if isinstance(effect, str):
+def _effect(robot: Robot, effect: EffectSpec | str | Mapping[str, Any]) -> Any:
+    if not isinstance(effect, EffectSpec):
         return effect
     if len(effect.joints) == robot.n and not effect.options and not effect.known:
         return effect.kind

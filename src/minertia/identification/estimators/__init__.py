@@ -8,6 +8,7 @@ from typing import Any
 
 from minertia.errors import UnknownName
 from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.estimators.options import check_options
 
 _HERE = "minertia.identification.estimators"
 ESTIMATORS = {
@@ -25,15 +26,34 @@ ESTIMATORS = {
 }
 
 
-def estimator(name: str, **options: Any) -> Estimator:
+ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
+
+
+def table_name(name: str) -> str:
+    """The name in the table of a name or one of its aliases."""
+    if ALIASES.get(name, name) not in ESTIMATORS:
+        raise UnknownName("estimator", name, (*ESTIMATORS, *ALIASES))
+    return ALIASES.get(name, name)
+
+
+def _class(name: str) -> type[Estimator]:
+    module, kind = ESTIMATORS[table_name(name)].split(":")
+    found: type[Estimator] = getattr(importlib.import_module(module), kind)
+    return found
+
+
+def named_estimator(name: str, **options: Any) -> Estimator:
     """An estimator of the table with its options."""
-    if name not in ESTIMATORS:
-        raise UnknownName("estimator", name, ESTIMATORS)
-    module, kind = ESTIMATORS[name].split(":")
-    make = getattr(importlib.import_module(module), kind)
-    known = [field.name for field in fields(make) if field.init]
+    make = _class(name)
+    known = [field.name for field in fields(make) if field.init]  # type: ignore[arg-type]
     for option in options:
         if option not in known:
             raise UnknownName(f"option of the estimator '{name}'", option, known or ("none",))
+    check_options(name, options)
     made: Estimator = make(**options)
     return made
+
+
+def takes_prior(name: str) -> bool:
+    """Whether an estimator can be drawn to prior values."""
+    return _class(name).takes_prior

@@ -1,52 +1,45 @@
-"""The choice between plain least squares and physical fits, by what predicts stretches that were left out.
+"""The choice between plain least squares and physical fits, by cross-validation.
 
 Weakly exciting motion leaves directions of the parameters to the noise: the free fit follows it, and fails on other
 motion.  That the links are bodies that can exist, and that they are about those of the robot's file, holds such
-directions.  How far to trust either is what leaving out stretches of the recordings tells (cross-validation).
+directions.  How far to trust either is what left-out folds tell (cross-validation).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, strongest, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Choice, Estimator, Known
 from minertia.identification.estimators.least_squares import WeightedLeastSquares
-from minertia.identification.estimators.physical import Physical, unshifted
+from minertia.identification.estimators.physical import Physical
 from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, physical_space
 from minertia.identification.physical.fit import physical_fit
+from minertia.identification.physical.scaling import unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
+from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.problem.solve import weighted_solution
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-FOLDS = 5
-FEWEST_BLOCKS = 3  # of the recordings, below which leaving one out says too little
+FEWEST_BLOCKS = 3  # of the logs, below which leaving one out says too little
 WEIGHTS = (GAPS_ONLY, 1e-4, 1e-2, 1.0, 100.0)  # of the prior that are tried
 BETTER = 0.95  # residual over that of plain least squares from which a physical fit is taken
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The estimator that was chosen, its name in the table, and a sentence that says why."""
-
-    name: str
-    estimator: Estimator
-    notes: tuple[str, ...] = ()
-
-
 @final
 @dataclass(frozen=True)
 class Automatic(Estimator):
-    """Plain weighted least squares, unless a physical fit predicts stretches left out clearly better.
+    """Plain weighted least squares, unless a physical fit predicts left-out folds clearly better.
 
     prior: standard parameters by name (None: the robot's own, where it has any).  fixed: known parameters.
     """
@@ -54,15 +47,21 @@ class Automatic(Estimator):
     prior: Mapping[str, float] | None = None
     fixed: Mapping[str, float] = field(default_factory=dict)
 
+    takes_prior: ClassVar[bool] = True
+
+    def informed(self, model: LinearModel, known: Known) -> Self:  # noqa: D102
+        prior = known.prior if self.prior is None else self.prior
+        return replace(self, prior=prior, fixed={**known.fixed, **self.fixed})
+
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
-        chosen = self.settled(problem).estimator
+        chosen = self.chosen(problem).estimator
         if chosen.fills_gaps:
             return chosen.fit(problem)
         return chosen.fit(problem.reduced(excitation(problem).independent))
 
-    def settled(self, problem: Observation) -> Choice:
+    def chosen(self, problem: Observation) -> Choice:
         """The estimator to use for a problem, with a sentence where it is not plain least squares."""
-        plain = Choice("wls", WeightedLeastSquares())
+        plain = Choice(WeightedLeastSquares(), "wls")
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
         if len(problem.blocks) < FEWEST_BLOCKS or not 0 < len(space.links) <= MOST_LINKS:
             return plain
@@ -76,24 +75,20 @@ class Automatic(Estimator):
         pull = "" if weight == GAPS_ONLY else f" drawn to the prior with weight {weight:g}"
         note = (
             f"a physical fit{pull} was taken: it leaves {100 * ratio:.0f} % of the residual of plain least squares on "
-            "stretches that were left out (choose with --estimator)"
+            "left-out folds (choose with --estimator)"
         )
-        return Choice("physical", Physical(prior=self.prior, weight=weight, fixed=self.fixed), (note,))
+        return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,))
 
     def _weights(self, problem: Observation) -> tuple[float, ...]:
         return WEIGHTS if self.prior is not None or problem.model.robot.has_parameters else WEIGHTS[:1]
 
 
 def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ...]) -> tuple[Array, dict[float, Array]]:
-    """Sums of squares of stretches left out, in noise levels: of plain least squares, and for each weight."""
+    """Sums of squares of left-out folds, in noise levels: of plain least squares, and for each weight."""
     found = excitation(problem)
     _, _, sigma = weighted_solution(problem.reduced(found.independent))
-    blocks = problem.blocks / sigma[:, None, None]
-    k = blocks.shape[-1]
-    count = min(FOLDS, len(blocks))  # short logs have few blocks, and need the choice most
-    folds = np.array_split(np.arange(len(blocks)), count)
-    parts = [unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
-    rows = problem.samples * len(sigma) * (count - 1) // count
+    folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma)]  # few blocks need the choice most
+    rows = problem.samples * len(sigma) * (len(folds) - 1) // len(folds)
     columns = [problem.keep[c] for c in found.independent]
     known = problem.shift
 
@@ -108,16 +103,7 @@ def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ..
     errors = {}
     for weight in weights:
         try:
-            errors[weight] = _left_out(parts, physical(weight))
+            errors[weight] = left_out_squares(folds, physical(weight))
         except SolverFailed:
             continue
-    return _left_out(parts, free), errors
-
-
-def _left_out(parts: list[Array], fitted: Callable[[Array], Array]) -> Array:
-    """Sum of squares of each part under the values that the others give."""
-    sums = []
-    for out, part in enumerate(parts):
-        beta = fitted(triangle(np.concatenate([p for m, p in enumerate(parts) if m != out])))
-        sums.append(float(np.sum((part @ np.append(-beta, 1.0)) ** 2)))
-    return np.array(sums)
+    return left_out_squares(folds, free), errors

@@ -7,22 +7,24 @@ follows the measured motion removes that (Janot, Vandanjon, Gautier 2014).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import mass_matrix
 from minertia.errors import MinertiaError
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
+LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,16 @@ class InstrumentalVariable(Estimator):
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         if len(problem.row_names) < problem.model.robot.n_velocity:
             raise MinertiaError("simulated instruments need the efforts of all joints; identify them all")
+        if problem.model.choice.needs_load:
+            raise MinertiaError(
+                "simulated instruments do not go with friction that grows with the load; leave load_coulomb out of the "
+                "effects, or choose another estimator"
+            )
         beta, R, sigma = weighted_solution(problem)
         inv = inverse(R[:-1, :-1])
         for _ in range(self.iterations):
-            step, ZZ, ZW = self._step(problem, beta, inv, sigma)
+            with np.errstate(over="ignore", invalid="ignore"):  # a simulation that runs away is refused, not warned of
+                step, ZZ, ZW = self._step(problem, beta, inv, sigma)
             beta = beta + inv @ step
             if np.abs(step).max(initial=0.0) < self.tolerance:
                 break
@@ -73,7 +81,10 @@ class InstrumentalVariable(Estimator):
             Z = (simulated.Y / sigma[:, None]).reshape(-1, p) @ inv
             rest = ((measured.tau - measured.Y @ beta) / sigma).ravel()
             ZZ, ZW, Zr = ZZ + Z.T @ Z, ZW + Z.T @ W, Zr + Z.T @ rest
-        return np.asarray(np.linalg.solve(ZW, Zr)), ZZ, ZW
+        try:
+            return np.asarray(np.linalg.solve(ZW, Zr)), ZZ, ZW
+        except np.linalg.LinAlgError:
+            raise _no_instruments("does not excite every unknown") from None
 
 
 def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int) -> Callable[[MotionLike], MotionLike]:
@@ -90,15 +101,18 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
     samples = len(t)
     length = -(-samples // min(segments, max(samples // 8, 1)))
     starts = np.arange(0, samples, length)
-    warm = int(np.ceil(6 / (bandwidth * float(np.median(np.diff(t))))))
+    warm = int(min(np.ceil(6 / (bandwidth * float(np.median(np.diff(t))))), samples))
     first = np.maximum(starts - warm, 0)
     rate = _rates(model, beta, bandwidth)
     x, v = q[first].copy(), qd[first].copy()
     Q, V, A = (np.zeros_like(q) for _ in range(3))
     ends = np.append(starts[1:], samples)
+    farthest = LOST * float(np.ptp(q, axis=0).max(initial=0.0))
     for k in range(int((ends - first).max())):
         here = np.minimum(first + k, samples - 1)
         after = np.minimum(here + 1, samples - 1)
+        if not np.all(np.abs(x - q[here]) <= farthest):
+            raise _no_instruments("runs away from the measured one")
         now, then = (q[here], tau[here]), (q[after], tau[after])
         middle = (0.5 * (now[0] + then[0]), 0.5 * (now[1] + then[1]))
         v1, a1 = rate(x, v, now)
@@ -109,6 +123,8 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
         v3, a3 = rate(x + h / 2 * v2, v + h / 2 * a2, middle)
         v4, a4 = rate(x + h * v3, v + h * a3, then)
         x, v = x + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    if hasattr(section, "keep"):  # a filtered motion, whose filter the simulated one passes alike
+        return cast(MotionLike, replace(cast(Any, section), q=Q, qd=V, qdd=A))
     return SimulatedMotion(t, Q, V, A, tau)
 
 
@@ -122,10 +138,20 @@ def _rates(model: LinearModel, beta: Array, bandwidth: float) -> Callable[..., t
         q, tau = measured
         bias = model.columns(x, v, np.zeros_like(x)) @ beta
         D = mass_matrix(robot, x, parameters=chi)
-        asked = np.linalg.solve(D, (tau - bias)[:, :, None])[:, :, 0]
+        try:
+            asked = np.linalg.solve(D, (tau - bias)[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:
+            raise _no_instruments("has no acceleration: the mass matrix is singular") from None
         return np.asarray(v + 2 * bandwidth * (q - x)), np.asarray(asked + bandwidth**2 * (q - x))
 
     return rates
+
+
+def _no_instruments(what: str) -> MinertiaError:
+    return MinertiaError(
+        f"the simulated motion of the least-squares values {what}, so it gives no instruments; excite the robot better "
+        "or fit with --estimator weighted or physical"
+    )
 
 
 def _blank(model: LinearModel) -> list[dict[str, float]]:

@@ -7,15 +7,10 @@ from typing import final
 
 import numpy as np
 
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import (
-    Estimator,
-    inverse,
-    noise_levels,
-    solve,
-    weighted_solution,
-)
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 
 
 @final
@@ -26,7 +21,7 @@ class OrdinaryLeastSquares(Estimator):
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         ones = np.ones(len(problem.row_names))
         R = problem.triangle()
-        beta = solve(R)
+        beta = solution(R)
         sigma = noise_levels(problem, beta, R, ones)
         inv = inverse(R[:-1, :-1])
         spread = sum(

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import (
-    Estimator,
-    noise_floor,
-    prior_weight,
-    strongest,
-    weighted_solution,
-)
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import PhysicalFit, nearest_with_base, physical_fit
+from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
+from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
 FOLDS = 4
-FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the program stays well scaled
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 
 
@@ -37,7 +34,7 @@ class Physical(Estimator):
     """Semidefinite fit on the triangle, efforts weighted by joint.
 
     prior: standard parameters by name (None: the robot's own).  weight: of the prior against the data, each per number
-    fitted; the default only fills what the data leave open, None is chosen by leaving out stretches of the recordings.
+    fitted; the default only fills what the data leave open, None is chosen by cross-validation.
     kind: "euclidean" or "entropic".  fixed: known parameters.
     """
 
@@ -47,6 +44,14 @@ class Physical(Estimator):
     margin: float = MARGIN
     fixed: Mapping[str, float] = field(default_factory=dict)
     fills_gaps: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+
+    def informed(self, model: LinearModel, known: Known) -> Self:  # noqa: D102
+        own = replace(self, fixed={**known.fixed, **self.fixed})
+        if known.prior is None or self.prior is not None:
+            return own
+        # who names a prior wants to be drawn to it, as strongly as predicts best
+        return replace(own, prior=known.prior, weight=None if self.weight == GAPS_ONLY else self.weight)
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
@@ -121,35 +126,16 @@ class Physical(Estimator):
         return np.asarray(half.T @ half)
 
     def _best_weight(self, problem: Observation, space: PhysicalSpace, sigma: Array) -> float:
-        """The weight that predicts best stretches of the recordings that were left out."""
-        blocks = problem.blocks / sigma[:, None, None]
-        folds = np.array_split(np.arange(len(blocks)), min(FOLDS, len(blocks)))
-        if len(folds) < 2:
+        """The weight that predicts left-out folds best."""
+        folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma, FOLDS)]
+        if not folds:
             return GAPS_ONLY
-        k = blocks.shape[-1]
-        parts = [unshifted(problem, triangle(merged(blocks[f]).reshape(-1, k))) for f in folds]
         rows = problem.samples * len(sigma) * (len(folds) - 1) // len(folds)
-        errors = np.zeros((len(WEIGHTS), len(parts)))
-        for k, weight in enumerate(WEIGHTS):
-            for out, part in enumerate(parts):
-                rest = triangle(np.concatenate([p for m, p in enumerate(parts) if m != out]))
-                answer = physical_fit(space, rest, rows, weight=weight, kind=self.kind, margin=self.margin)
-                errors[k, out] = float(np.sum((part @ np.append(-answer.beta, 1.0)) ** 2))
-        return WEIGHTS[strongest(errors)]
 
+        def fitted(weight: float) -> Callable[[Array], Array]:
+            return lambda R: physical_fit(space, R, rows, weight=weight, kind=self.kind, margin=self.margin).beta
 
-def trusted_levels(problem: Observation, sigma: Array) -> Array:
-    """Noise levels that are not so small that a cone solver runs out of digits."""
-    usual = np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0))
-    return np.asarray(np.maximum(sigma, FINEST * usual))
-
-
-def unshifted(problem: Observation, R: Array) -> Array:
-    """The triangle over all the model's unknowns with what is known put back into the efforts."""
-    full = np.zeros((len(R), problem.model.count + 1))
-    full[:, list(problem.keep)] = R[:, :-1]
-    full[:, -1] = R[:, -1] + R[:, :-1] @ problem.shift[list(problem.keep)]
-    return full
+        return WEIGHTS[strongest(np.stack([left_out_squares(folds, fitted(weight)) for weight in WEIGHTS]))]
 
 
 def _own(problem: Observation, beta: Array) -> Array:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, noise_levels, solve, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
@@ -55,7 +56,7 @@ class OnlineState:
         """Values now."""
         if not self.is_ready:
             raise MinertiaError(f"after {self.samples} samples the motion has not excited every unknown yet")
-        return solve(self.R)
+        return solution(self.R)
 
     @property
     def covariance(self) -> Array:
@@ -67,15 +68,15 @@ class OnlineState:
 @final
 @dataclass(frozen=True)
 class Recursive(Estimator):
-    """The on-line estimator run over the recordings in order."""
+    """The on-line estimator run over the logs in order."""
 
     forgetting: float = 1.0
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)
         state = OnlineState(problem.count, sigma, forgetting=self.forgetting)
-        for chunk in problem.stream():
-            for Y, tau in zip(chunk.Y, chunk.tau, strict=True):
+        for block in problem.stream():
+            for Y, tau in zip(block.Y, block.tau, strict=True):
                 state.update(Y, tau)
         levels = noise_levels(problem, state.beta, problem.triangle(sigma), sigma)
         return Fit(state.beta, state.covariance, levels)

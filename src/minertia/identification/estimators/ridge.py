@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import ShapeError
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import (
-    Estimator,
-    inverse,
-    noise_floor,
-    noise_levels,
-    prior_weight,
-    solve,
-    strongest,
-)
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
+from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
+from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.problem.solve import inverse, noise_floor, noise_levels, solution
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-8, 2))
-FOLDS = 5
 
 
 @final
@@ -33,12 +28,13 @@ class Ridge(Estimator):
     """Each unknown is drawn to its prior value by what it does to the efforts, so units do not matter.
 
     prior: values of all the model's unknowns (None: zero).  weight: of the prior; 1 counts as much as all data, None is
-    chosen by leaving out stretches of the recordings.
+    chosen by cross-validation.
     """
 
     prior: Array | None = None
     weight: float | None = None
     fills_gaps: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         target = self._target(problem)
@@ -46,7 +42,7 @@ class Ridge(Estimator):
         for _ in range(30):
             weight = _best_weight(problem, sigma, target) if self.weight is None else self.weight
             R = penalised(problem.triangle(sigma), target, weight, _lengths(problem, sigma))
-            beta = solve(R)
+            beta = solution(R)
             updated = noise_levels(problem, beta, R, sigma)
             done = bool(np.all(np.abs(updated / sigma - 1) < 1e-6))
             sigma = updated
@@ -54,6 +50,13 @@ class Ridge(Estimator):
                 break
         inv = inverse(R[:-1, :-1])
         return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),))
+
+    def informed(self, model: LinearModel, known: Known) -> Self:  # noqa: D102
+        if self.prior is not None:
+            return self
+        if known.prior is not None:
+            return replace(self, prior=model.values({**known.prior, **model.choice.fixed}))
+        return replace(self, prior=model.nominal()) if model.robot.has_parameters else self
 
     def _target(self, problem: Observation) -> Array:
         if self.prior is None:
@@ -78,18 +81,13 @@ def _lengths(problem: Observation, sigma: Array) -> Array:
 
 
 def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:
-    """The weight that predicts best stretches of the recordings that were left out."""
-    blocks = problem.blocks / sigma[:, None, None]
-    folds = np.array_split(np.arange(len(blocks)), min(FOLDS, len(blocks)))
-    if len(folds) < 2:
+    """The weight that predicts left-out folds best."""
+    folds = block_folds(problem, sigma)
+    if not folds:
         return WEIGHTS[2]
-    k = blocks.shape[-1]
-    parts = [triangle(merged(blocks[fold]).reshape(-1, k)) for fold in folds]
     lengths = _lengths(problem, sigma)
-    errors = np.zeros((len(WEIGHTS), len(parts)))
-    for k, weight in enumerate(WEIGHTS):
-        for out, part in enumerate(parts):
-            rest = triangle(np.concatenate([p for m, p in enumerate(parts) if m != out]))
-            beta = solve(penalised(rest, target, weight, lengths))
-            errors[k, out] = float(np.sum((part @ np.append(-beta, 1.0)) ** 2))
-    return WEIGHTS[strongest(errors)]
+
+    def fitted(weight: float) -> Callable[[Array], Array]:
+        return lambda R: solution(penalised(R, target, weight, lengths))
+
+    return WEIGHTS[strongest(np.stack([left_out_squares(folds, fitted(weight)) for weight in WEIGHTS]))]

@@ -8,16 +8,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import (
-    Estimator,
-    inverse,
-    noise_floor,
-    solve,
-    streamed_triangle,
-    weighted_solution,
-)
-from minertia.identification.problem.observation import Chunk, Observation
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.problem.observation import Observation, Rows
+from minertia.identification.problem.solve import inverse, noise_floor, solution, streamed_triangle, weighted_solution
 
 Array = NDArray[np.float64]
 SAMPLE = 50_000  # residuals per effort from which the scale is taken
@@ -39,7 +33,7 @@ class Robust(Estimator):
         scale = np.maximum(_scale(problem, beta), floor)
         for _ in range(self.iterations):
             R = streamed_triangle(problem, lambda c: np.sqrt(self._weights(c, beta, scale)) / scale)  # noqa: B023
-            new = solve(R)
+            new = solution(R)
             step = np.abs(R[:-1, :-1] @ (new - beta)).max(initial=0.0)
             beta = new
             if step < self.tolerance:
@@ -47,19 +41,19 @@ class Robust(Estimator):
             scale = np.maximum(_scale(problem, beta), floor)
         return Fit(beta, self._covariance(problem, beta, scale), scale)
 
-    def _weights(self, chunk: Chunk, beta: Array, scale: Array) -> Array:
-        u = np.abs(chunk.tau - chunk.Y @ beta) / scale
+    def _weights(self, block: Rows, beta: Array, scale: Array) -> Array:
+        u = np.abs(block.tau - block.Y @ beta) / scale
         return np.asarray(self.threshold / np.maximum(u, self.threshold))
 
     def _covariance(self, problem: Observation, beta: Array, scale: Array) -> Array:
         """A^-1 B A^-1 with A = sum psi' y y', B = sum psi^2 y y'."""
 
-        def inside(chunk: Chunk) -> Array:
-            u = np.abs(chunk.tau - chunk.Y @ beta) / scale
+        def inside(block: Rows) -> Array:
+            u = np.abs(block.tau - block.Y @ beta) / scale
             return np.asarray((u <= self.threshold) / scale)
 
-        def psi(chunk: Chunk) -> Array:
-            u = np.abs(chunk.tau - chunk.Y @ beta) / scale
+        def psi(block: Rows) -> Array:
+            u = np.abs(block.tau - block.Y @ beta) / scale
             return np.asarray(np.minimum(u, self.threshold) / scale)
 
         inv = inverse(streamed_triangle(problem, inside)[:-1, :-1])

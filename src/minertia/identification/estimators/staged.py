@@ -1,7 +1,7 @@
 """Link by link: what one stage has found is known to the next, with its uncertainty.
 
 From the last link to the first (Lin 1995, section IV): joint i's effort holds only the combinations of bodies i and
-beyond.  One joint at a time (Khosla 1987): the recordings in which only outer joints move come first.
+beyond.  One joint at a time (Khosla 1987): the logs in which only outer joints move come first.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, noise_floor, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 VISIBLE = 1e-7  # of the largest singular value of a stage, columns scaled to length 1
+ROUNDING = 1e-10  # of the longest a column is in any stage; a shorter one shows nothing
 
 
 @final
@@ -27,7 +29,7 @@ class Sequential(Estimator):
     """One small problem per joint, from the last to the first."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
-        found = _Found(problem.count)
+        found = _Found(np.linalg.norm(problem.totals[:, :, :-1], axis=1).max(axis=0))
         floor = noise_floor(problem)
         sigma = np.zeros(len(floor))
         for j in reversed(range(len(floor))):
@@ -39,16 +41,16 @@ class Sequential(Estimator):
 @final
 @dataclass(frozen=True)
 class OneJointAtATime(Estimator):
-    """Stages of recordings: first those in which only the outermost joints move."""
+    """Stages of logs: first those in which only the outermost joints move."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)
         n = problem.model.robot.n
         stages: dict[int, list[int]] = {}
-        for k, record in enumerate(problem.records):
+        for k, record in enumerate(problem.logs):
             innermost = min((j for j in range(n) if j not in record.still), default=n)
             stages.setdefault(innermost, []).append(k)
-        found = _Found(problem.count)
+        found = _Found(np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0))
         for stage in sorted(stages, reverse=True):
             part = problem.only(stages[stage])
             found.learn(part.triangle(sigma), part.samples * len(sigma), 1.0, scale=1.0)
@@ -57,9 +59,11 @@ class OneJointAtATime(Estimator):
 
 
 class _Found:
-    """Values found so far, and the rows that hold what is still unknown."""
+    """Values found so far, and the rows that hold what is still unknown; longest: length of each column anywhere."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, longest: Array) -> None:
+        count = len(longest)
+        self.least = ROUNDING * longest
         self.beta = np.zeros(count)
         self.covariance = np.zeros((count, count))
         self.known = np.zeros(count, bool)
@@ -67,6 +71,7 @@ class _Found:
 
     def learn(self, R: Array, rows: int, floor: float, scale: float | None = None) -> float:
         """Find what the rows of a triangle show by themselves; returns their noise level."""
+        R = np.where(np.append(np.linalg.norm(R[:, :-1], axis=0) > self.least, True), R, 0.0)
         level = self._noise(R, rows, floor) if scale is None else scale
         self._solve(triangle(np.concatenate([self.waiting, R / level])))
         return level

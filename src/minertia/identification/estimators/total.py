@@ -8,10 +8,11 @@ from typing import final
 import numpy as np
 
 from minertia.errors import MinertiaError
-from minertia.identification.estimate import Fit
-from minertia.identification.estimators.estimator import Estimator, inverse, solve, weighted_solution
+from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 EXACT = ("OFF", "OFFM", "FC", "FCM", "FCP", "FCN")  # constants and signs carry no measurement noise
@@ -32,9 +33,9 @@ class TotalLeastSquares(Estimator):
         model = problem.model
         exact = [k for k, c in enumerate(problem.keep) if symbol_of(model.standard[model.kept[c]]) in EXACT]
         noisy = [k for k in range(problem.count) if k not in exact]
-        if not noisy:
+        if not noisy or self.ratio == 0:
             inv = inverse(R[:-1, :-1])
-            return Fit(solve(R), inv @ inv.T, sigma)
+            return Fit(solution(R), inv @ inv.T, sigma)
         order = [*exact, *noisy]
         T = triangle(R[:, [*order, problem.count]])
         e = len(exact)
@@ -47,7 +48,9 @@ class TotalLeastSquares(Estimator):
         beta = np.zeros(problem.count)
         beta[noisy] = -v[:-1] / v[-1]
         if exact:
-            beta[exact] = solve(np.column_stack([T[: e + 1, :e], np.append(T[:e, -1] - T[:e, e:-1] @ beta[noisy], 0)]))
+            beta[exact] = solution(
+                np.column_stack([T[: e + 1, :e], np.append(T[:e, -1] - T[:e, e:-1] @ beta[noisy], 0)])
+            )
         rows = problem.samples * len(problem.row_names)
         size = 1 + float(np.sum((beta[noisy] * scales[:-1] / scales[-1]) ** 2))
         variance = s[-1] ** 2 / max(rows - problem.count, 1) * size * scales[-1] ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from minertia.errors import MinertiaError, RecordingError
 from minertia.extras import load
 from minertia.identification.logs.file import MAX_COLUMNS, ArrayLog, Block, LogFile
 from minertia.identification.logs.matlab_file import check_matlab
+from minertia.memory import room, too_large
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 4  # of structs inside structs in a MATLAB file
 MAX_LIST = 200  # numbers in one cell of a Parquet column
 MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
+BLOCK_BYTES = 64_000_000  # of an array of an archive, read at once
+MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the description behind them
 
 
 class ParquetLog(LogFile):
@@ -33,12 +36,23 @@ class ParquetLog(LogFile):
         with self._file() as file:
             return self.unique(list(self._places(file)))
 
+    def weight(self) -> int:
+        """Bytes of all numbers."""
+        with self._file() as file:
+            groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+            values = sum(group.column(c).num_values for group in groups for c in range(group.num_columns))
+        return 8 * int(values)
+
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns in blocks of rows."""
         row = 1
         with self._file() as file:
             places = {name: place for name, place in self._places(file).items() if name in wanted}
             own = sorted({c for c, _ in places.values()})
+            for column in own:
+                _, largest = _pieces(file, column)
+                if largest > room():  # Arrow unpacks it at once
+                    raise self.fail(too_large("in one piece the column holds", largest), column)
             for groups in _row_groups(file, rows):
                 for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
                     columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
@@ -62,14 +76,10 @@ class ParquetLog(LogFile):
         """Name -> Parquet column and place in its lists."""
         arrow = load("pyarrow", "logs")
         places: dict[str, tuple[str, int | None]] = {}
-        first = None
         for field in file.schema_arrow:
             if arrow.types.is_list(field.type) or arrow.types.is_fixed_size_list(field.type):
-                if first is None:
-                    first = next(iter(file.iter_batches(batch_size=1)), None)
-                if first is not None and first.num_rows:
-                    value = first.column(field.name)[0].as_py() or []
-                    places |= {f"{field.name}{k + 1}": (field.name, k) for k in range(min(len(value), MAX_LIST))}
+                count = _list_length(file, field.name)
+                places |= {f"{field.name}{k + 1}": (field.name, k) for k in range(min(count, MAX_LIST))}
             else:
                 places[field.name] = (field.name, None)
         return places
@@ -82,6 +92,26 @@ class ParquetLog(LogFile):
             return np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
         except arrow.ArrowException:
             raise self.fail(f"the values are of type {column.type}, not numbers", name) from None
+
+
+def _pieces(file: Any, column: str) -> tuple[int, int]:
+    """Values of a column, and bytes of its largest piece once it is unpacked, as the file says."""
+    values = largest = 0
+    for k in range(file.num_row_groups):
+        group = file.metadata.row_group(k)
+        for part in (group.column(c) for c in range(group.num_columns)):
+            if part.path_in_schema == column or part.path_in_schema.startswith(f"{column}."):
+                values, largest = values + part.num_values, max(largest, part.total_uncompressed_size)
+    return values, largest
+
+
+def _list_length(file: Any, column: str) -> int:
+    """Numbers in the first list of a column; 0 for lists that are too long to be channels, such as images."""
+    values, largest = _pieces(file, column)
+    if values > MAX_LIST * file.metadata.num_rows or largest > room():
+        return 0
+    first = next(iter(file.iter_batches(batch_size=1, columns=[column])), None)
+    return len(first.column(0)[0]) if first is not None and first.num_rows and first.column(0)[0].is_valid else 0
 
 
 def _row_groups(file: Any, rows: int) -> Iterator[list[int]]:
@@ -105,18 +135,26 @@ class NpzLog(LogFile):
         """Names of all columns."""
         return self.unique(list(self._places()))
 
+    def weight(self) -> int:
+        """Bytes of all numbers."""
+        return 8 * sum(array.size for array in self._arrays())
+
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns in blocks of rows."""
         places = {name: place for name, place in self._places().items() if name in wanted}
         count = self.same_length({name: place.array.samples for name, place in places.items()})
+        columns: dict[_Array, list[int]] = {}
+        for place in places.values():
+            columns.setdefault(place.array, []).append(place.column)
+        rows = min(rows, *(self._rows(array) for array in columns))
         with ExitStack() as stack:
             try:
                 archive = stack.enter_context(zipfile.ZipFile(self.path))
-                readers = {a: _reader(archive, a, stack) for a in dict.fromkeys(p.array for p in places.values())}
+                readers = {array: _reader(archive, array, own, stack) for array, own in columns.items()}
                 for start in range(0, count, rows):
                     size = min(rows, count - start)
                     read = {array: reader(size) for array, reader in readers.items()}
-                    yield Block({name: read[p.array][:, p.column] for name, p in places.items()}, start + 1)
+                    yield Block({name: read[p.array][p.column] for name, p in places.items()}, start + 1)
             except Exception:  # whatever a broken archive makes the zip and array readers raise
                 raise self._broken() from None
 
@@ -136,13 +174,21 @@ class NpzLog(LogFile):
             places |= {f"{array.name}{k + 1}": _Place(array, k) for k in range(min(array.channels, MAX_COLUMNS))}
         return places
 
+    def _rows(self, array: _Array) -> int:
+        """Samples that are read at once: channels that are not wanted stand between those that are."""
+        sample = array.channels * array.dtype.itemsize
+        if sample > BLOCK_BYTES:
+            raise self.fail(f"the array '{array.name}' has {array.channels} channels, too many for a log")
+        return max(1, BLOCK_BYTES // max(sample, 1))
+
     def _arrays(self) -> list[_Array]:
         """The matrices and vectors of numbers in the archive, as their heads describe them."""
         if not zipfile.is_zipfile(self.path):
             raise self.fail("the file is not a NumPy archive (.npz), or it is cut short")
         try:
             with zipfile.ZipFile(self.path) as archive:
-                found = [_head(archive, name) for name in archive.namelist() if name.endswith(".npy")]
+                members = [name for name in archive.namelist() if name.endswith(".npy")]
+                found = [_head(archive, name) for name in members[:MAX_COLUMNS]]
         except Exception:  # as above
             raise self._broken() from None
         return [array for array in found if array is not None]
@@ -189,6 +235,8 @@ class _Place:
 def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
     """What the head of an array says, None where it holds no vector or matrix of numbers."""
     with archive.open(member) as file:
+        _check_head(file.read(MAGIC))
+    with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, is_fortran, dtype = read(file)
@@ -200,19 +248,31 @@ def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
     return _Array(member.removesuffix(".npy"), member, shape, dtype, is_fortran, offset)
 
 
-def _reader(archive: zipfile.ZipFile, array: _Array, stack: ExitStack) -> Callable[[int], Array]:
-    """A function that reads the next samples, (samples, channels)."""
-    item = array.dtype.itemsize
-    together = array.channels if array.ndim == 1 or array.is_fortran == array.is_turned else 1
-    files = []
-    for k in range(array.channels // together):  # channels that stand one behind the other are read side by side
-        file = stack.enter_context(archive.open(array.member))
-        file.seek(array.offset + k * array.samples * item)
-        files.append(file)
+def _check_head(start: bytes) -> None:
+    """Refuse a head that would be read into memory whole though no array needs one of that size."""
+    wide = len(start) == MAGIC and start[6] > 1
+    if int.from_bytes(start[8 : 12 if wide else 10], "little") > MAX_HEAD:
+        raise ValueError("the head of an array is too long")
 
-    def read(samples: int) -> Array:
-        parts = [np.frombuffer(_exactly(file, samples * together * item), array.dtype) for file in files]
-        return np.concatenate([part.reshape(samples, together).astype(float) for part in parts], axis=1)
+
+def _reader(
+    archive: zipfile.ZipFile, array: _Array, columns: Sequence[int], stack: ExitStack
+) -> Callable[[int], dict[int, Array]]:
+    """A function that reads the next samples of some columns."""
+    item = array.dtype.itemsize
+    is_together = array.ndim == 1 or array.is_fortran == array.is_turned
+    together = array.channels if is_together else 1
+    files = {}
+    for k in (0,) if is_together else columns:  # channels that stand one behind the other are read side by side
+        files[k] = stack.enter_context(archive.open(array.member))
+        files[k].seek(array.offset + k * array.samples * item)
+
+    def read(samples: int) -> dict[int, Array]:
+        parts = {
+            k: np.frombuffer(_exactly(file, samples * together * item), array.dtype).reshape(samples, together)
+            for k, file in files.items()
+        }
+        return {k: (parts[0][:, k] if is_together else parts[k][:, 0]).astype(float) for k in columns}
 
     return read
 
@@ -232,10 +292,12 @@ class MatLog(ArrayLog):
         from scipy.io import loadmat  # here: 0.1 s that only MATLAB files need
 
         try:
-            check_matlab(self.path.read_bytes())
+            self._check_size(check_matlab(self._bytes(), room()))
             content = loadmat(str(self.path), squeeze_me=True, struct_as_record=False)
         except NotImplementedError:
             return self._hdf5()
+        except MinertiaError:
+            raise
         except Exception as err:  # whatever a broken file makes the reader raise
             raise self.fail(f"the file cannot be read as a MATLAB file ({str(err)[:160]})") from None
         arrays: dict[str, Array] = {}
@@ -244,20 +306,33 @@ class MatLog(ArrayLog):
                 _collect(arrays, name, value, 0)
         return arrays
 
+    def _bytes(self) -> bytes:
+        self._check_size(self.path.stat().st_size)
+        return self.path.read_bytes()
+
+    def _check_size(self, size: int) -> None:
+        if size > room():
+            raise self.fail(too_large("the file is read at once, and its numbers take", size))
+
     def _hdf5(self) -> dict[str, Array]:
         h5py = load("h5py", "mat73")
         arrays: dict[str, Array] = {}
-        size = self.path.stat().st_size
+        size, total = self.path.stat().st_size, 0
 
         def visit(name: str, item: Any) -> None:
-            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
+            nonlocal total
+            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu" and not item.external:
+                total += item.nbytes
                 if item.nbytes > MOST_PACKED * size:
                     raise OSError("it claims more numbers than it can hold")
-                arrays[name.replace("/", ".")] = np.asarray(item[()], dtype=float).T  # MATLAB stores columns first
+                self._check_size(total)
+                arrays[name.replace("/", ".")] = item[()].T  # MATLAB stores columns first
 
         try:
             with h5py.File(self.path, "r") as file:
                 file.visititems(visit)
+        except MinertiaError:
+            raise
         except Exception as err:  # whatever a broken file makes the reader raise
             raise self.fail(f"the file cannot be read as a MATLAB 7.3 file ({str(err)[:160]})") from None
         return arrays
@@ -276,7 +351,7 @@ def _collect(arrays: dict[str, Array], name: str, value: Any, depth: int) -> Non
 
 def _array(value: Any) -> Array | None:
     array = np.asarray(value) if isinstance(value, (np.ndarray, np.number)) else None
-    return array.astype(float) if array is not None and array.dtype.kind in "fiub" else None
+    return array if array is not None and array.dtype.kind in "fiub" else None
 
 
 __all__ = ["MatLog", "NpzLog", "ParquetLog"]

@@ -9,15 +9,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import RecordingError, UnknownName
+from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
 from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.file import beside
+from minertia.notebook import stated
 from minertia.robot.robot import Robot
 
 Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
-OPTIONAL = ("qd", "qdd")  # signals that nothing needs: positions are differentiated
+OPTIONAL = ("qd", "qdd", "temperature")  # signals that hardly anything needs: positions are differentiated
+DELIMITERS = (",", ";", "\t", "|", " ")
+RATES = 0.01, 1e7  # samples per second that a log can have
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -28,8 +32,10 @@ class ColumnMap:
     t: name of the time column in `time_unit`, or rate_hz when time is not logged.
     q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
+    temperature [degC]: of the joints, named in the same way.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
     found: the file it stands in, where nobody named that file.
     """
 
@@ -40,6 +46,7 @@ class ColumnMap:
     qd: Names | None = None
     qdd: Names | None = None
     effort: Names | None = None
+    temperature: Names | None = None
     angle: str = "rad"
     length: str = "m"
     effort_unit: str | None = None
@@ -47,8 +54,12 @@ class ColumnMap:
     delimiter: str | None = None
     decimal: str = "."
     topic: str | None = None
+    drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        return stated(self)
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -60,6 +71,12 @@ class ColumnMap:
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
+        if self.delimiter is not None and self.delimiter not in DELIMITERS:
+            raise UnknownName("delimiter", self.delimiter, (repr(d) for d in DELIMITERS))
+        if self.rate_hz is not None and not RATES[0] <= self.rate_hz <= RATES[1]:
+            raise RecordingError(
+                f"rate_hz is {self.rate_hz:g}; samples per second of a log lie between {RATES[0]:g} and {RATES[1]:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +88,7 @@ class Chosen:
     qd: tuple[str, ...] | None
     qdd: tuple[str, ...] | None
     effort: tuple[str, ...] | None
+    temperature: tuple[str, ...] | None
     effort_unit: str
     position_side: str
     effort_side: str
@@ -80,7 +98,7 @@ class Chosen:
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        signals = (self.q, self.qd, self.qdd, self.effort)
+        signals = (self.q, self.qd, self.qdd, self.effort, self.temperature)
         return ((self.t,) if self.t is not None else ()) + tuple(name for s in signals for name in s or ())
 
 
@@ -137,6 +155,7 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
         *_patterns("u voltage", "voltage", unit="V"),
         *_patterns("effort joint_effort", "effort"),
     ),
+    "temperature": _patterns("temperature temp joint_temperature actual_temperature", "temperature temp"),
 }
 
 
@@ -181,15 +200,16 @@ class _Choice:
             if found[signal] is None:
                 self._missing(signal)
         if found["effort"] is not None and self.unit is None:
-            self._fail(
+            raise EffortUnitUnknown(
                 f"the unit of the efforts in '{found['effort'][0]}' is not known: say whether they are in N m, A, V or "
                 "per mille with effort_unit in [columns], in the campaign or in a file given with --columns",
-                found["effort"][0],
+                file=self.source,
+                column=found["effort"][0],
             )
         q = found["q"]
         assert q is not None
         return Chosen(
-            t, q, found["qd"], found["qdd"], found["effort"], self.unit or "Nm",
+            t, q, found["qd"], found["qdd"], found["effort"], found["temperature"], self.unit or "Nm",
             self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes),
         )  # fmt: skip
 
@@ -204,7 +224,10 @@ class _Choice:
         if clock is not None:
             unit = TIME_NAMES[clock.strip().lower()]
             return clock, self.map.time_unit if self.map.time_unit != "s" else unit
-        self._fail("there is no time column; name it with t, or give the rate with rate_hz")
+        rate = beside(self.source, "rate_hz = 1000")
+        self._fail(
+            f"there is no time column; {rate}, with the log's samples per second, or its clock's name: t = \"name\""
+        )
         raise AssertionError
 
     def _signal(self, signal: str) -> tuple[str, ...] | None:
@@ -220,7 +243,7 @@ class _Choice:
                     self.notes.append(f"{names[0]} ... are left out: there are more of them than coordinates")
                     return None
                 self._check_count(pattern.template)
-                if signal in OPTIONAL and pattern.side != (self.side["q"] or "joint"):
+                if signal in ("qd", "qdd") and pattern.side != (self.side["q"] or "joint"):
                     continue
                 self._accept(signal, pattern, names)
                 return names
@@ -288,6 +311,8 @@ class _Choice:
 
     def _missing(self, signal: str) -> None:
         examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
+        if getattr(self.map, signal) == "":
+            self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
         n = len(self.joints)
         for pattern in PATTERNS[signal]:
             names = self._expand(pattern.template)

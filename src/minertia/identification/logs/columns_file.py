@@ -7,14 +7,14 @@ from pathlib import Path
 
 from minertia.errors import CampaignError, MinertiaError
 from minertia.files import is_file
-from minertia.identification.campaigns.options import Options, load_toml
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
+from minertia.tables import Table, load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "angle", "length", "effort_unit", "header", "delimiter",
-    "decimal", "topic",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "angle", "length", "effort_unit", "header",
+    "delimiter", "decimal", "topic", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "signs", "effort_signs", "offsets", "offsets_deg", "delay",
@@ -45,7 +45,7 @@ def columns_beside(log: str | Path) -> ColumnMap:
     return ColumnMap()
 
 
-def parse_columns(columns: Options, drive: Options) -> ColumnMap:
+def parse_columns(columns: Table, drive: Table) -> ColumnMap:
     """The mapping of the two tables."""
     columns.only(COLUMN_KEYS)
     try:
@@ -57,6 +57,7 @@ def parse_columns(columns: Options, drive: Options) -> ColumnMap:
             qd=columns.names("qd"),
             qdd=columns.names("qdd"),
             effort=columns.names("effort"),
+            temperature=columns.names("temperature"),
             angle=columns.text("angle") or "rad",
             length=columns.text("length") or "m",
             effort_unit=columns.text("effort_unit"),
@@ -64,6 +65,7 @@ def parse_columns(columns: Options, drive: Options) -> ColumnMap:
             delimiter=columns.text("delimiter"),
             decimal=columns.text("decimal") or ".",
             topic=columns.text("topic"),
+            drop_torn=columns.flag("drop_torn", False),
             drive=parse_drive(drive),
         )
     except CampaignError:
@@ -72,7 +74,7 @@ def parse_columns(columns: Options, drive: Options) -> ColumnMap:
         raise CampaignError(str(err), file=columns.source, field="columns") from None
 
 
-def parse_drive(drive: Options) -> Drive:
+def parse_drive(drive: Table) -> Drive:
     """The drive of a table [drive]."""
     drive.only(DRIVE_KEYS)
     if "offsets" in drive and "offsets_deg" in drive:

@@ -11,6 +11,7 @@ import gzip
 import importlib.util
 import itertools
 import math
+import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -20,14 +21,20 @@ import numpy as np
 
 from minertia.errors import RecordingError
 from minertia.extras import load
-from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.columns import DELIMITERS
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, beside, torn_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from minertia.identification.logs.columns import ColumnMap
 
-DELIMITERS = (",", ";", "\t", "|", " ")
+    Array = NDArray[np.float64]
+
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
-MAX_LINE = 2_000_000  # characters; longer first lines are not those of a table
+MAX_LINE = 2_000_000  # characters; longer lines are not those of a table
+CHUNK = 1_000_000  # characters read at once
+MANY_CHARACTERS = 16_000_000  # of the lines of a block
 BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -49,9 +56,21 @@ class CsvLog(LogFile):
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns in blocks of rows."""
-        if importlib.util.find_spec("pyarrow") is not None and self.delimiter != " ":
+        plain = self.delimiter != " " and not self.map.drop_torn  # what pyarrow can read
+        if plain and importlib.util.find_spec("pyarrow") is not None:
             return self._with_arrow(wanted, rows)
         return self._with_numpy(wanted, rows)
+
+    def weight(self) -> int:
+        """Bytes of all numbers, if all rows are about as long as the first."""
+        size = super().weight()
+        if self.path.suffix == ".gz" and size > 4:
+            with open(self.path, "rb") as file:
+                file.seek(-4, os.SEEK_END)
+                size = max(size, int.from_bytes(file.read(), "little"))  # as gzip has it at the end of a file
+        columns = len(self.names())
+        row = max(len(self._first_lines()[1 if self.has_header else 0]) + 1, 2 * columns)
+        return 8 * columns * (size // row)
 
     # ------------------------------------------------------------------ the header
 
@@ -64,7 +83,11 @@ class CsvLog(LogFile):
                 raise self.fail(f"the first line has {len(cells)} values; header names {len(self.map.header)} columns")
             return list(self.map.header)
         if all(_number(cell, self.decimal) is not None for cell in cells):
-            raise self.fail("the first line holds numbers, not names; give the names of the columns with header")
+            listed = ", ".join(f'"c{k + 1}"' for k in range(len(cells)))
+            raise self.fail(
+                f"the first line holds numbers, not names; {beside(self.path, f'header = [{listed}]')}, with the name "
+                "of each column (such as t, q1, tau1) in place of c1 ..."
+            )
         names = [cell.strip().strip("\ufeff") for cell in cells]
         if names[0][:1] in ("#", "%"):
             names[0] = names[0][1:].strip()
@@ -90,11 +113,15 @@ class CsvLog(LogFile):
     def _cells(self, line: str) -> list[str]:
         if self.delimiter == " ":
             return line.split()
-        return next(csv.reader([line], delimiter=self.delimiter), [""])
+        try:
+            return next(csv.reader([line], delimiter=self.delimiter), [""])
+        except csv.Error:
+            raise self.fail("the file is not a table of text: a value is too long") from None
 
     def _open(self) -> IO[str]:
         opener = gzip.open if self.path.suffix == ".gz" else open
-        return cast(IO[str], opener(self.path, "rt", encoding="utf-8-sig"))
+        errors = "replace" if self.map.drop_torn else "strict"  # bytes that are no text are part of a torn row
+        return cast(IO[str], opener(self.path, "rt", encoding="utf-8-sig", errors=errors))
 
     def _unreadable(self, err: Exception) -> RecordingError:
         if isinstance(err, EOFError):
@@ -113,7 +140,7 @@ class CsvLog(LogFile):
             reader = table_csv.open_csv(
                 str(self.path),
                 read_options=table_csv.ReadOptions(
-                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=8_000_000
+                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=MAX_LINE
                 ),
                 parse_options=table_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=table_csv.ConvertOptions(
@@ -143,45 +170,81 @@ class CsvLog(LogFile):
         chosen = [names[k] for k in indices]
         row = 1
         for lines in self._lines(rows):
-            try:
-                self._check_widths(lines, row)
-                delimiter = None if self.delimiter == " " else self.delimiter
-                text = [line.replace(",", ".") for line in lines] if self.decimal == "," else lines
-                values = np.loadtxt(text, delimiter=delimiter, usecols=indices, ndmin=2, comments=None)
-            except ValueError:
-                values = np.array([self._row(line, row + k, indices) for k, line in enumerate(lines)])
+            values = self._loaded(lines, indices)
+            if values is None:
+                if not self.map.drop_torn:
+                    self._scan(chosen)
+                values = np.array([self._row_or_nan(line, row + k, indices) for k, line in enumerate(lines)])
             yield Block({name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(chosen)}, row)
             row += len(lines)
 
-    def _check_widths(self, lines: Sequence[str], row: int) -> None:
-        if self.delimiter == " " or len({line.count(self.delimiter) for line in lines}) == 1:
-            return
-        for k, line in enumerate(lines):
-            self._row(line, row + k, [])
+    def _loaded(self, lines: Sequence[str], indices: Sequence[int]) -> Array | None:
+        """Values of lines all of which are whole, None where one is not or holds more than plain numbers."""
+        split = None if self.delimiter == " " else self.delimiter
+        if any(len(line.split(split)) != len(self.names()) for line in lines):
+            return None
+        text = [line.replace(",", ".") for line in lines] if self.decimal == "," else lines
+        try:
+            return np.loadtxt(text, delimiter=split, usecols=indices, ndmin=2, comments=None)
+        except ValueError:
+            return None
 
     def _lines(self, rows: int) -> Iterator[list[str]]:
         try:
             with self._open() as file:
                 for _ in range(int(self.has_header)):
-                    next(file, None)
-                full = (line.rstrip("\r\n") for line in file)
-                full = (line for line in full if line.strip())
-                while block := list(itertools.islice(full, rows)):
+                    file.readline(MAX_LINE)
+                full = (line for line in self._split(file) if line.strip())
+                while block := _some(full, rows):
                     yield block
         except BAD_FILE as err:
             raise self._unreadable(err) from None
 
+    def _split(self, file: IO[str]) -> Iterator[str]:
+        """The lines of a file; one that does not end is refused."""
+        rest = ""
+        while chunk := file.read(CHUNK):
+            first, *lines = chunk.split("\n")
+            rest += first
+            if len(rest) > MAX_LINE:
+                raise self.fail(f"the file is not a table of text: a line has more than {MAX_LINE} characters")
+            if lines:
+                yield rest
+                rest = lines.pop()
+                yield from lines
+        yield rest
+
+    def _row_or_nan(self, line: str, row: int, indices: Sequence[int]) -> list[float]:
+        """Values of a line, NaN all of them where it is torn."""
+        try:
+            return self._row(line, row, indices)
+        except RecordingError:
+            return [math.nan] * len(indices)
+
     def _scan(self, wanted: Sequence[str]) -> None:
-        """Find the first thing wrong and say where it is."""
+        """Find the first thing wrong and say where it is, and how many rows are wrong."""
         indices = [k for k, name in enumerate(self.names()) if name in wanted]
+        first: RecordingError | None = None
+        torn: list[int] = []
         row = 1
         for lines in self._lines(10_000):
             for k, line in enumerate(lines):
-                self._row(line, row + k, indices)
+                try:
+                    self._row(line, row + k, indices)
+                except RecordingError as err:
+                    first = first or err
+                    torn.append(row + k)
             row += len(lines)
+        if first is not None:
+            advice = f"; {torn_rows(torn)}: {DROP}" if len(torn) <= MOST_TORN * (row - 1) else ""
+            raise self.fail(first.message + advice, first.column, first.row)
 
     def _row(self, line: str, row: int, indices: Sequence[int]) -> list[float]:
-        names, cells = self.names(), self._cells(line)
+        names = self.names()
+        try:
+            cells = self._cells(line)
+        except csv.Error:
+            raise self.fail("the line cannot be split into values", None, row) from None
         if len(cells) < len(names):
             raise self.fail(
                 f"the line holds {len(cells)} of {len(names)} values; does the log end in the middle of a line?",
@@ -201,6 +264,18 @@ class CsvLog(LogFile):
                 hint = "; is the decimal sign a comma?"
             raise self.fail(f"{cell[:40]!r} is not a number{hint}", name, row)
         return value
+
+
+def _some(lines: Iterator[str], rows: int) -> list[str]:
+    """The next lines, so many of them or so many characters."""
+    block: list[str] = []
+    left = MANY_CHARACTERS
+    for line in itertools.islice(lines, rows):
+        block.append(line)
+        left -= len(line)
+        if left < 0:
+            break
+    return block
 
 
 def _block(table: Any, row: int) -> Block:

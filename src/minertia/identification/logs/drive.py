@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import RecordingError, UnknownName
+from minertia.notebook import stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 SIDES = ("joint", "motor")
+# smallest and largest number that can be meant; 0 is one of them where it does not divide
+SIZES = {
+    "gains": (1e-9, 1e9),
+    "ratios": (1e-6, 1e9),
+    "coupling": (1e-9, 1e9),
+    "offsets": (0.0, 1e6),
+    "delay": (0.0, 1e6),
+}
 WORST_CONDITION = 1e10  # of a coupling matrix that can still be inverted
 
 
@@ -40,6 +49,9 @@ class Drive:
     offsets: tuple[float, ...] | None = None
     delay: float = 0.0
 
+    def __repr__(self) -> str:
+        return stated(self)
+
     def __post_init__(self) -> None:
         for side in (self.position, self.effort):
             if side is not None and side not in SIDES:
@@ -50,6 +62,14 @@ class Drive:
             values = getattr(self, name)
             if values is not None and any(v not in (1, -1) for v in values):
                 raise RecordingError(f"{name} of a drive must be 1 or -1")
+        for name, sizes in SIZES.items():
+            given = getattr(self, name)
+            for value in () if given is None else np.ravel(np.array(given, dtype=float)).tolist():
+                if not (sizes[0] <= abs(value) <= sizes[1] or (value == 0 and name not in ("gains", "ratios"))):
+                    raise RecordingError(
+                        f"{name} of the drive cannot hold {value:g}: the size of such a number lies between "
+                        f"{sizes[0]:g} and {sizes[1]:g}; is the unit the right one?"
+                    )
 
     def checked(self, n: int, source: str | None = None) -> None:
         """Refuse lists that do not have one number for each of the n coordinates, and matrices without inverse."""

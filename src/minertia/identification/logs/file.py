@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import RecordingError
+from minertia.files import is_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MAX_COLUMNS = 10_000
+MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
+MOST_NAMED = 20  # rows named in one sentence
+DROP = "leave such rows out with --drop-torn, or with drop_torn = true in [columns]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class LogFile(abc.ABC):
     @abc.abstractmethod
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, at most about `rows` rows at a time."""
+
+    def weight(self) -> int:
+        """Bytes of all the numbers in the file, about, and as far as the file is to be believed."""
+        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     def fail(self, message: str, column: str | None = None, row: int | None = None) -> RecordingError:
         """An error of this file, to be raised."""
@@ -113,7 +122,22 @@ class ArrayLog(LogFile):
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, refused where their lengths differ."""
-        columns = {name: np.asarray(a, dtype=float) for name, a in self.columns().items() if name in wanted}
+        columns = {name: a for name, a in self.columns().items() if name in wanted}
         n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
-            yield Block({name: a[start : start + rows] for name, a in columns.items()}, start + 1)
+            parts = {name: np.asarray(a[start : start + rows], dtype=float) for name, a in columns.items()}
+            yield Block(parts, start + 1)
+
+
+def torn_rows(rows: Sequence[int]) -> str:
+    """How many rows are torn, and which."""
+    named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
+    return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"
+
+
+def beside(path: str | Path, entry: str) -> str:
+    """Where to state something about the columns of a log: what to do, as part of a sentence."""
+    file = Path(path).with_name(Path(path).name.split(".")[0] + ".toml")
+    if is_file(file) and "columns" not in (text := file.read_text(errors="replace")) and "drive" not in text:
+        file = file.with_name("columns.toml")  # that one is something else, such as a robot
+    return f"write columns.{entry} into '{file}' (or {entry} into [columns] of a campaign or of a file for --columns)"

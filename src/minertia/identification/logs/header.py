@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minertia.algebra.vec3 import IDENTITY, ZERO
-from minertia.errors import RecordingError
+from minertia.errors import EffortUnitUnknown, RecordingError
 from minertia.identification.logs.columns import PATTERNS, ColumnMap, choose, filled
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.readers import open_log, read_recording
@@ -21,7 +21,11 @@ MOTOR_SIDE = "signals of the motors are shown as they are: the ratios of the dri
 
 
 def read_to_audit(
-    path: str | Path, robot: Robot | None = None, columns: ColumnMap | str | Path | None = None
+    path: str | Path,
+    robot: Robot | None = None,
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    drop_torn: bool = False,
 ) -> Recording:
     """A log as far as it can be understood; what is not known of efforts and drives does not matter here.
 
@@ -42,7 +46,7 @@ def read_to_audit(
     if unknown and "motor" in (chosen.position_side, chosen.effort_side):
         columns = replace(columns, drive=replace(drive, ratios=(1.0,) * robot.n))
         notes.append(MOTOR_SIDE)
-    return read_recording(path, robot, columns, effort=False).noted(*notes)
+    return read_recording(path, robot, columns, effort=False, drop_torn=drop_torn).noted(*notes)
 
 
 def robot_of(names: Sequence[str]) -> Robot:
@@ -88,6 +92,8 @@ def _matched(names: Sequence[str], template: str) -> list[str]:
 def _tells_unit(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> bool:
     try:
         choose(names, columns, robot, source, effort=False)
-    except RecordingError as err:
-        return "unit of the efforts" not in err.message
+    except EffortUnitUnknown:
+        return False
+    except RecordingError:
+        pass
     return True

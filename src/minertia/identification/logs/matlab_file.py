@@ -14,32 +14,38 @@ NUMBERS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18)  # kinds of data; 8, 10 a
 MATRIX, COMPRESSED = 14, 15
 HOLDERS = (1, 2, 3, 16, 17)  # classes whose matrices hold matrices: cells, structs, objects, handles, opaque
 MAX_DEPTH = 30
-MAX_BYTES = 4_000_000_000  # of one compressed matrix
 
 
-def check_matlab(data: bytes) -> None:
-    """Refuse, with ValueError, a file of version 5 whose elements are not what they must be."""
+def check_matlab(data: bytes, most: int) -> int:
+    """Bytes of a file of version 5 once it is unpacked, as far as `most`; its own size for files of other versions.
+
+    Refuses, with ValueError, elements that are not what they must be.
+    """
     if len(data) < HEADER or 0 in data[:4] or data[126:128] not in (b"IM", b"MI"):
-        return
+        return len(data)
     order = "<" if data[126:128] == b"IM" else ">"
-    if data[125 if order == "<" else 124] == 1:
-        _check(memoryview(data)[HEADER:], order, (MATRIX, COMPRESSED), 0)
+    if data[125 if order == "<" else 124] != 1:
+        return len(data)
+    return _check(memoryview(data)[HEADER:], order, (MATRIX, COMPRESSED), 0, most)
 
 
-def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int) -> None:
-    """Walk over the elements that stand side by side."""
+def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, most: int = 0) -> int:
+    """Walk over the elements that stand side by side; their bytes, unpacked, until there are more than `most`."""
     if depth > MAX_DEPTH:
         raise ValueError("its matrices are nested too deeply")
-    at = 0
-    while at < len(data):
+    at, total = 0, len(data)
+    while at < len(data) and (depth or total <= most):
         kind, body, at = _element(data, order, at)
         if kind not in allowed:
             raise ValueError("an element is of no known kind")
         if kind == COMPRESSED:
-            unpacked = zlib.decompressobj().decompress(body, MAX_BYTES)
-            _check(memoryview(unpacked), order, (MATRIX,), depth + 1)
+            unpacked = zlib.decompressobj().decompress(body, most - total + 1)
+            total += len(unpacked)
+            if total <= most:
+                _check(memoryview(unpacked), order, (MATRIX,), depth + 1)
         elif kind == MATRIX:
             _check_matrix(body, order, depth + 1)
+    return total
 
 
 def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, int]:

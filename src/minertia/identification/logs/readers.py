@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +15,15 @@ from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
-from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.file import MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.streaming import undelayed_blocks
+from minertia.memory import room, too_large
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
+MOST_NUMBERS = 8_000_000  # in one block
 # ending of the name -> "module:class"
 FORMATS = {
     ".csv": "minertia.identification.logs.csv:CsvLog",
@@ -35,18 +37,37 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature")
 
 
 def read_recording(
-    path: str | Path, robot: Robot, columns: ColumnMap | str | Path | None = None, *, effort: bool = True
+    path: str | Path,
+    robot: Robot,
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    effort: bool = True,
+    drop_torn: bool = False,
 ) -> Recording:
     """A log as the motion and the joint-side efforts of the robot's coordinates.
 
     columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
+    drop_torn: leave out rows with too few or many values or with values that are not numbers; `torn` names them.
     """
-    return joined(iter_blocks(path, robot, columns, effort=effort))
+    given = _columns(path, columns)
+    blocks = iter_blocks(path, robot, given, effort=effort, drop_torn=drop_torn)
+    return joined(_held(blocks, open_log(path, given)))
+
+
+def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
+    """The blocks, refused as soon as they are more than may be in memory together."""
+    size, most = 0, room()
+    for block in blocks:
+        size += block.nbytes
+        if size > most:
+            what = "the log is too large to be held at once: its numbers take about"
+            raise log.fail(too_large(what, max(log.weight(), size)))
+        yield block
 
 
 def iter_blocks(
@@ -56,9 +77,12 @@ def iter_blocks(
     *,
     rows: int = ROWS,
     effort: bool = True,
+    drop_torn: bool = False,
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
     given = _columns(path, columns)
+    if drop_torn:
+        given = replace(given, drop_torn=True)
     blocks = _blocks(path, robot, given, rows, effort)
     return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
 
@@ -115,11 +139,17 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
     log = open_log(path, columns)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
-    count = 0
-    for block in log.blocks(frozenset(chosen.names), rows):
+    count, torn = 0, 0
+    wanted = frozenset(chosen.names)
+    for block in log.blocks(wanted, max(1, min(rows, MOST_NUMBERS // len(wanted)))):
         recording = reading.recording(block)
-        count += len(recording)
-        yield recording
+        count, torn = count + len(recording), torn + len(recording.torn)
+        if len(recording):
+            yield recording
+    if torn > MOST_TORN * (count + torn):
+        raise log.fail(
+            f"{torn} of {count + torn} rows are torn: that is no damage; look at the delimiter and the header"
+        )
     if count == 0:
         raise log.fail("the log has a header and no rows")
 
@@ -147,13 +177,21 @@ class _Reading:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 
     def recording(self, block: Block) -> Recording:
-        """A block as a recording."""
+        """A block as a recording; torn rows are left out where the map says so."""
         convert, chosen = self.convert, self.chosen
+        count = len(next(iter(block.columns.values())))
+        whole = np.ones(count, bool)
+        if self.map.drop_torn:
+            whole = np.logical_and.reduce([np.isfinite(values) for values in block.columns.values()])
+        torn = tuple((block.first_row + np.flatnonzero(~whole)).tolist())
+        if torn:
+            block = Block({name: values[whole] for name, values in block.columns.items()}, block.first_row)
         q, qd, qdd = (self._stack(block, getattr(chosen, s), convert.position) for s in ("q", "qd", "qdd"))
         tau = self._stack(block, chosen.effort, convert.effort)
         assert q is not None
+        warmth = self._stack(block, chosen.temperature, np.eye(q.shape[1]))
         return Recording(
-            t=self._times(block, len(q)),
+            t=self._times(block, np.flatnonzero(whole)),
             q=q + convert.offset,
             qd=qd,
             qdd=qdd,
@@ -166,6 +204,8 @@ class _Reading:
             columns=self.channels,
             first_row=block.first_row,
             notes=tuple(self.notes),
+            channels={} if warmth is None else {"temperature": warmth},
+            torn=torn,
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
@@ -178,10 +218,11 @@ class _Reading:
             return logged * np.diag(matrix)
         return logged @ matrix.T
 
-    def _times(self, block: Block, count: int) -> Array:
+    def _times(self, block: Block, rows: NDArray[np.intp]) -> Array:
+        """Times of the rows that stay, which count from 0 within the block."""
         if self.chosen.t is None:
             assert self.map.rate_hz is not None
-            return (block.first_row - 1 + np.arange(count)) / self.map.rate_hz
+            return (block.first_row - 1 + rows) / self.map.rate_hz
         t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
         bad = np.flatnonzero(~np.isfinite(t))
         if len(bad):

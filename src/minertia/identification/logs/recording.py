@@ -4,29 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import RecordingError, ShapeError
+from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Array = NDArray[np.float64]
 MATRICES = ("q", "qd", "qdd", "tau")
+UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "qdd": "rad/s2 or m/s2"}
 SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for prismatic joints
 
 
 def frozen_array(values: ArrayLike) -> Array:
-    """A read-only float array; copied unless it is one already."""
+    """A read-only float array; copied unless it is one already, or most of one, without gaps."""
     array = np.asarray(values, dtype=float)
-    if array.flags.writeable or array.base is not None:
+    *_, whole = _behind(array)
+    is_most = array.flags.c_contiguous and 2 * array.nbytes >= whole.nbytes  # a small part must not keep the rest alive
+    if not is_most or any(part.flags.writeable for part in _behind(array)):
         array = np.array(array, order="C")
         array.flags.writeable = False
     return array
+
+
+def freeze(array: Array) -> None:
+    """Make an array read-only, and what it is a part of."""
+    for part in _behind(array):
+        part.flags.writeable = False
+
+
+def _behind(array: Array) -> Iterator[Array]:
+    """An array and those it is a part of."""
+    found: object = array
+    while isinstance(found, np.ndarray):
+        yield found
+        found = found.base
+    if found is not None:  # memory of something else, which may change
+        yield np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -38,7 +59,8 @@ class Recording:
     ("A", "V", "permille") where no drive gains are known.
     to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: what the reader assumed and what was repaired.
+    notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
+    channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC].
     """
 
     t: Array
@@ -54,6 +76,8 @@ class Recording:
     columns: Mapping[str, str] = field(default_factory=dict)
     first_row: int = 1
     notes: tuple[str, ...] = ()
+    channels: Mapping[str, Array] = field(default_factory=dict)
+    torn: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -62,20 +86,31 @@ class Recording:
             raise ShapeError(f"t has shape {self.t.shape}; a recording needs one time for each sample")
         for name in MATRICES:
             values = getattr(self, name)
-            if values is None:
-                continue
-            put(self, name, frozen_array(values))
-            shape = getattr(self, name).shape
-            if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
-                raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
-                                 f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+            if values is not None:
+                put(self, name, frozen_array(values))
+                self._check_shape(name, getattr(self, name))
+        channels = {name: frozen_array(values) for name, values in self.channels.items()}
+        for name, values in channels.items():
+            self._check_shape(name, values)
+        put(self, "channels", MappingProxyType(channels))
         if self.to_log is not None:
             put(self, "to_log", frozen_array(self.to_log))
         put(self, "columns", MappingProxyType(dict(self.columns)))
         put(self, "joints", tuple(self.joints) or tuple(f"joint{j + 1}" for j in range(self.n)))
 
+    def _check_shape(self, name: str, values: Array) -> None:
+        shape = values.shape
+        if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
+            raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
+                             f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return sum(values.nbytes for values in self._arrays().values())
 
     @property
     def n(self) -> int:
@@ -116,8 +151,9 @@ class Recording:
     def select(self, rows: slice | NDArray[np.bool_]) -> Self:
         """Some of the samples; a slice keeps the row numbers of the log."""
         arrays = {name: values[rows] for name, values in self._arrays().items()}
+        channels = {name: values[rows] for name, values in self.channels.items()}
         start = rows.indices(len(self))[0] if isinstance(rows, slice) else 0
-        return replace(self, **arrays, first_row=self.first_row + start)  # type: ignore[arg-type]
+        return replace(self, **arrays, channels=channels, first_row=self.first_row + start)  # type: ignore[arg-type]
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
         """The samples from `start` to before `stop` [s of the log's clock]."""
@@ -137,17 +173,60 @@ class Recording:
     def _arrays(self) -> dict[str, Array]:
         return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
 
+    def to_frame(self) -> Any:
+        """The samples as a pandas DataFrame: q1.., qd1.., qdd1.., tau1.. over t [s]; attrs name joints and unit."""
+        columns = {"t": self.t, **signals(**{name: getattr(self, name) for name in MATRICES})}
+        return frame(columns, "t", joints=list(self.joints), effort_unit=self.effort_unit, source=self.source)
+
+    def plot(self) -> Any:
+        """A matplotlib Figure of what was logged, a row for each joint."""
+        units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
+        names = {"q": "position", "qd": "velocity", "qdd": "acceleration", "tau": "effort"}
+        shown = [
+            Quantity(f"{names[name]} {name}", values, [units[name]] * self.n)
+            for name, values in self._arrays().items()
+            if name in names
+        ]
+        return joint_figure(self._title(), self.t, self.joints, shown)
+
+    def _title(self) -> str:
+        return Path(self.source).name or "recording"
+
     def __str__(self) -> str:
         return self.summary(self.effort_unit)
 
+    def __repr__(self) -> str:
+        logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        return (
+            f"<Recording '{clipped(self._title(), 50)}': {plural(len(self), 'sample')} of {plural(self.n, 'joint')}, "
+            f"{self.duration:.4g} s at {self.rate_hz:.4g} Hz; {logged}; efforts in {clipped(self.effort_unit, 12)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for j, joint in enumerate(self.joints):
+            spans = [(name, getattr(self, name)) for name in MATRICES]
+            rows.append((joint, *(_span(values[:, j]) for _, values in spans if values is not None)))
+        units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
+        headers = ["joint", *(f"{n} [{units[n]}]" for n in MATRICES if getattr(self, n) is not None)]
+        right = range(1, len(headers))
+        return html_table(f"{self._title()}: {self.summary(self.effort_unit).partition(': ')[2]}", headers, rows,
+                          right=right, notes=self.notes)  # fmt: skip
+
     def summary(self, unit: str) -> str:
         """One line about the recording, its efforts said to be in this unit."""
-        logged = ", ".join(name for name in MATRICES if getattr(self, name) is not None)
+        logged = ", ".join((*(name for name in MATRICES if getattr(self, name) is not None), *self.channels))
         rate = (len(self) - 1) / self.duration if self.duration > 0 else float("nan")
         return (
             f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
             f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {unit}"
         )
+
+
+def _span(values: Array) -> str:
+    """Smallest and largest value."""
+    finite = values[np.isfinite(values)]
+    return f"{finite.min():.4g} to {finite.max():.4g}" if len(finite) else "no numbers"
 
 
 def joined(blocks: Iterable[Recording]) -> Recording:
@@ -158,5 +237,19 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     first = parts[0]
     if len(parts) == 1:
         return first
-    arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in first._arrays()}
-    return replace(first, **arrays)  # type: ignore[arg-type]
+    torn = tuple(sorted({row for p in parts for row in p.torn}))
+    pieces = {name: [getattr(p, name) for p in parts] for name in first._arrays()}
+    channels = {name: [p.channels[name] for p in parts] for name in first.channels}
+    del parts
+    head = replace(first.select(slice(0, 0)), torn=torn)
+    del first
+    arrays = {name: _together(pieces.pop(name)) for name in list(pieces)}
+    further = {name: _together(channels.pop(name)) for name in list(channels)}
+    return replace(head, **arrays, channels=further)  # type: ignore[arg-type]
+
+
+def _together(pieces: list[Array]) -> Array:
+    """Pieces one after the other; whoever held them last lets go of them here, so that they are not in memory twice."""
+    array = np.concatenate(pieces)
+    freeze(array)  # so that a recording need not copy it
+    return array

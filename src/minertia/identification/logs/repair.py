@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,8 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from minertia.errors import RecordingError
+from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import MATRICES, Recording
-from minertia.identification.signals.filtering import EVEN, check_finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,11 +99,15 @@ def even_grid(recording: Recording) -> Grid | None:
         return None
     step = usual_step(t)
     if longest > max(LONGEST_GAP, 20 * step):
+        k = int(np.argmax(steps))
+        middle = f"{(t[k] + t[k + 1]) / 2:.12g}"
+        parts = [shlex.quote(f"{recording.source}[{part}]") for part in (f":{middle}", f"{middle}:")]
         raise RecordingError(
-            f"a gap of {longest:.3g} s follows; use the parts before and after it as two recordings (from, to)",
+            f"a gap of {longest:.3g} s follows; use the parts before and after it as two logs: {' and '.join(parts)} "
+            f"on the command line, to = {middle} and from = {middle} in a campaign",
             file=recording.source or None,
             column=recording.column("t"),
-            row=recording.first_row + int(np.argmax(steps)),
+            row=recording.first_row + k,
         )
     note = f"resampled from uneven steps ({shortest * 1e3:.3g} to {longest * 1e3:.3g} ms) to {1 / step:.5g} Hz"
     return Grid(float(t[0]), step, int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1, note)
@@ -115,7 +120,8 @@ def interpolated(recording: Recording, times: Array) -> Recording:
         values = getattr(recording, name)
         if values is not None:
             arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)
-    return replace(recording, t=times, **arrays)
+    channels = {name: make_interp_spline(recording.t, v, k=1)(times) for name, v in recording.channels.items()}
+    return replace(recording, t=times, **arrays, channels=channels)
 
 
 def usual_step(t: Array) -> float:

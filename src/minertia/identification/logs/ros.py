@@ -7,7 +7,6 @@ effort_<joint>.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from minertia.errors import MinertiaError
 from minertia.extras import load
-from minertia.files import is_file
+from minertia.identification.logs.bag_limits import Meter, bound_unpacking, check_bag
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
 
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-METADATA_BYTES, METADATA_DEPTH = 5_000_000, 50
+MOST_LAYOUTS = 100
+BLOCK_BYTES = 64_000_000  # of the messages of a block
 MESSAGE = "sensor_msgs/msg/JointState"
 
 
@@ -58,7 +58,7 @@ class BagLog(LogFile):
         useful: dict[int, bool] = {}
         waiting: list[tuple[int, Layout, bytes]] = []
         start: int | None = None
-        row = 1
+        row, size = 1, 0
         for stamp, layout, raw in self._messages():
             if id(layout) not in useful:
                 useful[id(layout)] = bool(joint_columns & {name for name, _ in layout.columns})
@@ -66,9 +66,10 @@ class BagLog(LogFile):
                 continue
             start = stamp if start is None else start
             waiting.append((stamp - start, layout, raw))
-            if len(waiting) == rows:
+            size += len(raw)
+            if len(waiting) == rows or size > BLOCK_BYTES:
                 yield Block(_columns(chosen, waiting), row)
-                row, waiting = row + rows, []
+                row, waiting, size = row + len(waiting), [], 0
         if waiting:
             yield Block(_columns(chosen, waiting), row)
 
@@ -79,10 +80,12 @@ class BagLog(LogFile):
         layouts: list[Layout] = []
         bag = self._bag()
         try:
-            _check_metadata(bag)
+            bound_unpacking()
+            meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
                 for _, time, raw in reader.messages(connections=self._connections(reader)):
                     raw = bytes(raw)
+                    meter.take(len(raw))
                     yield stamp_of(raw) or time, self._layout(raw, layouts), raw
         except MinertiaError:
             raise
@@ -97,6 +100,8 @@ class BagLog(LogFile):
         found = layout_of(raw)
         if found is None:
             raise self.fail("a message does not hold joint states in little-endian CDR")
+        if len(known) == MOST_LAYOUTS:
+            raise self.fail(f"the joint states have more than {MOST_LAYOUTS} different sets of joints")
         known.insert(0, found)
         return found
 
@@ -116,18 +121,6 @@ class BagLog(LogFile):
         if len(topics) > 1:
             raise self.fail(f"joint states stand in {len(topics)} topics ({', '.join(topics)}); choose one with topic")
         return [c for c in states if c.topic == topics[0]]
-
-
-def _check_metadata(bag: Path) -> None:
-    """Refuse metadata on which a reader of YAML would brood for minutes."""
-    file = bag / "metadata.yaml"
-    if not is_file(file):
-        return
-    if file.stat().st_size > METADATA_BYTES:
-        raise ValueError("its metadata.yaml is too large")
-    depth = accumulate((c in "[{") - (c in "]}") for c in file.read_text(encoding="utf-8"))
-    if max(depth, default=0) > METADATA_DEPTH:
-        raise ValueError("its metadata.yaml is nested too deeply")
 
 
 def _columns(names: list[str], messages: list[tuple[int, Layout, bytes]]) -> dict[str, Array]:

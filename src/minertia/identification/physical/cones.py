@@ -76,7 +76,12 @@ class Program:
             self.cones,
             settings,
         )
-        return solver.solve()
+        try:
+            return solver.solve()
+        except BaseException as err:  # a panic of the solver's own is not an Exception
+            if type(err).__name__ != "PanicException":
+                raise
+            raise SolverFailed("a cone program whose numbers are too large or small", "panic") from None
 
 
 def svec(M: Array) -> Array:

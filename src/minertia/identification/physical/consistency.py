@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from minertia.errors import UnknownName
 from minertia.identification.physical.cones import Program, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
-from minertia.identification.problem.terms import EXTRA_EFFECTS
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import from_com, pseudo_inertia
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, full_name
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -26,6 +26,7 @@ MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace
 BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this is at it
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
 UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
+FARTHEST = 1e6  # m, or m2, from a link's frame
 PRIORS = ("euclidean", "entropic")
 
 
@@ -141,9 +142,7 @@ def _root(ten: Array) -> Array:
 
 
 def _is_nonnegative(symbol: str) -> bool:
-    if symbol in EXTRA_EFFECTS:
-        return EXTRA_EFFECTS[symbol].is_nonnegative
-    return symbol in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) and not symbol.startswith("OFF")
+    return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
 def physical_space(
@@ -159,22 +158,23 @@ def physical_space(
     elif model.robot.has_parameters:
         names = model.robot.columns(True, True)
         values |= dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
-    known = {**model.choice.pinned, **(fixed or {})}
+    known = {**model.choice.fixed, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:
             raise UnknownName("parameter", name, (*model.names, *model.standard))
     links = sorted({link_number(n) for n in model.standard if symbol_of(n) in LINK_SYMBOLS})
     for link in links:
         names = tuple(full_name(s, link) for s in LINK_SYMBOLS)
-        ten = [values.get(name, 0.0) for name in names]
+        ten = [known.get(name, values.get(name, 0.0)) for name in names]
         values |= dict(zip(names, _made_physical(ten), strict=True))
     usual = () if effort is None else tuple(float(e) for e in effort)
-    return PhysicalSpace(model, values | known, known, usual)
+    inside = {full_name(s, link) for link in links for s in LINK_SYMBOLS}  # around bodies that can exist
+    return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual)
 
 
 def _made_physical(ten: list[float]) -> tuple[float, ...]:
     """A body near the given one that can exist; 1 kg within 0.1 m where nothing is given."""
-    if ten[9] <= 0:
+    if ten[9] <= 0 or max(map(abs, ten[:9])) > FARTHEST * ten[9]:  # a mass without which the rest has no place
         return from_com(1.0, (0, 0, 0), 0.01 * np.eye(3))
     if np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 1e3 * MARGIN * ten[9]:
         return tuple(ten)

@@ -19,7 +19,7 @@ EXCITED = 1e-7  # smallest length of a column, over its usual length in random s
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the recordings can tell apart.
+    """What the logs can tell apart.
 
     condition: of the columns as they are; scaled_condition: of the columns scaled to length 1 (both of an independent
     set).  independent: columns that depend on none before them.  not_excited: unknowns without a value of their own,
@@ -33,6 +33,12 @@ class Excitation:
     independent: tuple[int, ...]
     not_excited: dict[str, str]
 
+    def __repr__(self) -> str:
+        return (
+            f"<Excitation: {self.rank} of {self.count} unknowns told apart, condition number {self.condition:.3g} "
+            f"(columns scaled: {self.scaled_condition:.3g})>"
+        )
+
     @property
     def is_complete(self) -> bool:
         """Whether every unknown gets a value."""
@@ -40,7 +46,7 @@ class Excitation:
 
 
 def excitation(observation: Observation, sigma: Array | None = None) -> Excitation:
-    """Examine the recordings before anything is estimated."""
+    """Examine the logs before anything is estimated."""
     R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
     lengths = np.linalg.norm(R, axis=0)
     scale = 1.0 if sigma is None else float(np.max(sigma))
@@ -96,7 +102,7 @@ def _unseen(observation: Observation, c: int) -> str:
     link = model.link_of(full) if full < len(model.kept) else 0  # a load has columns beyond the robot's own
     if link >= 1:
         joint = robot.joints[link - 1]
-        still = set.intersection(*(set(r.still) for r in observation.records))
+        still = set.intersection(*(set(r.still) for r in observation.logs))
         symbol = symbol_of(model.standard[model.kept[full]])
         if robot.coordinate_of(link - 1) in still and symbol not in ("OFF", "OFFM"):
             return f"{name} was not excited: joint '{joint.name}' did not move"

@@ -16,18 +16,22 @@ from numpy.typing import NDArray
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.dynamics.kinematics import joint_positions, joint_rates
+from minertia.base.sample import Sample
+from minertia.dynamics.effects import UnitEffects
+from minertia.dynamics.kinematics import State
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
+    STANDARD,
     EffectChoice,
-    JointState,
     Term,
     Wanted,
     chosen_effects,
 )
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS, regrouped_name, split_name
+from minertia.notebook import clipped, plural
+from minertia.robot.effects import ROTOR_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
@@ -54,6 +58,12 @@ class LinearModel:
     choice: EffectChoice
     reference: Array
 
+    def __repr__(self) -> str:
+        return (
+            f"<LinearModel of '{clipped(self.robot.name, 40)}': {plural(self.count, 'unknown')} of "
+            f"{len(self.standard)} parameters, efforts of {plural(len(self.rows), 'joint')}>"
+        )
+
     @property
     def count(self) -> int:
         """Number of unknowns."""
@@ -72,14 +82,22 @@ class LinearModel:
         return None if np.array_equal(K, np.eye(len(self.kept))) else np.asarray(np.linalg.inv(K))
 
     def columns(
-        self, q: Array, qd: Array, qdd: Array, load: Array | None = None, *, samples: int | None = None
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        samples: int | None = None,
     ) -> Array:
         """Y, shape (N, rows, unknowns).
 
-        load (N, efforts): what the links ask for, for load-dependent effects.  samples: of the pass that these samples
-        are part of, to choose the quickest way; by default they are alone.
+        load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
+        samples: of the pass that these samples are part of, to choose the quickest way; by default they are alone.
         """
-        Y = standard_columns(self, (q, qd, qdd), load, [self.standard[k] for k in self.kept], samples)
+        names = [self.standard[k] for k in self.kept]
+        Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def values(self, parameters: Mapping[str, float]) -> Array:
@@ -87,9 +105,9 @@ class LinearModel:
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
 
     def nominal(self) -> Array:
-        """beta of the robot's own parameters; extra effects at their stated value or 0."""
+        """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0."""
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
-        return self.values(own | self.choice.pinned)
+        return self.values(dict(self.robot.effect_values) | own | self.choice.fixed)
 
     def standard_values(self, beta: Array) -> dict[str, float]:
         """Standard parameters with the same efforts, zero outside the kept columns."""
@@ -109,7 +127,7 @@ class LinearModel:
     def is_friction(self, unknown: int) -> bool:
         """Whether an unknown consists of friction and offsets alone."""
         return all(
-            symbol_of(self.standard[c]) not in (*LINK_SYMBOLS, "IA", "IAM") for c in np.flatnonzero(self.K[unknown])
+            symbol_of(self.standard[c]) not in (*LINK_SYMBOLS, *ROTOR_SYMBOLS) for c in np.flatnonzero(self.K[unknown])
         )
 
     def index(self, name: str) -> int:
@@ -149,7 +167,8 @@ def linear_model(
     choice = chosen_effects(robot, effects)
     symbols = {symbol_of(name).removesuffix("M") for name in choice.own}
     with one_thread():
-        base = base_parameters(robot, method, rotors="IA" in symbols, friction=bool(symbols & {"FV", "FC", "OFF"}))
+        rotors = bool(symbols & set(ROTOR_SYMBOLS))
+        base = base_parameters(robot, method, rotors=rotors, friction=bool(symbols - set(ROTOR_SYMBOLS)))
         return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
 
 
@@ -210,7 +229,7 @@ def _matched(K: Array, kept: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _is_chosen(name: str, choice: EffectChoice) -> bool:
-    return symbol_of(name) not in (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS) or name in choice.own
+    return symbol_of(name) not in STANDARD or name in choice.own
 
 
 def _independent(model: LinearModel, seed: int) -> LinearModel:
@@ -221,16 +240,18 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     load = rng.normal(size=(states, model.robot.n_velocity))
     q, qd, qdd = (np.asarray(a) for a in state)
     qd = qd * np.where(np.arange(states) % 2, 1.0, 10 ** rng.uniform(-3, 0, states))[:, None]  # slow ones show friction
-    W = model.columns(q, qd, qdd, load).reshape(-1, model.count)
+    warmth = rng.uniform(20.0, 60.0, (states, model.robot.n)) if model.choice.needs("temperature") else None
+    W = model.columns(q, qd, qdd, load, temperature=warmth).reshape(-1, model.count)
     R = numeric.triangle(np.ascontiguousarray(W))
     reference = np.linalg.norm(W, axis=0) / np.sqrt(states)
     rank, _ = numeric.rank_and_gap(R)
     if rank == model.count:
         return _replace(model, names=model.names, K=model.K, kept=model.kept, reference=reference)
-    pinned = [c for c in range(model.count) if model.names[c] in model.choice.pinned]
-    order = [*(c for c in range(model.count) if c not in pinned), *pinned]
-    chosen = sorted(numeric.independent_columns(R, order))
-    merged = numeric.express(R, chosen)
+    fixed = [c for c in range(model.count) if model.names[c] in model.choice.fixed]
+    order = [*(c for c in range(model.count) if c not in fixed), *fixed]
+    sample = Sample.of_matrix(R)
+    chosen = sorted(sample.chosen(order, rank))
+    merged = sample.express(chosen)
     names = tuple(_merged_name(model.names[c], int(np.count_nonzero(merged[k])) > 1) for k, c in enumerate(chosen))
     kept = tuple(model.kept[c] for c in chosen)
     return _replace(model, names=names, K=merged @ model.K, kept=kept, reference=reference[chosen])
@@ -256,6 +277,7 @@ def standard_columns(
     load: Array | None,
     names: Sequence[str],
     samples: int | None = None,
+    temperature: Array | None = None,
 ) -> Array:
     """Columns of standard parameters and extra effects by name, shape (N, rows, names); samples: see `columns`."""
     terms = {t.name: t for t in model.choice.terms}
@@ -270,27 +292,28 @@ def standard_columns(
     Y[:, :, [where[name] for name in own]] = links
     for name in names:
         if name in terms:
-            _add_term(model, Y[:, :, where[name]], terms[name], state, load)
+            _add_term(model, Y[:, :, where[name]], terms[name], state, load, temperature)
     return Y
 
 
 def _add_term(
-    model: LinearModel, column: Array, term: Term, state: tuple[Array, Array, Array], load: Array | None
+    model: LinearModel,
+    column: Array,
+    term: Term,
+    state: tuple[Array, Array, Array],
+    load: Array | None,
+    temperature: Array | None,
 ) -> None:
-    """The effort of one extra effect, on the row of the coordinate that drives its joint."""
-    robot, j = model.robot, term.joint
-    row = robot.coordinate_of(j) + 6 * robot.is_floating
-    if row not in model.rows:
-        return
-    q, qd, qdd = state
-    if term.symbol == "FCL" and load is None:
-        raise MinertiaError("load-dependent friction needs the efforts the links ask for; fit without it first")
-    n = len(q)
-    joint_state = JointState(
-        np.broadcast_to(joint_positions(robot, list(q.T))[j], n),
-        np.broadcast_to(joint_rates(robot, list(qd.T))[j], n),
-        np.broadcast_to(joint_rates(robot, list(qdd.T))[j], n),
-        np.zeros(n) if load is None else load[:, row],
+    """The effort of one extra effect, on the rows of the coordinates that drive its joint or its motor."""
+    robot, first = model.robot, 6 * model.robot.is_floating
+    if "load" in term.effect.inputs and load is None:
+        raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")
+    unit = UnitEffects(
+        robot,
+        State(*(list(values.T) for values in state)),
+        None if load is None else list(load.T[first:]),
+        None if temperature is None else list(temperature.T),
     )
-    ratio = float(robot.joints[j].rate(1))
-    column[:, model.rows.index(row)] = ratio * term.effect.shape(joint_state, term.settings)
+    for c, effort in unit.of(term.joint, term.symbol, term.settings).items():
+        if first + c in model.rows:
+            column[:, model.rows.index(first + c)] = effort

@@ -1,4 +1,4 @@
-"""The linear problem of a set of recordings: streamed once, kept as one small triangle per block and effort.
+"""The linear problem of a set of logs: streamed once, kept as one small triangle per block and effort.
 
 Memory does not grow with the logs, and logs can be appended.  What needs the rows themselves (robust weights,
 instruments, on-line estimation) streams them again.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,41 +19,41 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
     Change,
     Load,
-    RowFilter,
-    Source,
+    LogMotion,
+    RowMaker,
+    blocks_of,
+    kept_samples,
     reach_rows,
-    section_residuals,
-    section_rows,
-    sections,
     states,
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
+from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-BLOCKS = 64  # kept per recording, at most
+BLOCKS = 64  # kept per log, at most
 SHORTEST_BLOCK = 16  # samples
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Rows of the linear problem: Y (N, efforts, unknowns), tau (N, efforts), of one recording."""
+class Rows:
+    """Rows of the linear problem: Y (N, efforts, unknowns), tau (N, efforts), of the log of this index."""
 
-    record: int
+    log: int
     Y: Array
     tau: Array
 
 
 class Stream(Protocol):
-    """A pass over all rows; `change` replaces the motion of each section (same samples) before its columns are made."""
+    """A pass over all rows; `change` replaces the motion of each block (same samples) before its columns are made."""
 
-    def __call__(self, change: Change | None = None) -> Iterator[Chunk]: ...  # noqa: D102
+    def __call__(self, change: Change | None = None) -> Iterator[Rows]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
-class Record:
-    """What is kept of one recording: block triangles of [Y tau] per effort, samples per block, largest entries."""
+class LogTriangles:
+    """What is kept of one log: block triangles of [Y tau] per effort, samples per block, largest entries."""
 
     name: str
     triangles: Array  # (blocks, efforts, k, k)
@@ -61,6 +61,12 @@ class Record:
     largest: Array  # (efforts, k)
     still: tuple[int, ...]  # coordinates that never moved
     reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
+
+    def __repr__(self) -> str:
+        return (
+            f"<LogTriangles of '{clipped(self.name, 50)}': {plural(self.samples, 'sample')} in "
+            f"{plural(len(self.counts), 'block')}>"
+        )
 
     @cached_property
     def total(self) -> Array:
@@ -75,7 +81,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Observation:
-    """The linear problem Y beta = tau over all recordings.
+    """The linear problem Y beta = tau over all logs.
 
     names: unknowns; keep, shift: how they come from the model's, beta_model[keep] = beta, the rest (and what is added)
     is known: beta_model = scatter(beta) + shift.
@@ -83,11 +89,17 @@ class Observation:
 
     model: LinearModel
     names: tuple[str, ...]
-    records: tuple[Record, ...]
+    logs: tuple[LogTriangles, ...]
     stream: Stream
-    rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, recording by recording
+    rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, log by log
     keep: tuple[int, ...]
     shift: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"<Observation of {plural(self.count, 'unknown')}: {plural(self.samples, 'sample')} of "
+            f"{plural(len(self.row_names), 'joint')} in {plural(len(self.logs), 'log')}>"
+        )
 
     @property
     def count(self) -> int:
@@ -96,8 +108,8 @@ class Observation:
 
     @property
     def samples(self) -> int:
-        """Rows per effort, over all recordings."""
-        return sum(record.samples for record in self.records)
+        """Rows per effort, over all logs."""
+        return sum(log.samples for log in self.logs)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -107,17 +119,17 @@ class Observation:
     @cached_property
     def totals(self) -> Array:
         """One triangle per effort, (efforts, k, k)."""
-        return merged(np.stack([record.total for record in self.records]))
+        return merged(np.stack([log.total for log in self.logs]))
 
     @cached_property
     def blocks(self) -> Array:
-        """All block triangles, (blocks, efforts, k, k), recording by recording."""
-        return np.concatenate([record.triangles for record in self.records])
+        """All block triangles, (blocks, efforts, k, k), log by log."""
+        return np.concatenate([log.triangles for log in self.logs])
 
     @cached_property
     def largest(self) -> Array:
         """Largest entry of each column and of the effort, (efforts, k)."""
-        return np.asarray(np.max([record.largest for record in self.records], axis=0))
+        return np.asarray(np.max([log.largest for log in self.logs], axis=0))
 
     @cached_property
     def effort_rms(self) -> Array:
@@ -145,19 +157,17 @@ class Observation:
         T[:-1, -1] = -values
         T[-1, -1] = 1.0
         columns = [*keep, self.count]
-        records = tuple(
-            replace(r, triangles=triangle(r.triangles @ T), largest=r.largest[:, columns]) for r in self.records
-        )
+        logs = tuple(replace(r, triangles=triangle(r.triangles @ T), largest=r.largest[:, columns]) for r in self.logs)
         shift = self.shift.copy()
         shift[list(self.keep)] += values
         stream, has_shift = self.stream, bool(np.any(values))
 
-        def mapped(change: Change | None = None) -> Iterator[Chunk]:
+        def mapped(change: Change | None = None) -> Iterator[Rows]:
             for c in stream(change):
-                yield Chunk(c.record, c.Y[:, :, list(keep)], c.tau - c.Y @ values if has_shift else c.tau)
+                yield Rows(c.log, c.Y[:, :, list(keep)], c.tau - c.Y @ values if has_shift else c.tau)
 
         kept = tuple(self.keep[k] for k in keep)
-        return Observation(self.model, tuple(self.names[k] for k in keep), records, mapped, self.rest, kept, shift)
+        return Observation(self.model, tuple(self.names[k] for k in keep), logs, mapped, self.rest, kept, shift)
 
     def expand(self, beta: Array) -> Array:
         """Values of all the model's unknowns."""
@@ -171,113 +181,100 @@ class Observation:
         full[np.ix_(self.keep, self.keep)] = covariance
         return full
 
-    def only(self, records: Sequence[int]) -> Observation:
-        """The problem of some of the recordings."""
-        stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(records)}
+    def only(self, logs: Sequence[int]) -> Observation:
+        """The problem of some of the logs."""
+        stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(logs)}
 
-        def chosen(change: Change | None = None) -> Iterator[Chunk]:
-            return (replace(c, record=where[c.record]) for c in stream(change) if c.record in where)
+        def chosen(change: Change | None = None) -> Iterator[Rows]:
+            return (replace(c, log=where[c.log]) for c in stream(change) if c.log in where)
 
         def rest(beta: Array) -> Iterator[tuple[int, Array]]:
             return ((where[r], e) for r, e in every(beta) if r in where)
 
-        return replace(self, records=tuple(self.records[r] for r in records), stream=chosen, rest=rest)
+        return replace(self, logs=tuple(self.logs[r] for r in logs), stream=chosen, rest=rest)
 
     def appended(self, other: Observation) -> Observation:
-        """The problem with more recordings of the same robot and unknowns."""
+        """The problem with more logs of the same robot and unknowns."""
         if other.names != self.names or not np.array_equal(other.shift, self.shift):
-            raise ShapeError("the two sets of recordings have different unknowns")
-        first, second, offset = self.stream, other.stream, len(self.records)
+            raise ShapeError("the two sets of logs have different unknowns")
+        first, second, offset = self.stream, other.stream, len(self.logs)
 
-        def both(change: Change | None = None) -> Iterator[Chunk]:
+        def both(change: Change | None = None) -> Iterator[Rows]:
             yield from first(change)
-            yield from (replace(c, record=c.record + offset) for c in second(change))
+            yield from (replace(c, log=c.log + offset) for c in second(change))
 
         def rest(beta: Array) -> Iterator[tuple[int, Array]]:
             yield from self.rest(beta)
             yield from ((r + offset, e) for r, e in other.rest(beta))
 
-        return replace(self, records=self.records + other.records, stream=both, rest=rest)
+        return replace(self, logs=self.logs + other.logs, stream=both, rest=rest)
 
 
 def observe(
     model: LinearModel,
-    sources: Sequence[Source],
+    motions: Sequence[LogMotion],
     *,
     names: Sequence[str] | None = None,
-    rows: RowFilter | None = None,
     method: str = "qr",
     load: Load | None = None,
     blocks: int = BLOCKS,
 ) -> Observation:
-    """Stream recordings into triangles.
+    """Stream the motions of logs into triangles, both sides of the equation through each motion's parallel filter.
 
-    rows: filter and decimation of both sides.  method: "qr", or "gram" (preconditioned normal equations, faster on long
-    logs).  load(q, qd, qdd): efforts the links ask for, for load-dependent effects.
+    method: "qr", or "gram" (preconditioned normal equations, faster on long logs).  load(q, qd, qdd): rigid-body
+    torques, for load-dependent friction.
     """
-    if not sources:
-        raise MinertiaError("there is no recording to identify from")
+    if not motions:
+        raise MinertiaError("there is no log to identify from")
     if method not in ("qr", "gram"):
         raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
-    titles = tuple(names) if names is not None else tuple(f"recording {k + 1}" for k in range(len(sources)))
-
-    stream, rest = _passes(model, sources, titles, rows, load)
+    titles = tuple(names) if names is not None else tuple(f"log {k + 1}" for k in range(len(motions)))
+    makers = [RowMaker(model, load, title, states(m)) for m, title in zip(motions, titles, strict=True)]
+    stream, rest = _passes(motions, makers)
     with one_thread():
-        records = [
-            _record(model, source, title, rows, load, method, blocks)
-            for source, title in zip(sources, titles, strict=True)
-        ]
+        logs = [_log_triangles(m, maker, method, blocks) for m, maker in zip(motions, makers, strict=True)]
     keep, shift = tuple(range(model.count)), np.zeros(model.count)
-    return Observation(model, model.names, tuple(records), stream, rest, keep, shift)
+    return Observation(model, model.names, tuple(logs), stream, rest, keep, shift)
 
 
 def _passes(
-    model: LinearModel, sources: Sequence[Source], titles: Sequence[str], rows: RowFilter | None, load: Load | None
+    motions: Sequence[LogMotion], makers: Sequence[RowMaker]
 ) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
-    """Functions that read all recordings again: for their rows, and for the residuals of given values."""
+    """Functions that read all logs again: for their rows, and for the residuals of given values."""
 
-    def stream(change: Change | None = None) -> Iterator[Chunk]:
-        for k, source in enumerate(sources):
-            for part in sections(source):
-                section = part if change is None else change(part)
-                for Y, tau in section_rows(model, section, rows, load, titles[k], states(source)):
-                    yield Chunk(k, Y, tau)
+    def stream(change: Change | None = None) -> Iterator[Rows]:
+        for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
+            for block in blocks_of(motion):
+                for Y, tau in maker.rows(block if change is None else change(block)):
+                    yield Rows(k, Y, tau)
 
     def rest(beta: Array) -> Iterator[tuple[int, Array]]:
-        for k, source in enumerate(sources):
-            for section in sections(source):
-                for e in section_residuals(model, section, rows, load, titles[k], beta, states(source)):
+        for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
+            for block in blocks_of(motion):
+                for e in maker.residuals(block, beta):
                     yield k, e
 
     return stream, rest
 
 
-def _record(
-    model: LinearModel,
-    source: Source,
-    title: str,
-    rows: RowFilter | None,
-    load: Load | None,
-    method: str,
-    blocks: int,
-) -> Record:
-    """One pass over a recording."""
+def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int) -> LogTriangles:
+    """One pass over a log."""
     store: Accumulator | None = None
+    model = maker.model
     still = set(range(model.robot.n))
     reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
-    for section in sections(source):
+    for block in blocks_of(motion):
         if store is None:
-            expected = getattr(source, "kept", None)  # a log in sections may know how many samples it keeps
-            if expected is None or rows is None:
-                expected = len(section.t) if rows is None else len(range(*cast(Any, section).keep))
+            # a log in blocks may know how many samples it keeps
+            expected = getattr(motion, "kept", None) or kept_samples(block)
             size = max(SHORTEST_BLOCK, -(-expected // blocks))
             store = Accumulator(len(model.rows), model.count + 1, size, blocks, method)
-        still &= set(still_joints(model, np.asarray(section.q, float)))
-        for Y, tau in section_rows(model, section, rows, load, title, states(source)):
+        still &= set(still_joints(model, np.asarray(block.q, float)))
+        for Y, tau in maker.rows(block):
             store.add(Y, tau)
-        own = reach_rows(model.robot, np.asarray(section.q, float), np.asarray(section.qd, float))
+        own = reach_rows(model.robot, np.asarray(block.q, float), np.asarray(block.qd, float))
         reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or not store.samples:
-        raise MinertiaError(f"{title}: no sample is left after the filter")
+        raise MinertiaError(f"{maker.title}: no sample is left after the filter")
     triangles, counts = store.finish()
-    return Record(title, triangles, counts, store.largest, tuple(sorted(still)), reach)
+    return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach)

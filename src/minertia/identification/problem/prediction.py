@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import UnknownName
-from minertia.identification.problem.linear import LinearModel
+from minertia.errors import InputError, UnknownName
+from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import CHUNK, MotionLike
+from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
 
 Array = NDArray[np.float64]
-# motion, prediction -> measured and predicted efforts, as they are judged
-Judge: TypeAlias = Callable[[MotionLike, Array], tuple[Array, Array]]
+LARGEST = 1e9  # value of a parameter that can be meant, in SI units
+NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", "IA", "IAM", "FV", "FVM", "FC", "FCM")
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
-    """Efforts (N, joints used) of a motion; samples: of the recording it is a section of, see `states`."""
+    """Efforts (N, joints used) of a motion; samples: of the log it is a block of, see `states`."""
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
-    parts = []
-    for start in range(0, len(q), CHUNK):
-        x, v, a = (part[start : start + CHUNK] for part in (q, qd, qdd))
+    warmth, parts = temperatures(model, motion), []
+    for start in range(0, len(q), PIECE):
+        x, v, a = (part[start : start + PIECE] for part in (q, qd, qdd))
         asked = None if load is None else load(x, v, a)
-        parts.append(model.columns(x, v, a, asked, samples=samples) @ beta)
+        warm = None if warmth is None else warmth[start : start + PIECE]
+        parts.append(model.columns(x, v, a, asked, temperature=warm, samples=samples) @ beta)
     return np.concatenate(parts)
 
 
-def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Callable[[Array, Array, Array], Array]:
-    """The efforts that the links alone ask of every joint, for load-dependent friction; samples: see `states`."""
+def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Load:
+    """Rigid-body torques of every joint, for load-dependent friction; samples: see `states`."""
     links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
     extra = {t.name for t in model.choice.terms}
     inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
@@ -46,13 +46,14 @@ def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) ->
     return load
 
 
-def pinned(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
+def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
     """The problem with known parameters taken to the side of the efforts, and the unknowns that are fixed by that."""
     model = observation.model
     known = np.zeros(model.count)
     K = model.K.copy()
     fixed: dict[int, float] = {}
     for name, value in values.items():
+        _check_known(name, float(value), name in model.standard)
         if name in model.names and not (name in model.standard and model.classes[model.index(name)] == "combination"):
             fixed[model.index(name)] = float(value)
         elif name in model.standard:
@@ -67,3 +68,11 @@ def pinned(observation: Observation, values: Mapping[str, float]) -> tuple[Obser
     done = sorted({*gone, *fixed})
     keep = [k for k in range(model.count) if k not in done]
     return observation.reduced(keep, known), tuple(model.names[k] for k in done)
+
+
+def _check_known(name: str, value: float, is_standard: bool) -> None:
+    """Refuse a value that no robot can have."""
+    if not abs(value) <= LARGEST:
+        raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
+    if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:
+        raise InputError(f"'{name}' is fixed to {value:g}; a mass, a moment of inertia or friction is never negative")

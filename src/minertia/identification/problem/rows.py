@@ -1,25 +1,26 @@
-"""Rows of the linear problem: sections of recordings in, columns and efforts out, a chunk at a time."""
+"""Rows of the linear problem: blocks of motion in, columns and efforts out, a piece at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.linear import LinearModel
+from minertia.identification.signals.filtering import Motion, decimated, half_length
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-CHUNK = 4096  # samples whose columns are in memory at a time
-STILL = 1e-3  # rad or m: a joint that moves less within a section stands still
+PIECE = 4096  # samples whose columns are in memory at a time
+STILL = 1e-3  # rad or m: a joint that moves less within a block stands still
 
 
 class MotionLike(Protocol):
-    """A prepared recording, or a section of one: joint side, samples first, all of the same length."""
+    """A prepared recording, or a block of one: joint side, samples first, all of the same length."""
 
     @property
     def t(self) -> Array: ...  # noqa: D102
@@ -33,116 +34,125 @@ class MotionLike(Protocol):
     def tau(self) -> Array: ...  # noqa: D102
 
 
-Source: TypeAlias = MotionLike | Iterable[MotionLike]  # one recording: whole, or in sections that can be read again
+# the motion of one log: whole, or in blocks that can be read again
+LogMotion: TypeAlias = MotionLike | Iterable[MotionLike]
 Change: TypeAlias = Callable[[MotionLike], MotionLike]
-Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> efforts the links ask for
+Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> rigid-body torques
 
 
-class RowFilter(Protocol):
-    """A linear filter along time for both sides of the equation (theory, eq. 23), after which some samples are kept.
-
-    The section says which, in `keep` (start, stop, step).
-    """
-
-    def halo(self, section: Any) -> int:
-        """Samples on either side that a result depends on."""
-
-    def __call__(self, section: Any, columns: Array) -> Array:
-        """Columns [N, k] of a section, filtered along the first axis, at the samples it keeps."""
-
-
-def sections(source: Source) -> Iterator[MotionLike]:
-    """The sections of a recording."""
-    if hasattr(source, "tau"):
-        yield cast(MotionLike, source)
+def blocks_of(log: LogMotion) -> Iterator[MotionLike]:
+    """The blocks of a log's motion."""
+    if hasattr(log, "tau"):
+        yield cast(MotionLike, log)
     else:
-        yield from source
+        yield from log
 
 
-def states(source: Source) -> int | None:
-    """Samples at which a pass over a recording evaluates columns; None where only the pass can tell."""
-    if hasattr(source, "tau"):
-        return len(cast(MotionLike, source).t)
-    if isinstance(source, Sequence):
-        return sum(len(section.t) for section in source)
-    return getattr(source, "states", None)
+def states(log: LogMotion) -> int | None:
+    """Samples at which a pass over a log evaluates columns; None where only the pass can tell."""
+    if hasattr(log, "tau"):
+        return len(cast(MotionLike, log).t)
+    if isinstance(log, Sequence):
+        return sum(len(block.t) for block in log)
+    return getattr(log, "states", None)
 
 
-def section_rows(
-    model: LinearModel,
-    section: MotionLike,
-    rows: RowFilter | None,
-    load: Load | None,
-    title: str,
-    samples: int | None = None,
-) -> Iterator[tuple[Array, Array]]:
-    """Y and tau of a section, a chunk at a time; both sides filtered and decimated alike.
+def kept_samples(block: MotionLike) -> int:
+    """Samples of a block that enter the linear problem: those that its parallel filter keeps."""
+    return block.kept if isinstance(block, Motion) else len(block.t)
 
-    samples: of the pass that the section is part of, see `states`.
+
+@dataclass(frozen=True)
+class RowMaker:
+    """Rows of the linear problem of one log.
+
+    load: rigid-body torques, for load-dependent friction.  title: name of the log in messages.  samples: of a pass over
+    the log, see `states`.
     """
-    for part, Y, tau in _chunks(model, section, rows, load, title, samples):
-        if rows is None or (rows.halo(part) == 0 and part.keep == (0, len(Y), 1)):  # nothing is left to filter
-            yield Y, tau
-            continue
-        flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
-        shown = np.flatnonzero(np.abs(flat).max(axis=0) > 0)  # half of the columns are zero by structure
-        filtered = rows(part, np.ascontiguousarray(flat[:, shown]))
-        kept = np.zeros((len(filtered), flat.shape[1]))
-        kept[:, shown] = filtered
-        yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
+
+    model: LinearModel
+    load: Load | None = None
+    title: str = "the motion"
+    samples: int | None = None
+
+    def rows(self, block: MotionLike) -> Iterator[tuple[Array, Array]]:
+        """Y and tau of a block, a piece at a time; both sides through the parallel filter of the motion."""
+        for piece, Y, tau in self._pieces(block):
+            if not isinstance(piece, Motion) or _is_plain(piece):
+                yield Y, tau
+                continue
+            flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
+            shown = np.flatnonzero(np.abs(flat).max(axis=0) > 0)  # half of the columns are zero by structure
+            (filtered,) = decimated(piece, np.ascontiguousarray(flat[:, shown]))
+            kept = np.zeros((len(filtered), flat.shape[1]))
+            kept[:, shown] = filtered
+            yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
+
+    def residuals(self, block: MotionLike, beta: Array) -> Iterator[Array]:
+        """tau - Y beta of a block, filtered and decimated: as above, at a fraction of the work."""
+        for piece, Y, tau in self._pieces(block):
+            rest = tau - Y @ beta
+            yield decimated(piece, rest)[0] if isinstance(piece, Motion) else rest
+
+    def _pieces(self, block: MotionLike) -> Iterator[tuple[MotionLike, Array, Array]]:
+        """Pieces of a block with their columns and efforts."""
+        model = self.model
+        q, qd, qdd, tau = _checked(model, block, self.title)
+        warmth = temperatures(model, block, self.title)
+        for j in still_joints(model, q):  # what a still joint seems to move is noise
+            first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
+            qd[:, first] = qdd[:, first] = 0.0
+            q[:, offset] = q[:, offset].mean()
+        samples = len(q) if self.samples is None else self.samples
+        for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
+            asked = None if self.load is None else self.load(x, v, a)
+            warm = None if warmth is None else warmth[own]
+            Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
+            yield piece, Y, effort[:, list(model.rows)]
 
 
-def section_residuals(
-    model: LinearModel,
-    section: MotionLike,
-    rows: RowFilter | None,
-    load: Load | None,
-    title: str,
-    beta: Array,
-    samples: int | None = None,
-) -> Iterator[Array]:
-    """tau - Y beta of a section, filtered and decimated: as above, at a fraction of the work."""
-    for part, Y, tau in _chunks(model, section, rows, load, title, samples):
-        rest = tau - Y @ beta
-        yield rest if rows is None else rows(part, rest)
+def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion") -> Array | None:
+    """Temperature [degC] of every coordinate (N, n), None where no effect of the model depends on it."""
+    if not model.choice.needs("temperature"):
+        return None
+    found = getattr(block, "channels", {}).get("temperature")
+    if found is None:
+        raise MinertiaError(
+            f"{title}: friction that depends on temperature needs a temperature of every joint; name its columns "
+            '(temperature = "..." in [columns]), or leave the effect out'
+        )
+    array = np.asarray(found, float)
+    if array.shape != (len(block.t), model.robot.n) or not np.isfinite(array).all():
+        raise ShapeError(
+            f"{title}: temperature has shape {array.shape}; '{model.robot.name}' needs finite numbers in the shape "
+            f"({len(block.t)}, {model.robot.n}), samples first"
+        )
+    return array
 
 
-def _chunks(
-    model: LinearModel,
-    section: MotionLike,
-    rows: RowFilter | None,
-    load: Load | None,
-    title: str,
-    samples: int | None,
-) -> Iterator[tuple[Any, Array, Array]]:
-    """Parts of a section with their columns and efforts."""
-    q, qd, qdd, tau = _checked(model, section, title)
-    for j in still_joints(model, q):  # what a still joint seems to move is noise
-        first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
-        qd[:, first] = qdd[:, first] = 0.0
-        q[:, offset] = q[:, offset].mean()
-    samples = len(q) if samples is None else samples
-    for part, (x, v, a, effort) in _parts(section, (q, qd, qdd, tau), rows):
-        asked = None if load is None else load(x, v, a)
-        yield part, model.columns(x, v, a, asked, samples=samples), effort[:, list(model.rows)]
+def _is_plain(motion: Motion) -> bool:
+    """Whether nothing is left to filter."""
+    return half_length(motion.filter, motion.rate_hz) == 0 and motion.keep == (0, len(motion), 1)
 
 
-def _parts(section: Any, state: tuple[Array, ...], rows: RowFilter | None) -> Iterator[tuple[Any, tuple[Array, ...]]]:
-    """Pieces of a section whose columns fit in memory, each with the samples its filter needs around it."""
+def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLike, slice, tuple[Array, ...]]]:
+    """Pieces of a block whose columns fit in memory, each with the samples its filter needs around it, and which."""
     n = len(state[0])
-    if rows is None:
-        for start in range(0, n, CHUNK):
-            yield section, tuple(a[start : start + CHUNK] for a in state)
+    if not isinstance(block, Motion):
+        for start in range(0, n, PIECE):
+            rows = slice(start, start + PIECE)
+            yield block, rows, tuple(a[rows] for a in state)
         return
-    first, stop, step = section.keep
-    halo = rows.halo(section)
-    size = max(max(CHUNK, 8 * halo) // step, 1) * step
+    first, stop, step = block.keep
+    halo = half_length(block.filter, block.rate_hz)
+    size = max(max(PIECE, 8 * halo) // step, 1) * step
     for start in range(first, stop, size):
         end = min(start + size, stop)
         a, b = max(start - halo, 0), min(end + halo, n)
         arrays = tuple(x[a:b] for x in state)
-        named = dict(zip(("q", "qd", "qdd", "tau"), arrays, strict=True))
-        yield replace(section, t=section.t[a:b], **named, keep=(start - a, end - a, step)), arrays
+        q, qd, qdd, tau = arrays
+        own = replace(block, t=block.t[a:b], q=q, qd=qd, qdd=qdd, tau=tau, keep=(start - a, end - a, step))
+        yield own, slice(a, b), arrays
 
 
 def still_joints(model: LinearModel, q: Array) -> list[int]:
@@ -151,8 +161,8 @@ def still_joints(model: LinearModel, q: Array) -> list[int]:
     return [j for j in range(model.robot.n) if np.ptp(own[:, j]) < STILL]
 
 
-def _checked(model: LinearModel, section: MotionLike, title: str) -> tuple[Array, Array, Array, Array]:
-    robot, samples = model.robot, len(section.t)
+def _checked(model: LinearModel, block: MotionLike, title: str) -> tuple[Array, Array, Array, Array]:
+    robot, samples = model.robot, len(block.t)
     result = []
     for name, width in (
         ("q", robot.n_position),
@@ -160,7 +170,7 @@ def _checked(model: LinearModel, section: MotionLike, title: str) -> tuple[Array
         ("qdd", robot.n_velocity),
         ("tau", robot.n_velocity),
     ):
-        array = np.array(getattr(section, name), dtype=float)
+        array = np.array(getattr(block, name), dtype=float)
         if array.shape != (samples, width):
             raise ShapeError(
                 f"{title}: {name} has shape {array.shape}; '{robot.name}' needs ({samples}, {width}), samples first"

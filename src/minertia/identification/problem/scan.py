@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.estimators.estimator import weighted_solution
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]

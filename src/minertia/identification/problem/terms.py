@@ -1,125 +1,28 @@
-"""Effects beyond rotor inertia, viscous and Coulomb friction and offsets: the rows of one table.
-
-The four of `robot.parameters.EFFECTS` (and their motor-side twins) belong to the robot and its base parameters; the
-rows here are more columns of the linear problem, one per joint, each an effort for a unit parameter.
-"""
+"""Which effects of the one table (`robot.effects`) are identified: by words, symbols, full names or tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minertia.errors import MinertiaError, UnknownName
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS
+from minertia.robot.effects import (
+    BY_SYMBOL,
+    EFFECT_SYMBOLS,
+    MOTOR_SYMBOLS,
+    STANDARD_SYMBOLS,
+    STANDARD_TWINS,
+    WORDS,
+    Effect,
+)
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Settings = Mapping[str, float]
-DEFAULT_EFFECTS = ("IA", "FV", "FC", "OFF")
-
-
-@dataclass(frozen=True, slots=True)
-class JointState:
-    """Motion of one joint over N samples [rad or m]; load: effort its links ask of it [N m or N], friction left out."""
-
-    q: Array
-    qd: Array
-    qdd: Array
-    load: Array
-
-
-@dataclass(frozen=True, slots=True)
-class ExtraEffect:
-    """One row of the table: effort = parameter * shape(state, settings).
-
-    settings: names and usual values of the constants the shape needs (None: must be stated).
-    """
-
-    symbol: str
-    unit: str
-    meaning: str
-    shape: Callable[[JointState, Settings], Array]
-    is_nonnegative: bool = False
-    settings: Mapping[str, float | None] = field(default_factory=dict)
-
-
-def _gas_spring(s: JointState, c: Settings) -> Array:
-    """Lever arm times force of a gas cylinder between a pin on the parent and a pin on the link.
-
-    The pins stand at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area *
-    stroke.
-    """
-    angle = s.q + c["angle"]
-    length = np.sqrt(c["outer"] ** 2 + c["inner"] ** 2 - 2 * c["outer"] * c["inner"] * np.cos(angle))
-    lever = c["outer"] * c["inner"] * np.sin(angle) / length
-    pressure = c["energy"] / (c["volume"] - (length - c["closed"]) * c["area"])
-    return np.asarray(lever * pressure * c["area"])
-
-
-EXTRA_EFFECTS = {
-    e.symbol: e
-    for e in (
-        ExtraEffect("FCP", "N m", "Coulomb friction forwards", lambda s, c: (s.qd > 0).astype(float), True),
-        ExtraEffect("FCN", "N m", "Coulomb friction backwards", lambda s, c: -(s.qd < 0).astype(float), True),
-        ExtraEffect(
-            "FCT",
-            "N m",
-            "Coulomb friction, smooth through standstill",
-            lambda s, c: np.tanh(s.qd / c["width"]),
-            True,
-            {"width": 0.02},
-        ),
-        ExtraEffect(
-            "FS",
-            "N m",
-            "Stribeck friction: what Coulomb friction is more near standstill",
-            lambda s, c: np.sign(s.qd) * np.exp(-((s.qd / c["velocity"]) ** 2)),
-            True,
-            {"velocity": None},
-        ),
-        ExtraEffect(
-            "FCL", "1", "Coulomb friction per effort carried", lambda s, c: np.abs(s.load) * np.sign(s.qd), True
-        ),
-        ExtraEffect("FVC", "N m s3/rad3", "cubic friction", lambda s, c: s.qd**3),
-        ExtraEffect(
-            "KS",
-            "N m/rad",
-            "stiffness of a spring; with an offset its rest position need not be known",
-            lambda s, c: s.q - c["rest"],
-            True,
-            {"rest": 0.0},
-        ),
-        ExtraEffect(
-            "GAS",
-            "1",
-            "gas-spring counterbalance with stated geometry and filling",
-            _gas_spring,
-            True,
-            dict.fromkeys(("outer", "inner", "angle", "closed", "volume", "area", "energy")),
-        ),
-    )
-}
-SCANNED = {"FS": "velocity"}  # constants that are scanned when they are not stated
-WORDS = {  # the words of campaign files
-    "rotor": ("IA",),
-    "viscous": ("FV",),
-    "coulomb": ("FC",),
-    "offset": ("OFF",),
-    "two_sided_coulomb": ("FCP", "FCN"),
-    "smooth_coulomb": ("FCT",),
-    "stribeck": ("FS",),
-    "load_coulomb": ("FCL",),
-    "cubic": ("FVC",),
-    "spring": ("KS",),
-    "gas_spring": ("GAS",),
-}
-STRIBECK_SPEEDS = (0.01, 0.02, 0.04, 0.08, 0.15, 0.3)  # rad/s
+DEFAULT_EFFECTS = STANDARD_SYMBOLS
+STANDARD = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
 
 
 class EffectLike(Protocol):
@@ -155,9 +58,9 @@ class Term:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
 
     @property
-    def effect(self) -> ExtraEffect:
+    def effect(self) -> Effect:
         """The row of the table."""
-        return EXTRA_EFFECTS[self.symbol]
+        return BY_SYMBOL[self.symbol]
 
     @property
     def name(self) -> str:
@@ -173,31 +76,35 @@ class EffectChoice:
     terms: tuple[Term, ...]
 
     @property
-    def pinned(self) -> dict[str, float]:
+    def fixed(self) -> dict[str, float]:
         """Values of terms whose parameter is known to be 1."""
         return {t.name: 1.0 for t in self.terms if t.is_known}
 
     @property
     def needs_load(self) -> bool:
         """Whether a column depends on the effort the links ask of a joint."""
-        return any(t.symbol == "FCL" for t in self.terms)
+        return self.needs("load")
+
+    def needs(self, name: str) -> bool:
+        """Whether a column depends on a part of the state beside positions and their derivatives."""
+        return any(name in t.effect.inputs for t in self.terms)
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
     """Effects by name: "FC" or "coulomb" on every joint, "KS2" on joint 2, or a table.
 
     A table: {kind = "gas_spring", joints = [2], outer = 0.8, ...}, known = true where its scale is 1.  Where a motor
-    turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF.
+    turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other twins are asked for.
     """
     own: list[str] = []
     terms: list[Term] = []
     for item in wanted:
         for symbol, joints, settings, is_known, tag in _parsed(robot, item):
-            if symbol in EXTRA_EFFECTS:
+            if symbol not in STANDARD:
                 terms += [t for j in joints for t in _terms(symbol, j, settings, is_known, tag)]
                 continue
             for j in joints:
-                twin = f"{symbol}M" if symbol in EFFECT_SYMBOLS and j in robot.coupled_motors else None
+                twin = f"{symbol}M" if symbol in STANDARD_SYMBOLS and j in robot.coupled_motors else None
                 own += [f"{s}{j + 1}" for s in (symbol, twin) if s is not None]
     _refuse_repeats([*own, *(t.name for t in terms)])
     return EffectChoice(tuple(own), tuple(terms))
@@ -212,15 +119,15 @@ def _parsed(robot: Robot, item: Wanted) -> list[_Part]:
     if isinstance(item, Mapping):
         return _from_table(robot, dict(item))
     joints = [robot.independent[c] for c in item.joints]
-    given = {k: float(v) for k, v in item.options.items() if (item.kind, k, v) != ("stribeck", "velocity", 0.0)}
-    return [(s, joints, given if s in EXTRA_EFFECTS else {}, item.known, "") for s in WORDS[item.kind]]
+    given = {k: float(v) for k, v in item.options.items()}
+    return [(s, joints, given, item.known, "") for s in WORDS[item.kind]]
 
 
 def _from_text(robot: Robot, item: str) -> list[_Part]:
     every = list(range(robot.n_joints))
     if item in WORDS:
         return [(symbol, every, {}, False, "") for symbol in WORDS[item]]
-    known = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS, *EXTRA_EFFECTS)
+    known = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
     if item in known:
         return [(item, sorted(robot.coupled_motors) if item in MOTOR_SYMBOLS else every, {}, False, "")]
     match = re.fullmatch(rf"({'|'.join(sorted(known, key=len, reverse=True))})(\d+)", item)
@@ -232,8 +139,8 @@ def _from_text(robot: Robot, item: str) -> list[_Part]:
 def _from_table(robot: Robot, table: dict[str, object]) -> list[_Part]:
     kind = str(table.pop("kind", ""))
     symbols = WORDS.get(kind, (kind,))
-    if not all(s in (*EFFECT_SYMBOLS, *EXTRA_EFFECTS) for s in symbols):
-        raise UnknownName("effect", kind, (*WORDS, *EXTRA_EFFECTS))
+    if not all(s in BY_SYMBOL for s in symbols):
+        raise UnknownName("effect", kind, (*WORDS, *EFFECT_SYMBOLS))
     numbers = table.pop("joints", None)
     listed = numbers if isinstance(numbers, Sequence) else [numbers]
     joints = list(range(robot.n_joints)) if numbers is None else [_joint(robot, int(str(n)), kind) for n in listed]
@@ -251,17 +158,28 @@ def _joint(robot: Robot, number: int, item: str) -> int:
 
 
 def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -> list[Term]:
-    effect = EXTRA_EFFECTS[symbol]
+    effect = BY_SYMBOL[symbol]
     for name in given:
-        if name not in effect.settings:
-            raise UnknownName(f"constant of the effect {symbol}", name, effect.settings)
-    values = {k: given.get(k, v) for k, v in effect.settings.items()}
-    missing = [k for k, v in values.items() if v is None]
-    if missing == [SCANNED.get(symbol)]:
-        return [Term(symbol, joint, {missing[0]: v}, f"@{v:g}") for v in STRIBECK_SPEEDS]
+        if name not in effect.constants:
+            raise UnknownName(f"constant of the effect {symbol}", name, effect.constants)
+    wrong = effect.wrong_constant(given)
+    if wrong is not None:
+        raise MinertiaError(f"{wrong} of the effect {symbol} on joint {joint + 1} must be a positive number")
+    values, missing = effect.filled(given)
+    if len(missing) == 1 and effect.scan:
+        return [Term(symbol, joint, {**values, missing[0]: v}, f"@{v:g}") for v in effect.scan]
     if missing:
         raise MinertiaError(f"the effect {symbol} on joint {joint + 1} needs {', '.join(missing)}")
-    return [Term(symbol, joint, {k: v for k, v in values.items() if v is not None}, tag, is_known)]
+    return [Term(symbol, joint, values, tag, is_known)]
+
+
+def robot_effects(robot: Robot) -> list[str | Mapping[str, object]]:
+    """The standard effects of every joint and all others that a robot has, with its constants."""
+    wanted: list[str | Mapping[str, object]] = list(DEFAULT_EFFECTS)
+    for name in robot.other_effects:
+        symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))
+        wanted.append({"kind": symbol, "joints": [joint], **robot.effect_constants(joint - 1, symbol)})
+    return wanted
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

@@ -67,7 +67,7 @@ def preconditioner(R: Array) -> Array:
 
 
 class Accumulator:
-    """Triangles of the blocks of one recording, at most `max_blocks`: beyond that neighbours are merged.
+    """Triangles of the blocks of one log, at most `max_blocks`: beyond that neighbours are merged.
 
     Rows are collected in pieces, by effort, and each piece becomes a triangle at once; so memory does not grow with the
     blocks, and nothing depends on how the rows come in.  largest: entries seen so far, (efforts, columns).

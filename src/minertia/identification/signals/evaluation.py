@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import FilterError, ShapeError
-from minertia.identification.signals.filtering import low_pass
+from minertia.identification.signals.filtering import HERTZ, low_pass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,10 @@ class Evaluation:
     log_unit: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("cutoff_hz", "rate_hz"):
+            value = getattr(self, name)
+            if not HERTZ[0] <= value <= HERTZ[1]:
+                raise FilterError(f"{name} is {value:g}; it must lie between {HERTZ[0]:g} and {HERTZ[1]:g} Hz")
         if not self.trim_s >= 0:
             raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
 

@@ -1,15 +1,16 @@
 """Zero-phase filters, differentiation and decimation: from a recording to a `Motion` that a regressor can be built on.
 
 Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
-every column of the regressor and the efforts, pass the same linear-phase filter and are thinned out (the parallel
+every column of the regressor and the efforts, pass the same linear-phase filter and are decimated (the parallel
 filter), so that noise above the motion's frequencies is taken from both alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,21 +18,24 @@ from scipy import signal
 
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
-from minertia.identification.logs.recording import MATRICES, Recording, frozen_array
+from minertia.identification.logs.even import check_finite, even_rate
+from minertia.identification.logs.recording import Recording, freeze, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.notebook import clipped, plural, stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled
 SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
 EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
 PADDING = 3.0  # periods of the cut-off by which signals are continued beyond their ends
 OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
 STOPBAND = 7.0  # Kaiser window: 70 dB
 ON = ("equation", "signals")
+HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
+LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out of digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Filter:
     parabola on five points, Khosla), "savgol" (`window` points, `degree`), "logged" (the log's velocities,
     differentiated once).
     rate_hz: rate after decimation, None: five times the cut-off.  parallel_hz: cut-off of the filter on both sides
-    before thinning out, None: 0.4 rate_hz.
+    before decimation, None: 0.4 rate_hz.
     on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
     same low-pass, before the regressor is built (cheaper on long logs).
     trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
@@ -60,6 +64,9 @@ class Filter:
     on: str = "equation"
     trim_s: float | None = None
 
+    def __repr__(self) -> str:
+        return stated(self)
+
     def __post_init__(self) -> None:
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
             raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
@@ -69,6 +76,8 @@ class Filter:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise FilterError(f"{name} is {value}; it must be greater than 0")
+            if value is not None and not HERTZ[0] <= value <= HERTZ[1]:
+                raise FilterError(f"{name} is {value:g}; it must lie between {HERTZ[0]:g} and {HERTZ[1]:g} Hz")
         if not 1 <= self.order <= 12:
             raise FilterError(f"the order of the filter is {self.order}; it must be from 1 to 12")
         if self.window % 2 == 0 or not 1 <= self.degree < self.window:
@@ -98,7 +107,7 @@ class Motion:
     """Filtered samples a regressor is built on; (N,) and (N, n).
 
     keep: samples that stay after the parallel filter, as start, stop and step; `decimated` applies it.
-    filter: resolved.  rate_hz: of these samples.
+    filter: resolved.  rate_hz: of these samples.  channels: what else was logged, filtered like positions.
     """
 
     t: Array
@@ -110,13 +119,22 @@ class Motion:
     filter: Filter
     keep: tuple[int, int, int]
     source: str = ""
+    channels: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("t", "q", "qd", "qdd", "tau"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __repr__(self) -> str:
+        name = f" '{clipped(Path(self.source).name, 50)}'" if self.source else ""
+        return (
+            f"<Motion{name}: {plural(len(self), 'sample')} of {plural(self.q.shape[1], 'joint')} at {self.rate_hz:.4g} "
+            f"Hz, cut-off {self.filter.cutoff_hz or 0:.4g} Hz; {self.kept} kept>"
+        )
 
     @property
     def kept(self) -> int:
@@ -129,7 +147,22 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
     plan = (filter or Filter()).resolved(recording)
     check_finite(recording)
     rate = even_rate(recording)
-    q, qd, qdd, tau = signals(recording, plan, rate)
+    return _cut(recording, plan, rate, signals(recording, plan, rate), edges)
+
+
+def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
+    """`prepared` without and with its edges, on the same filtered samples."""
+    plan = (filter or Filter()).resolved(recording)
+    check_finite(recording)
+    rate = even_rate(recording)
+    filtered = signals(recording, plan, rate)
+    whole = _cut(recording, plan, rate, filtered, True)
+    return _cut(recording, plan, rate, filtered, False), whole
+
+
+def _cut(recording: Recording, plan: Filter, rate: float, filtered: Sequence[Array], edges: bool) -> Motion:
+    """The samples that count, of all that were filtered."""
+    q, qd, qdd, tau = filtered
     trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
     rows = slice(trim, len(recording) - trim)
     factor = thinning(plan, rate)
@@ -142,7 +175,7 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
         )
     motion = Motion(
         recording.t[rows], q[rows], qd[rows], qdd[rows], tau[rows], rate, plan, (half, length - half, factor),
-        recording.source,
+        recording.source, channel_signals(recording, plan, rate, rows),
     )  # fmt: skip
     return thinned(motion) if plan.on == "signals" else motion
 
@@ -155,6 +188,11 @@ def decimated(motion: Motion, *arrays: Array) -> tuple[Array, ...]:
 def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Array:
     """Zero-phase Butterworth along the first axis, run forwards and backwards, the ends continued oddly."""
     _below_nyquist(cutoff_hz, rate_hz, "the cut-off")
+    if cutoff_hz < LOWEST * rate_hz:
+        raise FilterError(
+            f"the cut-off of {cutoff_hz:g} Hz is too low for a rate of {rate_hz:g} Hz; choose at least "
+            f"{LOWEST * rate_hz:g} Hz"
+        )
     sos = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
     padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
     both_ways = getattr(build.native(), "both_ways", None)  # four times as fast as SciPy's
@@ -168,51 +206,15 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
     return y[padding : padding + len(x)]
 
 
-def even_rate(recording: Recording) -> float:
-    """Samples per second of an evenly sampled recording, or a sentence."""
-    t = recording.t
-    if len(t) < 3:
-        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
-    steps = np.diff(t)
-    step = float(t[-1] - t[0]) / (len(t) - 1)
-    off = np.flatnonzero(np.abs(steps - step) > EVEN * abs(step))
-    if step <= 0 or len(off):
-        row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
-        raise RecordingError(
-            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "resample the recording first with repaired()",
-            file=recording.source or None,
-            column=recording.column("t"),
-            row=row,
-        )
-    return 1.0 / step
-
-
-def check_finite(recording: Recording) -> None:
-    """Refuse values that are not numbers, with column and rows."""
-    for name in MATRICES:
-        values = getattr(recording, name)
-        if values is None or np.isfinite(values).all():
-            continue
-        rows, joints = np.nonzero(~np.isfinite(values))
-        j = int(joints[0])
-        own = rows[joints == j]
-        first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
-        raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to",
-            file=recording.source or None,
-            column=recording.column(f"{name}{j + 1}"),
-            row=first,
-        )
-
-
 def thinned(motion: Motion) -> Motion:
     """Only the samples that are kept."""
     start, stop, step = motion.keep
     rows = slice(start, stop, step)
     arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
+    channels = {name: values[rows] for name, values in motion.channels.items()}
     count = len(range(start, stop, step))
-    return replace(motion, **arrays, rate_hz=motion.rate_hz / step, keep=(0, count, 1))  # type: ignore[arg-type]
+    rate = motion.rate_hz / step
+    return replace(motion, **arrays, channels=channels, rate_hz=rate, keep=(0, count, 1))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- derivatives
@@ -268,7 +270,15 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
     tau = recording.efforts()
     if plan.on == "signals":
         tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
+    for array in (q, qd, qdd, tau):
+        freeze(array)  # so that parts of them need not be copied
     return q, qd, qdd, tau
+
+
+def channel_signals(recording: Recording, plan: Filter, rate: float, rows: slice) -> dict[str, Array]:
+    """Some rows of what else was logged, filtered like positions."""
+    assert plan.cutoff_hz is not None
+    return {name: low_pass(v, plan.cutoff_hz, rate, plan.order)[rows] for name, v in recording.channels.items()}
 
 
 def _below_nyquist(cutoff: float, rate: float, what: str) -> None:

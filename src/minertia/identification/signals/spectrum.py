@@ -1,4 +1,4 @@
-"""The cut-off a recording asks for, from its spectrum."""
+"""The cut-off that fits a recording, from its spectrum."""
 
 from __future__ import annotations
 

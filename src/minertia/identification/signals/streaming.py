@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minertia.errors import FilterError
+from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.signals.filtering import (
     SETTLED,
     Filter,
     Motion,
-    check_finite,
-    even_rate,
+    channel_signals,
     half_length,
     signals,
     thinning,
@@ -91,4 +91,5 @@ class _Stream:
             rate, keep = self.rate / self.step, (0, count, 1)
         self.next += count * self.step
         q, qd, qdd, tau = (a[rows] for a in arrays)
-        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source)
+        channels = channel_signals(buffer, self.plan, self.rate, rows)
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels)

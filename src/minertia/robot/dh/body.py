@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 
 from minertia.robot.dh.table import Table
+from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, LINK_SYMBOLS, MOTOR_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")
@@ -89,11 +90,44 @@ def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
 
 
 def read_effects(table: Table | None, symbols: Iterable[str]) -> dict[str, float]:
-    """Those of some effects that a table gives by name: joint-side IA FV FC OFF, motor-side IAM FVM FCM OFFM."""
+    """Those of some effects that a table gives by name, at the joint (FV) or at the motor (FVM).
+
+    An effect is a number, or a table of its value and its constants.
+    """
     if table is None:
         return {}
     table.only((*EFFECT_SYMBOLS, *MOTOR_SYMBOLS))
-    return {symbol: table.number(symbol) for symbol in symbols if symbol in table}
+    return {symbol: _value(table, symbol) for symbol in symbols if symbol in table}
+
+
+def _value(table: Table, symbol: str) -> float:
+    if not isinstance(table.get(symbol), dict):
+        return table.number(symbol)
+    own = table.table(symbol)
+    assert own is not None
+    if "value" not in own:
+        own.fail("'value' is missing", symbol)
+    return own.number("value")
+
+
+def read_constants(table: Table | None) -> dict[str, dict[str, float]]:
+    """The constants that stand with the effects of a table."""
+    found: dict[str, dict[str, float]] = {}
+    for symbol in table or ():
+        assert table is not None
+        effect = BY_SYMBOL[symbol]
+        own = table.table(symbol) if isinstance(table.get(symbol), dict) else None
+        if own is not None:
+            own.only(("value", *effect.constants))
+            found[symbol] = {name: own.number(name) for name in effect.constants if name in own}
+            wrong = effect.wrong_constant(found[symbol])
+            if wrong is not None:
+                own.fail(f"'{wrong}' must be positive", symbol)
+        missing = effect.filled(found.get(symbol, {}))[1]
+        if missing:
+            example = ", ".join(f"{name} = ..." for name in missing)
+            table.fail(f"'{symbol}' needs {', '.join(missing)}: write {symbol} = {{ value = ..., {example} }}", symbol)
+    return {symbol: numbers for symbol, numbers in found.items() if numbers}
 
 
 def added(*effects: Mapping[str, float]) -> dict[str, float]:

@@ -5,19 +5,19 @@ The format is described in docs/formats.md; `dh.write` writes it.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
 from minertia.robot.dh.body import (
     added,
     joint_side,
+    read_constants,
     read_effects,
     read_limits,
     read_link,
@@ -27,13 +27,14 @@ from minertia.robot.dh.body import (
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
-from minertia.robot.parameters import EFFECT_SYMBOLS, MOTOR_SYMBOLS, is_parameter_name
+from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 
-FORMAT = 1
+FORMAT = 2  # 1 had IA FV FC OFF alone, each a number
 UNKNOWN = "unknown"  # value of a symbol that has none
 TOP_KEYS = (
     "format",
@@ -60,14 +61,9 @@ def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
 
 def _load(text: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise DescriptionError("the file is nested too deeply to be a robot description", file=source) from None
-    except ValueError as err:
-        match = re.search(r"\(at line (\d+), column \d+\)", str(err))
-        line = None if match is None else int(match[1])
-        reason = str(err).split(" (at ")[0]
-        raise DescriptionError(f"this is not valid TOML: {reason}", file=source, line=line) from None
+        return toml_document(text)
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=source, line=err.line) from None
 
 
 class _Reader:
@@ -139,9 +135,6 @@ class _Reader:
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
                 table.fail(f"the symbol '{name}' {reason}; choose another name", name)
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
-            if symbols[name] == 0:
-                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
-                self.notes.append(Note("warning", f"symbol '{name}'", text))
         return symbols
 
     def _rows(self, lines: Lines) -> list[Table]:
@@ -185,6 +178,7 @@ class _Reader:
             effects=read_effects(row.table("effects"), EFFECT_SYMBOLS),
             follows=self._follows(row),
             line=row.line(),
+            constants=read_constants(row.table("effects")),
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.algebra.polynomial import Poly
+from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.vec3 import HERE, Mat, Vec
+from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees, looks_like_radians
 from minertia.robot.dh.placement import CONVENTIONS, Entry, Letters, Poses, table_poses
 from minertia.robot.dh.table import Table, finite, shown
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.robot import Note
-from minertia.robot.snap import REPORTED, rotation_angle, snap_angle, snap_rotation
+from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
 
 JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows")
 
@@ -34,10 +35,19 @@ class Placements:
         if name == "placement":
             return (self._rotation(row), self._position(number, row)), HERE
         values = {key: self._length(row, key, f"{key}{number}", row.get(key, 0)) for key in convention.lengths}
-        return table_poses(name, values | {key: self._angle(row, key) for key in convention.angles})
+        angles = {key: self._angle(row, key) for key in convention.angles}
+        try:
+            return table_poses(name, values | angles)
+        except ValueError as err:
+            row.fail(str(err), next((key for key, angle in angles.items() if isinstance(angle, Poly)), None))
 
     def _length(self, row: Table, key: str, letter: str, value: object) -> Entry:
-        return self.letters.length(letter, self._expression(row, key, value))
+        length = self.letters.length(letter, self._expression(row, key, value))
+        for name in sorted(length.letters) if isinstance(length, Poly) else ():
+            if self.letters.values[name] == 0:
+                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
+                self.notes.append(Note("warning", f"symbol '{name}'", text))
+        return length
 
     def _expression(self, row: Table, key: str, value: object) -> Entry:
         """A number, or an expression in the symbols of the file."""
@@ -56,18 +66,61 @@ class Placements:
                 row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
         return expression
 
-    def _angle(self, row: Table, key: str) -> float:
-        """An angle [rad], put on the right angle it stands for."""
+    def _angle(self, row: Table, key: str) -> Entry:
+        """An angle [rad], in letters or put on the right angle it stands for."""
         in_degrees = f"{key}_deg"
         if key in row and in_degrees in row:
             row.fail(f"'{key}' and '{in_degrees}' stand side by side; give one of them", in_degrees)
         if in_degrees in row:
-            written, key = float(np.deg2rad(row.number(in_degrees))), in_degrees
-        else:
-            value = self._expression(row, key, row.get(key, 0))
-            if isinstance(value, Poly):
-                row.fail(f"'{key}' must be a number or a part of pi, not a letter", key)
-            written = float(value)
+            return self._snapped_angle(row, in_degrees, self._degrees(row, key))
+        value = self._expression(row, key, row.get(key, 0))
+        if isinstance(value, Poly) and not self.letters.wanted:
+            value = self.letters.replaced(value)
+        if isinstance(value, Poly):
+            return self._lettered_angle(row, key, value)
+        self._check_radians(row, key, float(value))
+        return self._snapped_angle(row, key, float(value))
+
+    def _degrees(self, row: Table, key: str) -> float:
+        """An angle given in degrees, in rad."""
+        degrees = row.number(f"{key}_deg")
+        if looks_like_radians(degrees):
+            text = f"{key}_deg = {degrees:.6g} is a small angle; write {key} = {degrees:.6g} if it is meant in radians"
+            self.notes.append(Note("warning", row.where, text, row.line(f"{key}_deg")))
+        return float(np.deg2rad(degrees))
+
+    def _check_radians(self, row: Table, key: str, angle: float) -> None:
+        written = row.get(key)
+        if is_beyond_a_turn(angle):
+            row.fail(
+                f"'{key}' is {angle:.6g} rad, more than a full turn; write {key}_deg = {angle:.6g} if it is meant in "
+                "degrees",
+                key,
+            )
+        if looks_like_degrees(angle):
+            text = f"{key} = {written} is {np.rad2deg(angle):.4g} degrees; write {key}_deg if it is meant in degrees"
+            self.notes.append(Note("warning", row.where, text, row.line(key)))
+
+    def _lettered_angle(self, row: Table, key: str, value: Poly) -> Entry:
+        """An angle with letters; where their values make it a right angle, axes align and it is taken as a number."""
+        known = {name: number for name, number in self.letters.values.items() if number is not None}
+        whole = value.letters <= set(known)
+        angle = float(evaluate(value, known)) if whole else constant_part(value)
+        if is_beyond_a_turn(angle):
+            row.fail(
+                f"'{key}' = '{row.get(key)}' is {angle:.6g} rad, more than a full turn; give letters and numbers of an "
+                f"angle in radians, {angle:.6g} degrees are {np.deg2rad(angle):.6g} rad",
+                key,
+            )
+        right = snap_angle(angle, self.tolerance)
+        if not whole or abs(np.sin(2 * right)) > EXACT:
+            return value
+        text = f"{key} = '{row.get(key)}' is {np.rad2deg(right):.10g} degrees, where axes align: taken as that number"
+        changed = abs(right - angle) > REPORTED
+        self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=changed))
+        return right
+
+    def _snapped_angle(self, row: Table, key: str, written: float) -> float:
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
             text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
@@ -81,12 +134,11 @@ class Placements:
         R: Mat = tuple(tuple(self._expression(row, "rotation", s) for s in r) for r in rows)  # type: ignore[assignment]
         if not self.letters.wanted:
             R = tuple(tuple(self.letters.replaced(s) for s in r) for r in R)  # type: ignore[assignment]
-        if any(isinstance(s, Poly) for r in R for s in r):
-            return R
-        A = np.array(R, float)
+        values = {name: 0.5 if v is None else v for name, v in self.letters.values.items()}
+        A = np.array([[evaluate(s, values) for s in r] for r in R], float)
         if np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
             row.fail("'rotation' is not a rotation matrix", "rotation")
-        return self._snapped(row, R)
+        return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, R)
 
     def _snapped(self, row: Table, R: Mat) -> Mat:
         if self.tolerance == 0:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from minertia.errors import DescriptionError, did_you_mean
 from minertia.robot.expression import LARGEST
 
+LONGEST = 500  # characters of a line that are looked at
 _HEAD = re.compile(r"\s*\[\[\s*joint\s*\]\]")
 
 
@@ -18,7 +19,7 @@ class Lines:
     """Where the keys of each [[joint]] stand in the text; only for messages, so not finding one is no error."""
 
     def __init__(self, text: str) -> None:
-        self.lines = text.splitlines()
+        self.lines = [line[:LONGEST] for line in text.splitlines()]
         self.heads = [k for k, line in enumerate(self.lines) if _HEAD.match(line)]
 
     def find(self, row: int | None, key: str | None) -> int | None:

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from minertia.algebra.polynomial import Number, Poly, turn
+from minertia.algebra.polynomial import Number, Poly, letter, turn
+from minertia.algebra.quotient import Quotient, quotient
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
 from minertia.files import write_file
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Joint, Limits
@@ -39,7 +41,7 @@ def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
 def toml_text(robot: Robot) -> str:
     """The TOML description of a robot."""
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT if robot.other_effects else 1,
         "name": robot.name or "robot",
         "exact": True,
         "base": robot.base,
@@ -75,11 +77,18 @@ def _link(ten: Ten, where: str) -> dict[str, float]:
     return {symbol: float(value) for symbol, value in zip(LINK_SYMBOLS, ten, strict=True)}
 
 
-def _effects(robot: Robot, j: int) -> dict[str, float]:
+def _effects(robot: Robot, j: int) -> dict[str, Any]:
+    """An effect with constants as a table of them and its value, others as numbers."""
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]
-    return {symbol: float(value) for symbol, value in values.items()}
+    found: dict[str, Any] = {}
+    for symbol, value in values.items():
+        effect = BY_SYMBOL[symbol]
+        if value or effect.is_standard:
+            numbers = robot.effect_constants(j, symbol) if effect.constants else {}
+            found[symbol] = {"value": float(value), **numbers} if numbers else float(value)
+    return found
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
@@ -121,11 +130,10 @@ def _plain(value: Entry) -> Number | str:
 def khalil_row(pose: Pose) -> dict[str, Entry] | None:
     """gamma, b, alpha, d, theta, r of a placement (zeros as the int 0), None where they do not give it back exactly."""
     R, p = pose
-    if any(isinstance(s, Poly) for r in R for s in r):
-        return None
-    A = np.array(R, float)
-    row = _lengths(p, *_angles(A, p))
-    if row is None or not all(_is_simple(value) for value in row.values()):
+    lettered = any(isinstance(s, Poly) for s in _flat(R))
+    angles = _lettered_angles(R) if lettered else _angles(np.array(R, float), p)
+    row = None if angles is None else _lengths(p, *angles)
+    if row is None or not all(_is_simple(row[key]) for key in ("b", "d", "r")):
         return None
     found_R, found_p = khalil_pose(row)
     entries = zip((*_flat(R), *p), (*_flat(found_R), *found_p), strict=True)
@@ -148,6 +156,43 @@ def _angles(A: np.ndarray[Any, Any], p: Vec) -> tuple[Number, Number, Number]:
     return _zero(gamma), _zero(alpha), _zero(snap_angle(math.atan2(turned[1, 0], turned[0, 0]), 0.0))
 
 
+def _lettered_angles(R: Mat) -> tuple[Entry, Entry, Entry] | None:
+    """gamma, alpha, theta of a rotation with letters, None where they are not easily seen."""
+    (xx, xy, xz), (_, _, yz), (zx, zy, zz) = R
+    gamma: Entry | None = 0
+    if type(xz) is int and xz == 0:
+        alpha, theta = angle_of(zz, neg(yz)), angle_of(xx, neg(xy))
+    elif isinstance(zz, Poly):
+        return None
+    else:
+        twist = math.acos(float(zz))
+        gamma, alpha, theta = _over(neg(yz), xz, twist), twist, _over(zy, zx, twist)
+    return None if gamma is None or alpha is None or theta is None else (gamma, alpha, theta)
+
+
+def _over(c: Entry, s: Entry, alpha: float) -> Entry | None:
+    """The angle whose cosine and sine, times the sine of alpha, are c and s."""
+    sine = turn(alpha)[1]
+    return angle_of(div(c, sine), div(s, sine))
+
+
+def angle_of(c: Entry, s: Entry) -> Entry | None:
+    """The angle of a cosine and sine: a number, a number plus or minus a letter, or None."""
+    if not isinstance(c, Poly) and not isinstance(s, Poly):
+        return _zero(snap_angle(math.atan2(s, c), 0.0))
+    names = {name for value in (c, s) if isinstance(value, Poly) for name in value.letters}
+    if len(names) != 1:
+        return None
+    cosine = ((f"cos({next(iter(names))})", 1),)
+    parts = [float(value.terms.get(cosine, 0)) if isinstance(value, Poly) else 0.0 for value in (c, s)]
+    offset = _zero(snap_angle(math.atan2(parts[1], parts[0]), 0.0))
+    for sign in (1, -1):
+        angle = sign * letter(next(iter(names))) + offset
+        if all(_same(a, b) for a, b in zip(turn(angle), (c, s), strict=True)):
+            return angle
+    return None
+
+
 def _direction(p: Vec) -> float:
     x, y, _ = p
     if type(y) is int:
@@ -157,18 +202,20 @@ def _direction(p: Vec) -> float:
     return math.atan2(y, x)
 
 
-def _lengths(p: Vec, gamma: Number, alpha: Number, theta: Number) -> dict[str, Entry] | None:
+def _lengths(p: Vec, gamma: Entry, alpha: Entry, theta: Entry) -> dict[str, Entry] | None:
     """The row, from p = b z + d x' + r a with x' = Rot(z, gamma) x and a the joint axis."""
     c, s = turn(gamma)
     ca, sa = turn(alpha)
     d, across = dot((c, s, 0), p), dot((neg(s), c, 0), p)
     if type(sa) is int and sa == 0:
         b, r = (0, p[2]) if ca == 1 else (p[2], 0)
-    elif isinstance(across, Poly) and type(sa) is not int:
+    elif isinstance(across, Poly) and type(sa) is float:
         return None
     else:
-        r = neg(div(across, sa))
+        r = neg(quotient(across, sa))
         b = sub(p[2], mul(ca, r))
+    if isinstance(r, Quotient):
+        return None
     return {"gamma": gamma, "b": b, "alpha": alpha, "d": d, "theta": theta, "r": r}
 
 
@@ -180,7 +227,7 @@ def _is_simple(value: Entry) -> bool:
     """A number, a letter or minus a letter."""
     if not isinstance(value, Poly):
         return True
-    ((monomial, number),) = list(value.terms.items())[:1]
+    monomial, number = next(iter(value.terms.items()))
     return len(value.terms) == 1 and abs(number) == 1 and len(monomial) == 1 and monomial[0][1] == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -14,7 +15,7 @@ from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.lean import float_or
 from minertia.robot.mjcf.parts import drive_part
 from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
-from minertia.robot.mjcf.values import EFFECTS, inertial, unphysical
+from minertia.robot.mjcf.values import EFFECTS, HELD, inertial, unphysical
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
@@ -64,6 +65,12 @@ def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions,
 def _check_same_joints(robot: Robot, old: Robot) -> None:
     ours = [(joint.name, joint.kind, joint.parent) for joint in robot.joints]
     theirs = [(joint.name, joint.kind, joint.parent) for joint in old.joints]
+    held = {name for name, *_ in theirs} - {name for name, *_ in ours}
+    if held and {name for name, *_ in ours} < {name for name, *_ in theirs}:
+        raise MinertiaError(
+            f"the robot '{robot.name}' holds joints of the template ({', '.join(sorted(held)[:5])}), which an MJCF "
+            "file cannot be filled in with; write it whole, without the template"
+        )
     if ours != theirs:
         different = {name for name, *_ in set(ours) ^ set(theirs)}
         listed = ", ".join(f"'{name}'" for name in sorted(different)[:5]) or "their order"
@@ -153,23 +160,37 @@ class _Edit:
         for j, joint in enumerate(self.robot.joints):
             new, before = self.robot.effects[j], self.old.effects[j]
             changed = [s for s in EFFECTS if _moved(new.get(s, 0.0), before.get(s, 0.0))]
+            if _moved(new.get("FVC", 0.0), before.get("FVC", 0.0)):
+                changed = [*changed, *(["FV"] if "FV" not in changed else [])]  # one polynomial holds both
+            rests = [robot.effect_constants(j, "KS")["rest"] for robot in (self.robot, self.old)]
+            if new.get("KS") and _moved(*rests) and "KS" not in changed:
+                changed.append("KS")
             if not changed:
                 continue
             number = int(self.template.model.joint(joint.name).id)
             armature, damping = drive_part(self.template, number)
             texts = {
                 "IA": written(new.get("IA", 0.0) - armature),
-                "FV": all_written([new.get("FV", 0.0) - damping, *self._higher_damping(number)]),
+                "FV": all_written([new.get("FV", 0.0) - damping, *self._higher_damping(number, new.get("FVC", 0.0))]),
                 "FC": written(new.get("FC", 0.0)),
+                "KS": written(new.get("KS", 0.0)),
             }
+            values = {EFFECTS[s]: texts[s] for s in changed}
+            if "KS" in changed:
+                values["springref"] = written(self._written_angle(rests[0], joint.kind))
             node = self._own(self.template.lean.joints.get(joint.name), f"joint '{joint.name}'")
-            self._attributes(node, {EFFECTS[s]: texts[s] for s in changed})
+            self._attributes(node, values)
 
-    def _higher_damping(self, number: int) -> list[float]:
+    def _written_angle(self, rest: float, kind: str) -> float:
+        """A position as the template writes it: in degrees unless its compiler says otherwise."""
+        is_degree = self.template.lean.compiler.get("angle", "degree") != "radian"
+        return math.degrees(rest) if is_degree and kind == "revolute" else rest
+
+    def _higher_damping(self, number: int, cubic: float) -> list[float]:
         model = self.template.model
         table = getattr(model, "dof_dampingpoly", None)
-        row = [] if table is None else [float(v) for v in table[int(model.jnt_dofadr[number])]]
-        return row if any(row) else []
+        quadratic = 0.0 if table is None else float(table[int(model.jnt_dofadr[number])][0])
+        return [quadratic, cubic] if quadratic or cubic else []
 
     def offsets(self) -> None:
         """Keep constant torques in a <custom> numeric, which MuJoCo ignores and the reader knows."""
@@ -230,7 +251,7 @@ def _verified(robot: Robot, text: str, source: str | None, options: ReadOptions)
     notes = []
     for j, joint in enumerate(robot.joints):
         if _far(robot.links[j], again.links[j]) or any(
-            abs(robot.effects[j].get(s, 0.0) - again.effects[j].get(s, 0.0)) > 1e-9 for s in ("IA", "FV", "FC", "OFF")
+            abs(robot.effects[j].get(s, 0.0) - again.effects[j].get(s, 0.0)) > 1e-9 for s in HELD
         ):
             text = "MuJoCo reads other parameters from the new file than were written; check its <compiler> options"
             notes.append(Note("warning", f"joint '{joint.name}'", text))

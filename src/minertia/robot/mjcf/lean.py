@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minertia.files import reading
+from minertia.robot.assembly import check_count
 from minertia.robot.read import read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Note
@@ -132,6 +133,7 @@ def _name_all(lean: Lean) -> None:
     inside = [node for world in lean.full.all("worldbody") for node in world.walk()]
     for tags, table in ((("body",), lean.bodies), (("joint", "freejoint"), lean.joints)):
         nodes = [node for node in inside if node.tag in tags]
+        check_count(len(nodes), "bodies" if tags[0] == "body" else "joints", lean.source)
         table |= {node.attributes["name"]: node for node in nodes if node.attributes.get("name")}
         for k, node in enumerate(nodes, 1):
             if not node.attributes.get("name"):

@@ -21,15 +21,23 @@ def joint_limits(compiled: Compiled, j: int) -> Limits:
 
 
 def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
-    """Joint-side {IA, FV, FC} of MuJoCo's joint j, those that are not 0; its drives count with the gear squared."""
+    """Joint-side effects of MuJoCo's joint j, those that are not 0; its drives count with the gear squared."""
     m, d = compiled.model, int(compiled.model.jnt_dofadr[j])
     armature, damping = drive_part(compiled, j)
     values = {
         "IA": float(m.dof_armature[d]) + armature,
         "FV": float(m.dof_damping[d]) + damping,
         "FC": float(m.dof_frictionloss[d]),
+        "FVC": _row(m, "dof_dampingpoly", d)[1],
+        "KS": float(m.jnt_stiffness[j]),
     }
     return {symbol: value for symbol, value in values.items() if value != 0}
+
+
+def joint_constants(compiled: Compiled, j: int) -> dict[str, dict[str, float]]:
+    """Constants of the effects of MuJoCo's joint j: where its spring is at rest."""
+    m = compiled.model
+    return {"KS": {"rest": float(m.qpos_spring[m.jnt_qposadr[j]])}} if m.jnt_stiffness[j] else {}
 
 
 def drive_part(compiled: Compiled, j: int) -> tuple[float, float]:
@@ -56,9 +64,10 @@ def _drives(compiled: Compiled, j: int) -> Sequence[int]:
     return [a for a in range(compiled.model.nu) if int(compiled.model.actuator_trnid[a][0]) == j]
 
 
-def _poly(model: Any, name: str, k: int) -> bool:
+def _row(model: Any, name: str, k: int) -> tuple[float, float]:
+    """Coefficients of |x| and x^2 in a polynomial, zeros where this version of MuJoCo has none."""
     table = getattr(model, name, None)
-    return table is not None and bool(np.any(table[k]))
+    return (0.0, 0.0) if table is None else (float(table[k][0]), float(table[k][1]))
 
 
 def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, tuple[str, float, float]], list[Note]]:
@@ -100,10 +109,10 @@ def remarks(compiled: Compiled, names: Sequence[str], joint_names: Sequence[str]
 
 def _joint_remarks(m: Any, j: int) -> list[str]:
     texts = []
-    if m.jnt_stiffness[j] != 0 or _poly(m, "jnt_stiffnesspoly", j):
-        texts.append("its spring is not part of the rigid model; it is left out")
-    if _poly(m, "dof_dampingpoly", int(m.jnt_dofadr[j])):
-        texts.append("only the linear part of its damping is used")
+    if any(_row(m, "jnt_stiffnesspoly", j)):
+        texts.append("only the linear part of its spring is used")
+    if _row(m, "dof_dampingpoly", int(m.jnt_dofadr[j]))[0]:
+        texts.append("the quadratic part of its damping is left out")
     return texts
 
 

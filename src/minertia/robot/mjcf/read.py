@@ -15,7 +15,7 @@ from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf
 from minertia.robot.mjcf.lean import lean_document
-from minertia.robot.mjcf.parts import followers, joint_effects, joint_limits, remarks
+from minertia.robot.mjcf.parts import followers, joint_constants, joint_effects, joint_limits, remarks
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import (
@@ -247,6 +247,7 @@ class _Reading:
             child=child,
             limits=joint_limits(self.c, j),
             effects=joint_effects(self.c, j),
+            constants=joint_constants(self.c, j),
             line=node.line if node is not None and node.own else None,
         )
 

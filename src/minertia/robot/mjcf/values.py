@@ -13,7 +13,8 @@ from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.xml_output import all_written, written
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
-EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss"}  # attributes of a joint
+EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss", "KS": "stiffness"}  # attributes of a joint
+HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom>
 ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost about the centre of mass
 
 

@@ -9,9 +9,10 @@ from minertia.files import write_file
 from minertia.robot.joint import Joint
 from minertia.robot.mjcf.edit import edit_mjcf
 from minertia.robot.mjcf.read import OFFSET, ORDER
-from minertia.robot.mjcf.values import EFFECTS, inertial, is_massless, pose_attributes, unphysical
+from minertia.robot.mjcf.values import EFFECTS, HELD, inertial, is_massless, pose_attributes, unphysical
 from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
+from minertia.robot.unheld import unheld_effects
 from minertia.robot.xml_input import Element
 from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
 
@@ -115,7 +116,12 @@ class _Document:
         if limits.effort:
             values["actuatorfrcrange"] = all_written([-abs(limits.effort), abs(limits.effort)])
         effects = self.robot.effects[j]
-        return values | {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
+        values |= {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
+        if effects.get("FVC"):  # damping = a + b |v| + c v^2
+            values["damping"] = all_written([effects.get("FV", 0.0), 0.0, effects["FVC"]])
+        if effects.get("KS"):
+            values["springref"] = written(self.robot.effect_constants(j, "KS")["rest"])
+        return values
 
     def _frame_bodies(self, j: int | None) -> list[Element]:
         """Other frames of the robot's own file, as bodies without mass."""
@@ -200,8 +206,14 @@ def _unexpressed(robot: Robot) -> list[Note]:
         notes.append(Note("warning", "drives", text))
     if robot.has_letters:
         notes.append(Note("info", "lengths", "letters are written as their values"))
-    for joint in robot.joints:
+    notes += unheld_effects(robot, HELD, "MJCF")
+    for j, joint in enumerate(robot.joints):
         limits = joint.limits
+        if robot.effects[j].get("FVC"):
+            text = (
+                "its cubic friction is written as a polynomial of damping, which older versions of MuJoCo do not read"
+            )
+            notes.append(Note("info", f"joint '{joint.name}'", text))
         if not _has_range(joint) and not (limits.lower is None and limits.upper is None):
             text = f"the range {limits.lower} to {limits.upper} cannot be expressed in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))

@@ -6,10 +6,12 @@ joint, r of a translational one) is its variable, what is added to it the offset
 
 from __future__ import annotations
 
+import math
 import re
 
 from minertia.algebra.polynomial import Number, Poly
 from minertia.algebra.vec3 import Pose
+from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees
 from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
@@ -155,6 +157,7 @@ class _Reader:
             self.file.fail(f"joint {j + 1}: {err}", "alpha")
 
     def _angle(self, j: int, key: str, value: Entry) -> Entry:
+        self._check_radians(j, key, constant_part(value))
         if isinstance(value, Poly):
             return value
         angle = snap_angle(float(value), self.options.snap)
@@ -162,6 +165,18 @@ class _Reader:
             text = f"{key} = {value} is taken as {angle:.10g} rad"
             self.notes.append(Note("info", f"joint {j + 1}", text, self._line(key), is_geometry=True))
         return angle
+
+    def _check_radians(self, j: int, key: str, angle: float) -> None:
+        if is_beyond_a_turn(angle):
+            self.file.fail(
+                f"joint {j + 1}: {key} is {angle:.6g} rad, more than a full turn; write {angle:.6g}*pi/180 if it is "
+                "meant in degrees",
+                key,
+            )
+        if looks_like_degrees(angle):
+            degrees = math.degrees(angle)
+            text = f"{key} = {angle:.6g} is {degrees:.4g} degrees; write {angle:.6g}*pi/180 if it is meant in degrees"
+            self.notes.append(Note("warning", f"joint {j + 1}", text, self._line(key)))
 
     def _links(self) -> list[Ten | None]:
         columns = [self.file.entries(key, self.n, default="unknown") for key in LINK_SYMBOLS]

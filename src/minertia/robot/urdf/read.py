@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
+from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble, check_count
 from minertia.robot.check import impossible_body, missing_masses
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
@@ -37,6 +37,7 @@ def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
     """The robot of a URDF text; source: the name of the file, for messages."""
     tree = parse_xml(text, source)
     notes = _check_is_urdf(tree) + _repeated(tree)
+    check_count(len(tree.all("joint")), "joints", source)  # before any is looked at
     bodies = read_bodies(tree)
     notes += [note for b in bodies if (note := impossible_body(b.name, b.ten, b.line)) is not None]
     joints: list[JointSpec] = []

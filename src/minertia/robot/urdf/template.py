@@ -9,7 +9,7 @@ import numpy as np
 from minertia.algebra.vec3 import HERE, invert
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import BodySpec
-from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
@@ -32,7 +32,7 @@ class _Edit:
     def __init__(self, robot: Robot, text: str, source: str) -> None:
         self.robot, self.text, self.source = robot, text, source
         self.tree = parse_xml(text, source)
-        self._check_same_joints(parse_urdf(text, source, ReadOptions(letters=False)))
+        self.held = self._held(parse_urdf(text, source, ReadOptions(letters=False)))
         self.links = {e.attributes["name"]: e for e in self.tree.all("link")}
         self.joints = {e.attributes["name"]: e for e in self.tree.all("joint")}
         self.newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
@@ -48,11 +48,16 @@ class _Edit:
             self._effects(self.joints[joint.name], effects)
         return edited(self.text, self.edits), self.notes
 
-    def _check_same_joints(self, reference: Robot) -> None:
+    def _held(self, reference: Robot) -> frozenset[str]:
+        """Links that joints of this file carry which the robot holds still; all other joints must be the same."""
         ours, theirs = ({(j.name, j.link, j.kind) for j in r.joints} for r in (self.robot, reference))
-        odd = sorted(name for name, _, _ in ours ^ theirs)
+        moved = {link for _, link, _ in theirs - ours}
+        odd = sorted(name for name, link, _ in ours ^ theirs if link not in self.robot.frames or link not in moved)
+        odd += sorted(name for name, _, _ in ours - theirs)
         if odd:
             self._fail(f"joint '{shown(odd[0])}' is not the same in the robot and in this file")
+        carriers = {k for k, j in enumerate(reference.joints) if j.link in moved}
+        return frozenset(name for name, frame in reference.frames.items() if frame.joint in carriers)
 
     def _bodies_by_carrier(self) -> dict[int | None, list[BodySpec]]:
         groups: dict[int | None, list[BodySpec]] = {}
@@ -66,14 +71,17 @@ class _Edit:
     # ------------------------------------------------------------------ links
 
     def _link(self, carrier: int | None, now: Ten | None, bodies: list[BodySpec]) -> None:
-        """Leave the bodies that move together as they are if their sum is right, else write it on one of them."""
-        before: Ten = (0.0,) * 10
-        for body in bodies:
-            if body.ten is not None:
-                pose = numeric_pose(self.robot.frames[body.name].pose, self.robot.symbol_values)
-                before = add_ten(before, transport_ten(body.ten, pose))
+        """Leave the bodies that move together as they are if their sum is right, else write it on one of them.
+
+        What is held still keeps its own parameters where what is left of the sum is a body that can exist.
+        """
+        before = self._sum(bodies)
         if np.allclose(before, now or (0.0,) * 10, rtol=UNCHANGED, atol=0):
             return
+        held = [body for body in bodies if body.name in self.held]
+        rest = add_ten(now or (0.0,) * 10, tuple(-v for v in self._sum(held)))
+        if held and impossible(rest) is None:
+            now, bodies = rest, [body for body in bodies if body.name not in self.held]
         owner = self._owner(carrier)
         pose = numeric_pose(self.robot.frames[owner].pose, self.robot.symbol_values)
         found, notes = inertial(None if now is None else transport_ten(now, invert(pose)), owner)
@@ -84,6 +92,15 @@ class _Edit:
                 self._write_inertial(self.links[body.name], [])
                 text = f"its <inertial> is removed: it is part of link '{owner}' now, to which it is fixed"
                 self.notes.append(Note("info", f"link '{body.name}'", text))
+
+    def _sum(self, bodies: list[BodySpec]) -> Ten:
+        """Parameters of bodies that move together, in the frame of the joint that carries them."""
+        total: Ten = (0.0,) * 10
+        for body in bodies:
+            if body.ten is not None:
+                pose = numeric_pose(self.robot.frames[body.name].pose, self.robot.symbol_values)
+                total = add_ten(total, transport_ten(body.ten, pose))
+        return total
 
     def _owner(self, carrier: int | None) -> str:
         if carrier is not None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from minertia.files import write_file
 from minertia.robot.original import load_original
 from minertia.robot.robot import EARTH, Note, Robot
+from minertia.robot.unheld import unheld_effects
 from minertia.robot.urdf.new import new_urdf
+from minertia.robot.urdf.read import EFFECTS
 from minertia.robot.urdf.template import edited_urdf
 
 
@@ -38,6 +40,7 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
         if own:
             text = f"in our own element <minertia>: its {' and '.join(own)}, which other programs ignore"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
+    notes += unheld_effects(robot, [s for table in EFFECTS.values() for s in table.values()], "URDF")
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
         text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
         notes.append(Note("warning", "robot", text))

@@ -2,7 +2,7 @@
 
 /* Numbers of the operations: CODES in kernels/steps.py. */
 enum {
-    LOAD, CONST, COPY, NEG, SQRT, SIGN, SINCOS, ADD, SUB, MUL, DIV, NADD, NMUL, FMA, FNMA, FMS, FNMS,
+    LOAD, CONST, COPY, NEG, SQRT, SIGN, ABS, EXP, TANH, SINCOS, ADD, SUB, MUL, DIV, NADD, NMUL, FMA, FNMA, FMS, FNMS,
     ADDK, SUBK, MULK, DIVK, FMAK, FMSK
 };
 
@@ -12,12 +12,15 @@ INLINE int has_constant(int32_t operation)
 }
 
 /* d: result, a b c: operands, k: constant.  The result may stand where an operand stands. */
-#define OPERATIONS(EACH, ROOT, SIGN_OF) \
+#define OPERATIONS(EACH, ROOT, SIGN_OF, SIZE, EXPONENTIAL, TANGENT) \
     case CONST: EACH(zero + k) break; \
     case COPY: EACH(a[i]) break; \
     case NEG: EACH(-a[i]) break; \
     case SQRT: EACH(ROOT(a[i])) break; \
     case SIGN: EACH(SIGN_OF(a[i])) break; \
+    case ABS: EACH(SIZE(a[i])) break; \
+    case EXP: EACH(EXPONENTIAL(a[i])) break; \
+    case TANH: EACH(TANGENT(a[i])) break; \
     case ADD: EACH(a[i] + b[i]) break; \
     case SUB: EACH(a[i] - b[i]) break; \
     case MUL: EACH(a[i] * b[i]) break; \
@@ -54,7 +57,7 @@ static void evaluate(const Task *task, const double *const *in, int vectors, vd 
         vd *const c = W + (int64_t)step[4] * STRIDE;
         const double k = has_constant(step[0]) ? task->constants[step[2]] : 0.0;
         switch (step[0]) {
-            OPERATIONS(EACH_VECTOR, vector_sqrt, vector_sign)
+            OPERATIONS(EACH_VECTOR, vector_sqrt, vector_sign, vector_abs, vector_exp, vector_tanh)
         case LOAD: {
             const int64_t stride = task->stride[step[2]];
             const double *from = in[step[2]] + step[3];
@@ -96,7 +99,7 @@ static void evaluate_one(const void *state, const double *const *in, double *con
         double *const c = S + step[4];
         const double k = has_constant(step[0]) ? single->constants[step[2]] : 0.0;
         switch (step[0]) {
-            OPERATIONS(ONE_NUMBER, sqrt, number_sign)
+            OPERATIONS(ONE_NUMBER, sqrt, number_sign, fabs, exp, tanh)
         case LOAD: *d = in[step[2]][step[3]]; break;
         case SINCOS: {
             const double x = *a;

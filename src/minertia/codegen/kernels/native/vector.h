@@ -113,6 +113,26 @@ INLINE vd vector_sign(vd x)
     return (vd)(((vi)one & positive) | ((vi)-one & negative) | ((vi)x & unordered));
 }
 
+INLINE vd vector_abs(vd x)
+{
+    return (vd)((vi)x & INT64_MAX);
+}
+
+/* Lane by lane from the C library: friction has few of them, and they are as exact as the library is. */
+INLINE vd vector_exp(vd x)
+{
+    vd r;
+    UNROLL for (int l = 0; l < LANES; l++) r[l] = exp(x[l]);
+    return r;
+}
+
+INLINE vd vector_tanh(vd x)
+{
+    vd r;
+    UNROLL for (int l = 0; l < LANES; l++) r[l] = tanh(x[l]);
+    return r;
+}
+
 INLINE vd vector_sqrt(vd x)
 {
     vd r;

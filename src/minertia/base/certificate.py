@@ -1,0 +1,63 @@
+"""The certificate that every set of base parameters carries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CLEAR_GAP = 1e3  # between singular values that count and those that do not
+CONFIRMED = 1e-9  # largest reconstruction error of a set that is right
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn:
+    """What holds of the relations in letters at a second, independent draw of all letters, at states of its own.
+
+    count: number of relations that are in letters throughout, before any was merged for this robot's own numbers.
+    """
+
+    values: Mapping[str, float]
+    count: int
+    rank: int
+    gap: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How a set of base parameters was checked on random states (theory, eq. 22).
+
+    rank: of the whole regressor.  gap: smallest singular value that counts over the largest that does not, or over
+    measured rounding (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest of its kind
+    in Y, the worse of two sets of states.  states, seed: how to repeat it.  redrawn: the same at other values of the
+    letters.
+    """
+
+    rank: int
+    gap: float
+    error: float
+    states: int
+    seed: int
+    redrawn: Redrawn | None = None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the rank is beyond doubt."""
+        return self.gap >= CLEAR_GAP
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        data: dict[str, Any] = {name: getattr(self, name) for name in ("rank", "gap", "error", "states", "seed")}
+        data["gap"] = self.gap if math.isfinite(self.gap) else None
+        r = self.redrawn
+        letters = None if r is None else {"values": dict(r.values), "count": r.count, "rank": r.rank, "error": r.error}
+        return data | {"redrawn": letters}
+
+    def __str__(self) -> str:
+        text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
+        r = self.redrawn
+        if r is None:
+            return text
+        return f"{text}; at a second draw of its letters: rank {r.rank} of {r.count}, error {r.error:.1e}"

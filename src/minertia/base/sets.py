@@ -1,0 +1,190 @@
+"""Sets of base parameters on their way: by the rules, completed by the rank, as combinations, or by numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.scalar import Scalar
+from minertia.base.certificate import CONFIRMED
+from minertia.base.closed_form import closed_form
+from minertia.base.geometry import FINEST, TOLERANCE, Axes
+from minertia.base.grouping import Array, matrix_of
+from minertia.base.mlc import minimal_combinations
+from minertia.base.sample import Sample
+from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
+from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
+from minertia.robot.robot import Robot
+
+PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice
+LEFT = {  # what the rules leave of a link, in the order it is tried; the rest goes to the parent
+    "revolute": ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY"),
+    "prismatic": ("M", "MX", "MY", "MZ"),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A set: forms over the columns, their matrix, independent columns, which forms are numeric."""
+
+    names: tuple[str, ...]
+    forms: tuple[Linear, ...]
+    K: Array
+    kept: tuple[int, ...]
+    is_numeric: tuple[bool, ...]
+
+
+class Sets:
+    """The sets of one robot, from its regressor at random states.
+
+    sample: at its own values, other: at other values of its letters, None if it has none.  rules: the set of the closed
+    form, None where it does not reconstruct the regressor.
+    """
+
+    def __init__(
+        self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], sample: Sample, other: Sample | None
+    ) -> None:
+        self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
+        self.where = {name: c for c, name in enumerate(columns)}
+        self.axes, self.rules = self._rules()
+
+    def _rules(self) -> tuple[Axes, Found | None]:
+        """The closed form; with the finest tolerance where the usual one would change the torques."""
+        for tolerance in (TOLERANCE, FINEST):
+            axes = Axes(self.robot, tolerance)
+            left = closed_form(self.robot, self.columns, axes)
+            forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
+            K = matrix_of(forms, self.columns, self.robot.symbol_values)
+            if self.sample.error(kept, K) < 0.1 * CONFIRMED:
+                return axes, Found((), forms, K, kept, (False,) * len(forms))
+        return axes, None
+
+    def by(self, method: str, rank: int) -> Found:
+        """The set of a method, of as many parameters as the rank allows."""
+        if method == "numeric" or self.rules is None:
+            return self._numeric(rank)
+        found = self._completed(self.rules, rank)
+        return self._as_combinations(found) if method == "mlc" else found
+
+    def _completed(self, rules: Found, rank: int) -> Found:
+        """The closed form, with chosen columns exchanged in and what the rank does not allow merged."""
+        found = rules
+        if len(rules.kept) > rank:
+            order = _order(self.columns, rules.kept, self.keep)
+            chosen = tuple(sorted(self.sample.chosen(order, rank)))
+            merged = self.sample.express(chosen, rules.kept)
+            forms, flags = _merged(rules.forms, [rules.kept.index(c) for c in chosen], merged)
+            found = Found((), tuple(forms), merged @ rules.K, chosen, tuple(flags))
+        for name in self.keep:
+            found = self._exchanged(found, name)
+        return _named(found, self.columns)
+
+    def _exchanged(self, found: Found, name: str) -> Found:
+        """The same space with another column as representative, if it is not one already and appears in a relation.
+
+        Gaussian elimination on the forms themselves, so letters stay letters.
+        """
+        column = self.where[name]
+        free = [k for k, c in enumerate(found.kept) if self.columns[c] not in self.keep and found.K[k, column] != 0]
+        if column in found.kept or not free:
+            return found
+        row = max(free, key=lambda k: abs(found.K[k, column]))
+        lead = found.forms[row] / found.forms[row].terms[name]
+        forms, flags = list(found.forms), list(found.is_numeric)
+        for k, form in enumerate(found.forms):
+            if name in form.terms:
+                forms[k] = lead if k == row else form - lead * form.terms[name]
+                flags[k] |= flags[row]
+        K = matrix_of(forms, self.columns, self.robot.symbol_values)
+        kept = tuple(column if k == row else c for k, c in enumerate(found.kept))
+        return replace(found, forms=tuple(forms), K=K, kept=kept, is_numeric=tuple(flags))
+
+    def _numeric(self, rank: int) -> Found:
+        """The set from the rank alone; what is a whole number at other values of the letters too is none of these."""
+        order = _expected_order(self.robot, self.columns, self.keep)
+        kept = tuple(sorted(self.sample.chosen(order, rank)))
+        K = self.sample.express(kept)
+        constant = (np.rint(K) == K).all(axis=1)
+        if self.other is not None and self.other.rank_and_gap(kept)[0] == rank:
+            constant &= (self.other.express(kept) == K).all(axis=1)
+        elif self.other is not None:
+            constant &= np.count_nonzero(K, axis=1) == 1
+        forms = tuple(_form_of(row, self.columns) for row in K)
+        return _named(Found((), forms, K, kept, tuple(bool(c) for c in ~constant)), self.columns)
+
+    def _as_combinations(self, found: Found) -> Found:
+        """The same space spanned by Lin's combinations; where they are too many, some are merged numerically."""
+        combinations = minimal_combinations(self.robot, self.columns, self.axes)
+        names, forms = tuple(combinations), tuple(combinations.values())
+        L = matrix_of(forms, self.columns, self.robot.symbol_values)
+        if len(names) == len(found.kept):
+            return Found(names, forms, L, found.kept, (False,) * len(names))
+        space = self._in_combinations(found.K, L)
+        chosen = sorted(space.chosen(range(len(names) - 1, -1, -1), len(found.kept)))
+        merged = space.express(chosen)
+        merged_forms, flags = _merged(forms, chosen, merged)
+        return Found(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
+
+    def _in_combinations(self, K: Array, L: Array) -> Sample:
+        """B with K = B L up to the length of its rows, solved with everything in units of torque."""
+        units = np.where(self.sample.scale > 0, self.sample.scale, 1.0)
+        K, L = K / units, L / units
+        sizes = np.linalg.norm(L, axis=1)
+        sizes = np.where(sizes > 0, sizes, 1.0)
+        K, L = K / np.linalg.norm(K, axis=1)[:, None], L / sizes[:, None]
+        B = np.asarray(np.linalg.lstsq(L.T, K.T, rcond=None)[0].T, float)
+        return Sample.of_matrix(B / sizes, 1 / sizes)
+
+
+def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tuple[list[Linear], list[bool]]:
+    """Forms of the chosen columns plus numeric multiples of those that go."""
+    result, flags = [], []
+    for row, c in enumerate(chosen):
+        form: Scalar = forms[c]
+        others = [int(k) for k in np.flatnonzero(merged[row]) if k != c]
+        for k in others:
+            factor = float(merged[row, k])
+            form = form + forms[k] * (int(factor) if factor in (1, -1) else factor)
+        result.append(form)
+        flags.append(bool(others))
+    return result, flags
+
+
+def _form_of(row: Array, columns: Sequence[str]) -> Linear:
+    numbers = {columns[int(c)]: float(row[c]) for c in np.flatnonzero(row)}
+    return Linear({name: int(v) if v == int(v) else v for name, v in numbers.items()})
+
+
+def _order(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) -> list[int]:
+    """Chosen columns first, then from the tips to the base by preference, effects before links."""
+
+    def key(c: int) -> tuple[int, int, int]:
+        symbol, link = split_name(columns[c])
+        rank = PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
+        return (0 if columns[c] in keep else 1, -link, rank)
+
+    return sorted(among, key=key)
+
+
+def _expected_order(robot: Robot, columns: Sequence[str], keep: Sequence[str]) -> list[int]:
+    """Chosen columns first, then what the rules would leave, from the tips to the base, then effects and the rest."""
+
+    def key(c: int) -> tuple[int, int, int, int]:
+        symbol, link = split_name(columns[c])
+        left = LINK_SYMBOLS if link == 0 else LEFT[robot.joints[link - 1].kind]
+        stage = 0 if symbol in left else 1 if symbol in (*STANDARD_SYMBOLS, *STANDARD_TWINS) else 2
+        rank = left.index(symbol) if symbol in left else PREFERENCE.index(symbol) if symbol in PREFERENCE else 0
+        return (0 if columns[c] in keep else 1, stage, -link, rank)
+
+    return sorted(range(len(columns)), key=key)
+
+
+def _named(found: Found, columns: Sequence[str]) -> Found:
+    names = []
+    for c, form in zip(found.kept, found.forms, strict=True):
+        alone = form.terms.keys() == {columns[c]}
+        names.append(columns[c] if alone else regrouped_name(*split_name(columns[c])))
+    return replace(found, names=tuple(names))

@@ -1,0 +1,226 @@
+"""Mass matrix, Coriolis and centrifugal matrix, gravity terms and regressor in letters, as SymPy matrices.
+
+The recursion runs on polynomials in letters, so the result is exact and in one canonical form; SymPy only writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.polynomial import Poly, letter
+from minertia.algebra.scalar import Scalar
+from minertia.algebra.sympy_form import expression, latex_of, matrix, matrix_of, symbol
+from minertia.algebra.vec3 import Vec
+from minertia.base.grouping import BaseParameters
+from minertia.dynamics.compound import total_mass_matrix
+from minertia.dynamics.kinematics import State
+from minertia.dynamics.newton_euler import gravity_torques, velocity_torques
+from minertia.dynamics.regressor import regressor_entries
+from minertia.errors import InputError
+from minertia.notebook import clipped, plural
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
+from minertia.robot.robot import Robot
+
+MOST_JOINTS = 3  # whose terms fit on a page
+
+
+@dataclass(frozen=True, repr=False)
+class SymbolicDynamics:
+    """M(q) qdd + C(q, qd) qd + g(q) in letters, without friction.
+
+    robot: with letters where its file has them.  parameters: {full name of a standard column: its letter}; where base
+    parameters were given those that are regrouped into others are left out, and the letters are the base parameters.
+    gravity: letter of its size, "" where it has a direction that is not an axis (then it is numbers) or is zero.
+    """
+
+    robot: Robot
+    base: BaseParameters | None
+    parameters: Mapping[str, str]
+    gravity: str = ""
+
+    @property
+    def q(self) -> tuple[Any, ...]:
+        """Symbols of the positions."""
+        return self._symbols("q")
+
+    @property
+    def qd(self) -> tuple[Any, ...]:
+        """Symbols of the velocities."""
+        return self._symbols("qd")
+
+    @property
+    def qdd(self) -> tuple[Any, ...]:
+        """Symbols of the accelerations."""
+        return self._symbols("qdd")
+
+    @cached_property
+    def M(self) -> Any:
+        """Mass matrix (n, n)."""
+        return matrix(total_mass_matrix(self.robot, self._chi, self._letters("q")))
+
+    @cached_property
+    def C(self) -> Any:
+        """Coriolis and centrifugal matrix (n, n) of Christoffel symbols: dM/dt - 2 C is skew-symmetric."""
+        M, q, qd, n = self.M, self.q, self.qd, self.robot.n
+
+        def entry(i: int, j: int) -> Any:
+            slopes = (M[i, j].diff(q[k]) + M[i, k].diff(q[j]) - M[j, k].diff(q[i]) for k in range(n))
+            return sum((slope / 2 * rate for slope, rate in zip(slopes, qd, strict=True)), M[0, 0] * 0).expand()
+
+        return matrix_of([[entry(i, j) for j in range(n)] for i in range(n)])
+
+    @cached_property
+    def c(self) -> Any:
+        """Coriolis and centrifugal torques C qd (n, 1), from the recursion."""
+        torques = velocity_torques(self.robot, self._chi, self._letters("q"), self._letters("qd"))
+        return matrix([[value] for value in torques])
+
+    @cached_property
+    def g(self) -> Any:
+        """Gravity torques (n, 1)."""
+        torques = gravity_torques(self.robot, self._chi, self._letters("q"), self._gravity)
+        return matrix([[value] for value in torques])
+
+    @cached_property
+    def Y(self) -> Any:
+        """Regressor (n, columns): torques = Y times the parameters, in the order of `parameters`."""
+        state = State(*(self._letters(name) for name in ("q", "qd", "qdd")))
+        entries = regressor_entries(self.robot, state, frozenset(self.parameters), self._gravity)
+        return matrix([[entries.get((i, name), 0) for name in self.parameters] for i in range(self.robot.n)])
+
+    @property
+    def tau(self) -> Any:
+        """Torques M qdd + C qd + g (n, 1)."""
+        return self.M * matrix_of([[rate] for rate in self.qdd]) + self.c + self.g
+
+    @property
+    def values(self) -> dict[Any, float]:
+        """{symbol: number} of what has one: lengths and angles, gravity, and nominal parameters."""
+        robot = self.robot
+        found = {symbol(name): float(value) for name, value in robot.symbol_values.items()}
+        if self.gravity:
+            found[symbol(self.gravity)] = float(np.linalg.norm(robot.gravity))
+        if robot.has_parameters:
+            known = dict(zip(robot.columns(True), robot.parameter_vector(True).tolist(), strict=True))
+            if self.base is not None:
+                known |= dict(zip(self.base.kept, self.base.values().tolist(), strict=True))
+            found |= {symbol(own): float(known[name]) for name, own in self.parameters.items()}
+        return found
+
+    def latex(self) -> str:
+        """An align* environment with M, C qd and g."""
+        rows = [("M(q)", self.M), (r"C(q, \dot{q})\,\dot{q}", self.c), ("g(q)", self.g)]
+        written = [f"  {name} &= {self.latex_of(value)}" for name, value in rows]
+        return "\\begin{align*}\n" + " \\\\\n".join(written) + "\n\\end{align*}\n"
+
+    def latex_of(self, value: Any) -> str:
+        """LaTeX of a matrix or an entry of one."""
+        dots = {"q": "q", "qd": r"\dot{q}", "qdd": r"\ddot{q}"}
+        motion = {f"{k}{j + 1}": f"{mark}_{{{j + 1}}}" for k, mark in dots.items() for j in range(self.robot.n)}
+        names = (*self.robot.symbols, *self.parameters.values(), *motion, *filter(None, [self.gravity]))
+        return latex_of(value, names, motion | ({self.gravity: self.gravity} if self.gravity else {}))
+
+    def __repr__(self) -> str:
+        letters = "base" if self.base is not None else "standard"
+        return (
+            f"<SymbolicDynamics of '{clipped(self.robot.name, 40)}': M, C, g and Y of {plural(self.robot.n, 'joint')} "
+            f"in {len(self.parameters)} {letters} parameters>"
+        )
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex().replace('align*', 'aligned')}$$"
+
+    def _symbols(self, name: str) -> tuple[Any, ...]:
+        return tuple(symbol(f"{name}{j + 1}") for j in range(self.robot.n))
+
+    def _letters(self, name: str) -> list[Poly]:
+        return [letter(f"{name}{j + 1}") for j in range(self.robot.n)]
+
+    @property
+    def _chi(self) -> list[dict[str, Scalar]]:
+        """A letter for each parameter; what is not among them is the structural zero."""
+        chi: list[dict[str, Scalar]] = [dict.fromkeys(LINK_SYMBOLS, 0) for _ in range(self.robot.n_joints)]
+        for name, own in self.parameters.items():
+            kind, link = split_name(name)
+            chi[link - 1][kind] = letter(own)
+        return chi
+
+    @property
+    def _gravity(self) -> Vec:
+        x, y, z = (self._component(float(value)) for value in self.robot.gravity)
+        return x, y, z
+
+    def _component(self, value: float) -> Scalar:
+        if value == 0:
+            return 0
+        size = letter(self.gravity) if self.gravity else abs(value)
+        return size if value > 0 else -size
+
+
+def symbolic(
+    given: Robot | BaseParameters, *, rotors: bool = False, most_joints: int = MOST_JOINTS
+) -> SymbolicDynamics:
+    """The dynamics of a small robot in letters; in base parameters, which are fewer, where those are given.
+
+    rotors: include the rotor inertias of a robot; base parameters have those that they were derived with.
+    most_joints: a robot with more is refused, as its terms fill pages.
+    """
+    base = given if isinstance(given, BaseParameters) else None
+    robot = given.robot if isinstance(given, BaseParameters) else given
+    if robot.is_floating:
+        raise InputError("terms in letters are made for robots with a fixed base")
+    if robot.n_joints > most_joints:
+        raise InputError(
+            f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "
+            f"with symbolic(robot, most_joints={robot.n_joints})"
+        )
+    if any(joint.follows is not None and joint.follows.ratio not in (1, -1) for joint in robot.joints):
+        raise InputError(
+            f"terms in letters need dependent joints of ratio 1 or -1; those of '{robot.name}' have others"
+        )
+    parameters = {name: name for name in robot.columns(rotors)} if base is None else _base_letters(base)
+    found = SymbolicDynamics(robot, base, parameters, _gravity_letter(robot))
+    _refuse_twins(found)
+    return found
+
+
+def relations(base: BaseParameters) -> dict[Any, Any]:
+    """{symbol of a base parameter: its relation} in SymPy."""
+    return {symbol(name): _form(form) for name, form in zip(base.names, base.relations, strict=True)}
+
+
+def _form(form: Linear) -> Any:
+    return sum((expression(c) * symbol(str(name)) for name, c in form.terms.items()), expression(0))
+
+
+def _base_letters(base: BaseParameters) -> dict[str, str]:
+    """{kept column: name of the base parameter that takes its place}."""
+    if not np.array_equal(base.K[:, base.kept_indices], np.eye(base.count)):
+        raise InputError("terms in base parameters need a set with one column of its own for each; use 'closed-form'")
+    known = base.robot.columns(True)
+    other = [name for name in base.kept if name not in known]
+    if other:
+        raise InputError(f"terms in letters have no friction; derive the base parameters without it ({other[0]})")
+    return dict(zip(base.kept, base.names, strict=True))
+
+
+def _gravity_letter(robot: Robot) -> str:
+    is_axis = sum(value != 0 for value in robot.gravity) == 1
+    return ("g" if "g" not in robot.symbols else "g0") if is_axis else ""
+
+
+def _refuse_twins(found: SymbolicDynamics) -> None:
+    """Letters of the file that mean something else here would be taken for it."""
+    motion = {f"{k}{j + 1}" for k in ("q", "qd", "qdd") for j in range(found.robot.n)}
+    own = {*found.parameters.values(), *motion, found.gravity}
+    twins = sorted(own & set(found.robot.symbols))
+    if twins:
+        raise InputError(
+            f"the letter '{twins[0]}' of '{found.robot.name}' has another meaning here; rename it in its file"
+        )

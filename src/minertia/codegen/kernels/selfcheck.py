@@ -1,0 +1,112 @@
+"""A compiled kernel against NumPy, once, when it is made.
+
+Options such as -ffast-math in CC take the reduction of angles apart, lose what is not a number, or round every constant
+to single precision, and no compiler says a word.  A few fixed samples show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from minertia.codegen.kernels.schedule import Schedule
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, Array, Work
+from minertia.codegen.kernels.tiles import Pattern
+
+Piece = Callable[[int, int, Array | None], None]  # as `Runner.piece` has it
+Pieces = Callable[[Work], Piece]
+SAMPLES = 67  # two blocks and a part of one, whatever the machine
+FIRST_UNKNOWN = 3  # sample in which the first input holds what is not a number; the second one's follows
+LARGE, HUGE = 1e4, 1e6  # angles reduced with all care, and beyond what the kernels reduce themselves
+FAR, SEEN = 1e-10, 1e2  # of the largest result, and times what rough arithmetic changes
+
+
+def batch_fault(schedule: Schedule, found: Pieces, wanted: Pieces, rough: Pieces) -> str:
+    """What is wrong with a kernel over samples, "" if nothing.
+
+    wanted computes on NumPy; rough does so with more rounding, which tells what rounding alone can do to a result.
+    """
+    for work in _works(schedule, _inputs(schedule)):
+        why = difference(*(_results(schedule, pieces, work) for pieces in (found, wanted, rough)))
+        if why:
+            return why
+    return ""
+
+
+def single_fault(schedule: Schedule, found: Callable[..., object], wanted: Pieces, rough: Pieces) -> str:
+    """The same of a function of one sample; found(inputs, outputs) fills the outputs."""
+    inputs, outputs = _inputs(schedule), _outputs(schedule)
+    for k in range(SAMPLES):
+        rows = [x if common else x[k] for x, common in zip(inputs, schedule.common, strict=True)]
+        found(rows, [out[k] for out in outputs])
+    work = Work(ROWS, inputs, n_samples=SAMPLES)
+    return difference(np.hstack(outputs), _results(schedule, wanted, work), _results(schedule, rough, work))
+
+
+def difference(found: Array, wanted: Array, rough: Array) -> str:
+    """Where results (samples, entries) are not what they must be, in words; "" if nowhere."""
+    lost = np.isnan(wanted) & np.isnan(rough) & ~np.isnan(found)
+    if lost.any():
+        return "what is not a number (NaN) is taken for one"
+    is_known = np.isfinite(wanted) & np.isfinite(rough)
+    with np.errstate(all="ignore"):
+        off = np.abs(found - wanted)
+        largest = np.max(np.abs(wanted), axis=-1, keepdims=True, initial=1e-300, where=is_known)
+        is_wrong = is_known & ~(off <= FAR * largest + SEEN * np.abs(rough - wanted))
+    if not is_wrong.any():
+        return ""
+    at = tuple(np.argwhere(is_wrong)[0])
+    return f"a result is {found[at]:.6g} where it must be {wanted[at]:.6g}"
+
+
+def _inputs(schedule: Schedule) -> list[Array]:
+    """Inputs as a kernel takes them: ordinary ones, zeros, large angles, and what is not a number in each of them."""
+    random = np.random.default_rng(0)
+    inputs = []
+    for port, common in zip(schedule.inputs, schedule.common, strict=True):
+        if common:
+            inputs.append(random.uniform(0.1, 1.0, port.shape))
+            continue
+        x = random.uniform(-3.0, 3.0, (SAMPLES, port.size))
+        x[0] = 0.0
+        x[1] *= LARGE
+        x[2] *= HUGE
+        x[FIRST_UNKNOWN + len(inputs), -1] = np.nan
+        inputs.append(x.reshape(SAMPLES, *port.shape))
+    return inputs
+
+
+def _outputs(schedule: Schedule) -> list[Array]:
+    return [np.zeros((SAMPLES, port.size)) for port in schedule.ports]
+
+
+def _results(schedule: Schedule, pieces: Pieces, work: Work) -> Array:
+    """Entries of all samples, or the sums over them in one row."""
+    if not work.n_sums:
+        outputs = _outputs(schedule)
+        pieces(replace(work, outputs=outputs))(0, SAMPLES, None)
+        return np.hstack(outputs)
+    result = np.zeros(work.n_sums)
+    pieces(work)(0, SAMPLES, result)
+    return result[None]
+
+
+def _works(schedule: Schedule, inputs: Sequence[Array]) -> Iterator[Work]:
+    """All that a kernel can be asked: results, and for one matrix the sums of least squares."""
+    yield Work(ROWS, inputs, n_samples=SAMPLES)
+    if len(schedule.ports) != 1 or len(schedule.ports[0].shape) != 2:
+        return
+    rows, columns = schedule.ports[0].shape
+    pattern = Pattern(rows, columns, schedule.positions(0))
+    random = np.random.default_rng(1)
+    weights = random.uniform(0.5, 2.0, (SAMPLES, rows))
+    weights[: FIRST_UNKNOWN + len(inputs)] = 0.0  # large angles outweigh the rest, and unknown numbers must not count
+    triangle = np.zeros((pattern.z_columns,) * 2)  # padded with zeros, as the least squares have it
+    triangle[:columns, :columns] = np.triu(random.uniform(0.5, 1.0, (columns, columns)))
+    triangle[columns, columns] = 1.0
+    sums = Work(GRAM, inputs, (), pattern, random.uniform(-1.0, 1.0, (SAMPLES, rows)), weights, n_samples=SAMPLES)
+    yield sums
+    yield replace(sums, mode=RESIDUAL, theta=random.uniform(-1.0, 1.0, columns))
+    yield replace(sums, mode=PRECONDITIONED, theta=triangle)

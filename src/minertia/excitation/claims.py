@@ -1,0 +1,107 @@
+"""What a motion respects and what nobody looked at: the headline of a result, never more than was checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minertia.excitation.collision import CollisionModel
+from minertia.excitation.limits import MotionLimits
+
+JOINT_LIMITS = ("position", "velocity", "acceleration", "effort")
+MOST = 3  # names in a phrase
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Phrases: what was checked on the fine grid, and what was not, with the reason."""
+
+    checked: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """What the motion respects; what was not checked."""
+        return f"Respects {'; '.join(self.checked)}.", f"Not checked: {'; '.join(self.unchecked)}."
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def claims(limits: MotionLimits) -> Claims:
+    """What a motion that was held against these limits may claim."""
+    held, unknown = _joint_limits(limits)
+    space, open_space = _space(limits)
+    others = [
+        f"{what} ({why})"
+        for what, why in limits.missing.items()
+        if what not in (*JOINT_LIMITS, "floor", "self collision")
+    ]
+    boxes = [f"the box of {', '.join(sorted({repr(box.frame) for box in limits.boxes}))}"] if limits.boxes else []
+    return Claims(
+        checked=(f"limits of {_and(held)}", *space, *boxes),
+        unchecked=(*unknown, *others, *open_space),
+    )
+
+
+def _joint_limits(limits: MotionLimits) -> tuple[list[str], list[str]]:
+    held, unknown = [], []
+    for what in JOINT_LIMITS:
+        assumed = limits.assumed.get(what, ())
+        if what == "effort" and limits.effort is None:
+            unknown.append(f"limits of effort ({limits.missing.get(what, 'none given')})")
+            continue
+        if len(assumed) < len(limits.names):
+            held.append(what)
+        if assumed:
+            whose = "" if len(assumed) == len(limits.names) else f" of {listed(assumed)}"
+            unknown.append(f"limits of {what}{whose} (the file has none)")
+    return held or ["what was assumed"], unknown
+
+
+def _space(limits: MotionLimits) -> tuple[list[str], list[str]]:
+    model = limits.clearance
+    checked, unchecked = [], []
+    for what, told in (("floor", _floor(model)), ("self collision", _self_collision(model))):
+        if told is None:
+            unchecked.append(f"{what} ({limits.missing.get(what, 'not asked for')})")
+        else:
+            checked += [told[0]] if told[0] else []
+            unchecked += told[1:]
+    obstacles = [shape.name for shape in model.obstacles] if model is not None else []
+    if obstacles:
+        checked.append(f"obstacles {listed(obstacles)}")
+    else:
+        unchecked.append("obstacles (none given)")
+    return checked, unchecked
+
+
+def _floor(model: CollisionModel | None) -> list[str] | None:
+    """What is checked ("" for nothing), then what is not; None where there is no floor."""
+    if model is None or model.floor is None:
+        return None
+    plane = "base plane" if model.floor == 0 else f"z = {model.floor:g} m of the base frame"
+    held = f"floor ({plane})" if len(model.feet) else ""
+    left_out = f"floor for ends of {listed(model.grounded)} (in or below it in every posture)"
+    return [held, left_out] if model.grounded else [held]
+
+
+def _self_collision(model: CollisionModel | None) -> list[str] | None:
+    if model is None or not model.among_links:
+        return None
+    by_file, by_frames = model.body.sources
+    along = f"along frames, radius {model.body.radius:.2g} m"
+    kinds = ["of the file's shapes"] * by_file + [along] * by_frames
+    apart = [f"self collision of {listed(model.ignored)} (too near in nearly every posture)"] if model.ignored else []
+    if not model.keeps_links_apart:
+        return ["", *(apart or ["self collision (all links are neighbours)"])]
+    return [f"self collision (capsules {' and '.join(kinds)})", *apart]
+
+
+def listed(names: tuple[str, ...] | list[str]) -> str:
+    """The first few names, those without quotes in quotes."""
+    shown = [name if name.startswith("'") else f"'{name}'" for name in names[:MOST]]
+    return ", ".join(shown) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

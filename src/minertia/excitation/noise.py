@@ -1,0 +1,90 @@
+"""The noise on measured efforts that predicted deviations are for, where nobody gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.base.grouping import BaseParameters
+from minertia.errors import MinertiaError
+from minertia.excitation.effort import EffortModel
+from minertia.excitation.limits import MotionLimits
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+PART = 0.01  # of the largest nominal effort of a joint, or of its limit of effort
+LEAST_PART = 0.001  # of the largest nominal effort of all joints of a kind, where a joint has no limit of effort
+UNKNOWN = 1.0  # N m or N, where the file has neither masses nor limits of effort
+STATES = 500
+FRICTION = ("FV", "FC", "FVM", "FCM")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Deviation of the noise on each joint's effort (n,) [N m or N], and where it comes from, in words."""
+
+    levels: Array
+    basis: str
+
+
+def effort_noise(
+    base: BaseParameters, limits: MotionLimits, effort: EffortModel | None, given: ArrayLike | None = None
+) -> Noise:
+    """The noise given, or a part of each joint's largest nominal effort, with a floor where the file has no friction.
+
+    effort: None where the file has no masses; then a part of the limits of effort, or a number.
+    """
+    robot = base.robot
+    if given is not None:
+        levels = np.broadcast_to(np.asarray(given, float), (robot.n,)).copy()
+        if not np.all(levels > 0):
+            raise MinertiaError("noise levels must be positive")
+        return Noise(levels, "as given")
+    allowed = _allowed(robot, limits)
+    if effort is None:
+        levels = np.where(np.isnan(allowed), UNKNOWN, PART * allowed)
+        either = f"{_percent(PART)} of the limit of effort" if not np.isnan(allowed).any() else "assumed"
+        return Noise(levels, f"{either}: the file has no masses")
+    largest = _largest(base, limits, effort)
+    floor = np.where(np.isnan(allowed), LEAST_PART * _of_kind(robot, largest), PART * allowed)
+    rubs = np.array([_rubs(robot, j) for j in robot.independent])
+    levels = np.where(rubs, PART * largest, np.maximum(PART * largest, floor))
+    levels = np.where(levels > 0, levels, UNKNOWN)
+    basis = f"{_percent(PART)} of the largest effort that the file predicts"
+    if rubs.all():
+        return Noise(levels, basis)
+    least = f"{_percent(PART)} of the limit of effort" if not np.isnan(allowed).any() else "a floor"
+    return Noise(levels, f"{basis}, and at least {least} where the file has no friction")
+
+
+def _allowed(robot: Robot, limits: MotionLimits) -> Array:
+    """Limit of effort of each joint, nan where none is known."""
+    if limits.effort is not None:
+        return limits.effort
+    values = [robot.joints[j].limits.effort for j in robot.independent]
+    return np.array([np.nan if value is None or not value > 0 else value for value in values], float)
+
+
+def _largest(base: BaseParameters, limits: MotionLimits, effort: EffortModel) -> Array:
+    rng, n = np.random.default_rng(0), base.robot.n
+    q = rng.uniform(limits.lower, limits.upper, (STATES, n))
+    qd, qdd = (rng.uniform(-1, 1, (STATES, n)) * size for size in (limits.velocity, limits.acceleration))
+    W = base.regressor(q, qd, qdd).reshape(-1, base.count)
+    return effort.largest(effort.efforts(W, q, qd, qdd))
+
+
+def _of_kind(robot: Robot, largest: Array) -> Array:
+    """The largest of all joints that turn for those that turn, and of all that slide for those that slide."""
+    kinds = [robot.joints[j].kind for j in robot.independent]
+    return np.array([max(v for v, other in zip(largest, kinds, strict=True) if other == kind) for kind in kinds])
+
+
+def _rubs(robot: Robot, j: int) -> bool:
+    effects = [robot.effects[j], *robot.motor_effects]
+    return any(values.get(symbol, 0.0) != 0 for values in effects for symbol in FRICTION)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:g} %"

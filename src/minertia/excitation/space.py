@@ -1,0 +1,73 @@
+"""The room a motion has by default: above the base plane, links apart from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from minertia.errors import Infeasible
+from minertia.excitation.capsules import robot_body
+from minertia.excitation.collision import CollisionModel
+from minertia.excitation.shapes import Shape
+from minertia.robot.robot import Robot
+
+BASE = "base"  # the floor unless another is given: the plane z = 0 of the base frame
+MOST = 4  # links named in a sentence
+STANDS = 0.05  # part of random postures above the base plane below which that is not what the robot stands on
+
+
+@dataclass(frozen=True)
+class Room:
+    """What keeps the links where they may be, None for nothing; why not: {"floor" or "self collision": reason}."""
+
+    model: CollisionModel | None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def room(
+    robot: Robot,
+    *,
+    floor: float | str | None = BASE,
+    self_collision: bool = True,
+    obstacles: Sequence[Shape] = (),
+    margin: float | None = None,
+    radius: float | None = None,
+) -> Room:
+    """Distances to keep.  floor: a height in the base frame [m], None for none, or "base" for the base plane."""
+    missing = {} if self_collision else {"self collision": "switched off"}
+    missing |= {"floor": "switched off"} if floor is None else {}
+    unknown = [name for name, value in robot.symbols.items() if value is None]
+    if unknown:
+        if obstacles or not (floor is None or floor == BASE):
+            raise Infeasible(f"distances need the lengths of '{robot.name}': give values for {', '.join(unknown)}")
+        why = f"no value is known for {', '.join(unknown)}"
+        return Room(None, {"floor": why, "self collision": why} | missing)
+    height, why = _height(robot, floor)
+    if why:
+        missing["floor"] = why
+    if height is None and not self_collision and not obstacles:
+        return Room(None, missing)
+
+    def model(height: float | None) -> CollisionModel:
+        body = robot_body(robot, radius)
+        return CollisionModel(robot, body, obstacles, floor=height, margin=margin, among_links=self_collision)
+
+    found = model(height)
+    if floor != BASE and found.below:
+        raise Infeasible(
+            f"{', '.join(found.below[:MOST])} cannot rise above the floor at z = {height:g} m of the base frame in any "
+            "posture; give a lower one with --floor, or none"
+        )
+    if floor == BASE and height is not None and found.standing < STANDS:
+        missing["floor"] = f"'{robot.name}' is hardly ever above its base plane"
+        found = model(None)
+    return Room(found if found.counts else None, missing)
+
+
+def _height(robot: Robot, floor: float | str | None) -> tuple[float | None, str]:
+    """Height of the floor, and why there is none."""
+    if floor is None:
+        return None, ""
+    if not isinstance(floor, str):
+        return float(floor), ""
+    return (0.0, "") if any(robot.gravity) else (None, "gravity is zero, so no side is below")

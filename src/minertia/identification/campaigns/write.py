@@ -1,0 +1,101 @@
+"""A campaign that was made in Python as the file that `read_campaign` reads: the same thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from minertia.errors import CampaignError, MinertiaError
+from minertia.files import write_file
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.read import FORMAT
+from minertia.identification.campaigns.record import campaign_record
+from minertia.robot.dh.write import toml_text
+from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.robot import Robot
+
+
+def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+    """Write a campaign; a robot that no file holds as it is (made in Python, or with joints held) is written beside it.
+
+    force: replace files that minertia did not write, or that were edited since.  Returns the files that were written.
+    """
+    file = Path(path)
+    robot, extra = _robot(campaign.robot, file)
+    text = campaign_text(campaign, file.parent, robot)
+    for name, content in extra.items():
+        write_file(file.parent / name, content, force=force)
+    write_file(file, text, force=force)
+    return (*(file.parent / name for name in extra), file)
+
+
+def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
+    """The TOML text of a campaign whose logs are named from a folder; robot: how the robot is named."""
+    record = campaign_record(campaign)
+    if record["estimator"]["name"] != campaign.estimator:
+        raise CampaignError("an estimator made in Python cannot be written to a file; give its name and options")
+    if isinstance(campaign.prior, Robot | Mapping):
+        raise CampaignError("a prior made in Python cannot be written to a file; write it as a robot and name that")
+    logs = {key: [_log(log, folder) for log in getattr(campaign, key)] for key in ("train", "validate")}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "name": campaign.name,
+        "robot": robot,
+        "gravity": list(campaign.robot.gravity),
+        "joints": record["joints"] or None,
+        "logs": {key: value for key, value in logs.items() if value} | record["repairs"],
+        "columns": record["columns"],
+        "drive": record["drive"],
+        "filter": record["filter"],
+        "model": {"effects": record["effects"], "fix": record["fix"], "prior": _prior(record["prior"], folder)},
+        "estimator": record["estimator"],
+        "evaluation": record["evaluation"],
+    }
+    return tomli_w.dumps(_stated(document))
+
+
+def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
+    """How a campaign names its robot, and the file to write where there is none that reads back alike."""
+    source = robot.source or ""
+    for name in (Path(source).stem, source):
+        if name in bundled_robots() or os.path.isfile(name):
+            try:
+                again = read_robot(name, gravity=robot.gravity)
+            except MinertiaError:
+                continue
+            if (again.joints, again.links) == (robot.joints, robot.links):
+                return (name if name in bundled_robots() else _from(Path(name), file.parent)), {}
+    beside = f"{file.stem}-robot.toml"
+    return beside, {beside: toml_text(robot)}
+
+
+def _log(log: Log, folder: Path) -> Any:
+    if log.file is None:
+        raise CampaignError(f"{log.name} is a recording in memory; save it to a file and name that in the campaign")
+    load = None if log.load is None else {key: getattr(log.load, key) for key in ("mass", "com", "inertia", "at")}
+    table = {"file": _from(log.file, folder), "from": log.start, "to": log.stop, "load": load}
+    return table["file"] if all(table[key] is None for key in ("from", "to", "load")) else table
+
+
+def _prior(prior: str | None, folder: Path) -> str | None:
+    return prior if prior in (None, "robot") else _from(Path(str(prior)), folder)
+
+
+def _from(path: Path, folder: Path) -> str:
+    """A path as the campaign's folder sees it; whole where they are on different drives."""
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:
+        return path.resolve().as_posix()
+
+
+def _stated(value: Any) -> Any:
+    """Data that TOML can hold: without what is not stated."""
+    if isinstance(value, Mapping):
+        kept = {str(key): _stated(v) for key, v in value.items() if v is not None}
+        return {key: v for key, v in kept.items() if v != {}}
+    return [_stated(v) for v in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,108 @@
+"""`Estimate`: values with their deviations, and what could not be estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.problem.observation import Observation
+from minertia.notebook import plural
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What an estimator returns for the unknowns of its problem.
+
+    sigma: noise level of each effort.  standard: all standard parameters where the estimator found them.
+    verdict: of a physical fit.  notes: sentences for the user.  refit: values from the triangle of other rows of the
+    same problem, with the same choices; None for plain least squares.
+    """
+
+    beta: Array
+    covariance: Array
+    sigma: Array
+    standard: Mapping[str, float] = field(default_factory=dict)
+    verdict: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    refit: Callable[[Array], Array] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Fit of {plural(len(self.beta), 'unknown')}, {plural(len(self.sigma), 'noise level')}>"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Values of all unknowns of a linear model.
+
+    beta, covariance: of every unknown; fixed ones have no deviation.  not_excited: unknowns whose number in `beta` only
+    serves predictions of the same motion, each with a sentence.  fit, part: what the estimator returned, and the
+    problem it was given; fills_gaps: whether priors or constraints stand in for what the data leave open.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    beta: Array
+    covariance: Array
+    sigma: Array
+    estimator: str
+    rank: int
+    condition: float
+    scaled_condition: float
+    fixed: tuple[str, ...] = ()
+    not_excited: Mapping[str, str] = field(default_factory=dict)
+    standard: Mapping[str, float] = field(default_factory=dict)
+    verdict: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    fit: Fit | None = field(default=None, repr=False)
+    part: Observation | None = field(default=None, repr=False)
+    fills_gaps: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "covariance", "sigma"):
+            array = np.array(getattr(self, name), dtype=float)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of each unknown."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def relative_deviation(self) -> Array:
+        """Deviation over size; infinite for a value of zero."""
+        size = np.abs(self.beta)
+        return np.asarray(np.divide(self.deviation, size, out=np.full(size.shape, np.inf), where=size > 0))
+
+    @property
+    def identified(self) -> tuple[int, ...]:
+        """Unknowns that have a value of their own from the data."""
+        return tuple(k for k, name in enumerate(self.names) if name not in self.not_excited and name not in self.fixed)
+
+    def value(self, name: str) -> float:
+        """Value of an unknown by name."""
+        return float(self.beta[self.names.index(name)])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Estimate by {self.estimator}: {plural(len(self.identified), 'value')} from the data, {len(self.fixed)} "
+            f"fixed, {len(self.not_excited)} not excited; condition number {self.condition:.3g}>"
+        )
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.names), default=4)
+        lines = [f"{'name':<{width}}  {'value':>12}  {'deviation':>10}  relative"]
+        for k, name in enumerate(self.names):
+            if name in self.not_excited:
+                continue
+            mark = "fixed" if name in self.fixed else f"{100 * self.relative_deviation[k]:6.2f} %"
+            lines.append(f"{name:<{width}}  {self.beta[k]:>12.5g}  {self.deviation[k]:>10.2g}  {mark}")
+        head = (
+            f"{self.estimator}: rank {self.rank}, condition number {self.condition:.3g}; deviations for white residuals"
+        )
+        return "\n".join([head, *lines, *self.not_excited.values(), *self.notes])

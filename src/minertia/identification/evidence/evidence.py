@@ -1,0 +1,42 @@
+"""`Evidence`: all that a verdict weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from minertia.identification.evidence.intervals import Spread
+from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.parameters import ParameterEvidence
+from minertia.identification.evidence.residuals import Residuals
+from minertia.notebook import plural
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of an estimate.
+
+    training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
+    rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
+    spread: widths under correlated residuals, None where there are too few blocks to tell.
+    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can have caused.
+    remarks: sentences on what is odd without deciding.
+    """
+
+    training: Residuals
+    logs: tuple[Residuals, ...]
+    parameters: tuple[ParameterEvidence, ...]
+    left_out: LeftOut
+    unseen: tuple[Residuals, ...] = ()
+    rivals: Mapping[str, tuple[Residuals, ...]] = field(default_factory=dict)
+    not_excited: Mapping[str, str] = field(default_factory=dict)
+    spread: Spread | None = None
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        return (
+            f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
+            f"residual {100 * self.training.relative:.3g} % of the effort, {plural(len(self.faults), 'fault')}>"
+        )

@@ -1,0 +1,101 @@
+"""Does a motion leave what a model was fitted on?
+
+Two signs.  The deviations of the values, carried to the efforts of the motion, say how much of a prediction is not
+known: var(tau) = Y cov(beta) Y'.  And positions and speeds outside the range of the fit ask for friction, cables and
+counterbalances that nobody has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.prediction import load_efforts
+from minertia.identification.problem.rows import MotionLike, reach_rows
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SAMPLES = 500  # of a part of a log that are looked at
+FASTER = 1.25  # speed over the highest of the fit from which it is told
+OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Lowest and highest position and highest speed of each coordinate [rad or m, rad/s or m/s]."""
+
+    low: Array
+    high: Array
+    speed: Array
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """As plain data."""
+        return {"low": self.low.tolist(), "high": self.high.tolist(), "speed": self.speed.tolist()}
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Sequence[float]]) -> Reach:
+        """From plain data."""
+        return cls(*(np.array(table[key], float) for key in ("low", "high", "speed")))
+
+
+def fitted_reach(observation: Observation) -> Reach:
+    """The reach of the logs of a fit."""
+    low, high, speed = np.stack([log.reach for log in observation.logs]).swapaxes(0, 1)
+    return Reach(low.min(axis=0), high.max(axis=0), speed.max(axis=0))
+
+
+def reach_of(robot: Robot, parts: Iterable[MotionLike]) -> Reach:
+    """The reach of a motion."""
+    found = np.stack([reach_rows(robot, p.q, p.qd) for p in parts])
+    return Reach(found[:, 0].min(axis=0), found[:, 1].max(axis=0), found[:, 2].max(axis=0))
+
+
+def unknown_part(model: LinearModel, beta: Array, covariance: Array, parts: Iterable[MotionLike]) -> float:
+    """Part of the effort that the deviations of the values leave open: the norm of the predictions' deviations."""
+    load = load_efforts(model, beta) if model.choice.needs_load else None
+    spread = effort = 0.0
+    for part in parts:
+        rows = slice(0, None, max(1, len(part.t) // SAMPLES))
+        q, qd, qdd = (np.asarray(a, float)[rows] for a in (part.q, part.qd, part.qdd))
+        Y = model.columns(q, qd, qdd, None if load is None else load(q, qd, qdd))
+        spread += float(np.einsum("nrp,pq,nrq->", Y, covariance, Y))
+        effort += float(np.sum(np.asarray(part.tau, float)[rows][:, list(model.rows)] ** 2))
+    return float(np.sqrt(max(spread, 0.0) / effort)) if effort > 0 else float("inf")
+
+
+def remarks(
+    model: LinearModel,
+    beta: Array,
+    covariance: Array,
+    fitted: Reach,
+    training: float,
+    parts: Sequence[MotionLike],
+) -> tuple[str, ...]:
+    """Sentences on how far a motion leaves what was fitted; training: relative residual there."""
+    found = []
+    part = unknown_part(model, beta, covariance, parts)
+    if part > training:
+        found.append(
+            f"the values are not known well enough for this motion: their deviations alone make {100 * part:.3g} % of "
+            f"the effort uncertain, more than the training left ({100 * training:.3g} %)"
+        )
+    own = reach_of(model.robot, parts)
+    names = model.robot.coordinate_names
+    width = np.maximum(fitted.high - fitted.low, 1e-6)
+    outside = (np.maximum(fitted.low - own.low, own.high - fitted.high) / width) > OUTSIDE
+    faster = own.speed > FASTER * fitted.speed
+    if outside.any():
+        found.append(f"positions outside the range of the fit: {_listed(names, outside)}")
+    if faster.any():
+        most = float((own.speed / np.maximum(fitted.speed, 1e-9)).max())
+        found.append(f"faster than in the fit, up to {most:.2g} times: {_listed(names, faster)}")
+    return tuple(found)
+
+
+def _listed(names: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    return ", ".join(name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen)

@@ -1,0 +1,69 @@
+"""Stretches of the logs left out of the fit and predicted by the rest: a cross-validation on triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import SolverFailed
+from minertia.identification.problem.folds import block_folds
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import solution
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Cross-validation folds, each predicted by a fit of the others: norms per joint of residual and effort."""
+
+    rest: Array
+    effort: Array
+    samples: int
+
+    def __repr__(self) -> str:
+        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"
+
+    @property
+    def relative(self) -> float:
+        """Norm of the residual over that of the effort; nan without folds, inf where a fit was impossible."""
+        size = float(np.linalg.norm(self.effort))
+        return float(np.linalg.norm(self.rest)) / size if size > 0 else float("nan" if not len(self.rest) else "inf")
+
+
+NOTHING_LEFT_OUT = LeftOut(np.zeros(0), np.zeros(0), 0)
+
+
+def left_out_error(problem: Observation, sigma: Array, refit: Callable[[Array], Array] | None = None) -> LeftOut:
+    """Residuals of cross-validation folds (blocks of time), each predicted by a fit of the others.
+
+    refit: values from a triangle of weighted rows; by default those of plain least squares.
+    """
+    with one_thread():
+        folds = block_folds(problem, sigma)
+        if not folds:
+            return NOTHING_LEFT_OUT
+        rest, effort = np.zeros((2, len(sigma)))
+        for fold in folds:
+            beta = _refitted(fold.fitted, refit)
+            if beta is None:  # the other folds do not excite everything
+                return LeftOut(np.full(len(sigma), np.inf), np.ones(len(sigma)), problem.samples)
+            rest += np.sum((fold.left_out @ np.append(-beta, 1.0)) ** 2, axis=1)
+            effort += np.sum(fold.left_out[:, :, -1] ** 2, axis=1)
+        return LeftOut(np.sqrt(rest), np.sqrt(effort), problem.samples)
+
+
+def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
+    """Values from a triangle; plain least squares where there is no refit or it fails, None where that is singular."""
+    if refit is not None:
+        try:
+            return refit(R)
+        except SolverFailed:  # data without noise ask for more digits than a cone solver has
+            pass
+    least = np.abs(np.diag(R)[:-1]).min(initial=1.0)
+    is_singular = least <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0)
+    return None if is_singular else solution(R)

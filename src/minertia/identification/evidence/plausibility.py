@@ -1,0 +1,53 @@
+"""Could a robot that exists have caused these efforts?
+
+Noise makes a free fit unphysical and costs a physical one next to nothing.  A wrong sign, unit, order of joints or
+gravity asks for bodies of negative mass: then the best robot that can exist leaves far more than the free fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import SolverFailed
+from minertia.identification.estimators.automatic import MOST_LINKS
+from minertia.identification.physical.consistency import GAPS_ONLY, physical_space
+from minertia.identification.physical.fit import physical_fit
+from minertia.identification.physical.scaling import trusted_levels, unshifted
+from minertia.identification.problem.observation import Observation
+
+Array = NDArray[np.float64]
+TIMES = 2.0  # residual of the best physical robot over that of the free fit from which no robot explains the efforts
+MORE, JOINT_MORE = 0.02, 0.1  # and how much more of the effort that must be: of all joints, of one of them
+
+
+def implausible(
+    observation: Observation, problem: Observation, beta: Array, sigma: Array, fixed: Mapping[str, float]
+) -> str | None:
+    """A sentence where no robot that can exist explains the efforts nearly as well as a free fit does; else None.
+
+    problem: the observation with what is known taken out.  beta: values of all unknowns of the free fit.
+    """
+    space = physical_space(observation.model, None, fixed, problem.effort_rms)
+    if not 0 < len(space.links) <= MOST_LINKS:
+        return None
+    R = unshifted(problem, problem.triangle(trusted_levels(problem, sigma)))
+    try:
+        answer = physical_fit(space, R, problem.samples * len(sigma), weight=GAPS_ONLY)
+    except SolverFailed:
+        return None
+    effort = np.maximum(np.linalg.norm(observation.totals[:, :, -1], axis=1), 1e-300)
+    free, physical = observation.residuals(beta), observation.residuals(answer.beta)
+    size = float(np.linalg.norm(effort))
+    ours, theirs = float(np.linalg.norm(free)) / size, float(np.linalg.norm(physical)) / size
+    far = (physical > TIMES * free) & (physical > free + JOINT_MORE * effort)
+    if not far.any() and (theirs <= TIMES * ours or theirs <= ours + MORE):
+        return None
+    where = [name for name, is_far in zip(observation.row_names, far, strict=True) if is_far]
+    worst = f", most at {', '.join(where)}" if 0 < len(where) < len(effort) else ""
+    return (
+        f"no robot that can exist explains these efforts: the best one leaves {100 * theirs:.3g} % of them, this fit "
+        f"{100 * ours:.3g} %{worst}; look at the signs, units and order of the joints, at gravity and at the clock"
+    )

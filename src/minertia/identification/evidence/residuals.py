@@ -1,0 +1,92 @@
+"""Residuals: what a model leaves of the measured efforts, overall and for each joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.problem.observation import Observation
+from minertia.notebook import clipped, html_table, plural
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of one log or of several: relative = norm of residual over norm of effort; rmse [N m or N]."""
+
+    log: str
+    relative: float
+    rmse: float
+    joints: tuple[str, ...]
+    joint_relative: tuple[float, ...]
+    joint_rmse: tuple[float, ...]
+    remarks: tuple[str, ...] = ()  # how far the motion leaves what was fitted
+
+    def __repr__(self) -> str:
+        return (
+            f"<Residuals of '{clipped(self.log, 50)}': {100 * self.relative:.3g} % of the effort of "
+            f"{plural(len(self.joints), 'joint')}, rmse {self.rmse:.3g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (j, f"{100 * r:.2f} %", f"{e:.4g}")
+            for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
+        ]
+        title = f"{self.log}: residual {100 * self.relative:.3g} % of the effort"
+        return html_table(title, ("joint", "of its effort", "rmse"), rows, right=(1, 2), notes=self.remarks)
+
+    def to_dict(self, with_log: bool = True) -> dict[str, Any]:
+        """As plain data; a relative residual of a joint without effort is null."""
+        per_joint = [
+            {"joint": j, "relative": r if np.isfinite(r) else None, "rmse": e}
+            for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
+        ]
+        head: dict[str, Any] = {"log": self.log} if with_log else {}
+        told = {"remarks": list(self.remarks)} if self.remarks else {}
+        return head | {"relative": self.relative, "rmse": self.rmse, "per_joint": per_joint} | told
+
+
+def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
+    """From norms per joint of residual and effort over a number of samples."""
+    total, size = float(np.linalg.norm(residual)), float(np.linalg.norm(effort))
+    relative = np.divide(residual, effort, out=np.full(len(effort), np.inf), where=effort > 0)
+    return Residuals(
+        log,
+        total / size if size > 0 else float("inf"),
+        total / float(np.sqrt(max(samples * len(joints), 1))),
+        tuple(joints),
+        tuple(relative.tolist()),
+        tuple((residual / np.sqrt(max(samples, 1))).tolist()),
+    )
+
+
+def residuals_of_arrays(log: str, joints: Sequence[str], measured: Array, predicted: Array) -> Residuals:
+    """From efforts (N, joints)."""
+    rest = np.linalg.norm(measured - predicted, axis=0)
+    return residuals_of(log, joints, rest, np.linalg.norm(measured, axis=0), len(measured))
+
+
+def training_residuals(observation: Observation, beta: Array, log: str = "training") -> Residuals:
+    """Over all logs of an observation of all the model's unknowns, as the fit saw them."""
+    effort = np.linalg.norm(observation.totals[:, :, -1], axis=1)
+    return residuals_of(log, observation.row_names, observation.residuals(beta), effort, observation.samples)
+
+
+def log_residuals(observation: Observation, beta: Array) -> list[Residuals]:
+    """One per log."""
+    return [training_residuals(observation.only([k]), beta, r.name) for k, r in enumerate(observation.logs)]
+
+
+def pooled(log: str, parts: Sequence[tuple[Residuals, int]]) -> Residuals:
+    """Residuals of several logs together, with their numbers of samples."""
+    joints = parts[0][0].joints
+    rest = np.sqrt(sum(n * np.array(r.joint_rmse) ** 2 for r, n in parts))
+    sizes = [np.array(r.joint_rmse) * np.sqrt(n) / np.maximum(np.array(r.joint_relative), 1e-300) for r, n in parts]
+    effort = np.sqrt(sum(s**2 for s in sizes))
+    return residuals_of(log, joints, np.asarray(rest), np.asarray(effort), sum(n for _, n in parts))

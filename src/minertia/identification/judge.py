@@ -1,0 +1,163 @@
+"""The third step of an identification: evidence for an estimate, and the verdict, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.build import Problem
+from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.extrapolation import fitted_reach, remarks
+from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
+from minertia.identification.evidence.parameters import data_alone, over_recordings, parameter_evidence
+from minertia.identification.evidence.plausibility import implausible
+from minertia.identification.evidence.residuals import (
+    Residuals,
+    pooled,
+    residuals_of_arrays,
+    training_residuals,
+)
+from minertia.identification.evidence.rivals import rivals
+from minertia.identification.evidence.verdict import verdict
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.prediction import load_efforts, predict
+from minertia.identification.problem.rows import blocks_of, states
+from minertia.identification.result import Identification, correlated_covariance
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
+FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
+
+
+def judge(problem: Problem, estimate: Estimate) -> Identification:
+    """What an estimate predicts well and badly, how well each value is known, and the verdict."""
+    with one_thread():
+        evidence = _evidence(problem, estimate)
+    return Identification(problem, estimate, evidence, verdict(evidence))
+
+
+def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
+    fit, part = estimate.fit, estimate.part
+    assert fit is not None and part is not None
+    widths = _spread(problem, estimate)
+    alone = data_alone(problem.free, problem.excitation.independent) if estimate.fills_gaps else None
+    parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), alone)
+    counted = _on_training(problem, estimate)
+    training = pooled("training", counted)
+    unseen = _unseen(problem, estimate, correlated_covariance(estimate, parameters), training)
+    theirs = rivals(problem.observation) if problem.unseen else {}
+    return Evidence(
+        training=training,
+        logs=tuple(r for r, _ in counted),
+        parameters=parameters,
+        left_out=left_out_error(part, fit.sigma, fit.refit) if part.count else NOTHING_LEFT_OUT,
+        unseen=unseen,
+        rivals={
+            name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
+            for name, beta in theirs.items()
+        },
+        not_excited=estimate.not_excited,
+        spread=widths,
+        faults=_faults(problem, estimate),
+        remarks=_remarks(problem, estimate, unseen),
+    )
+
+
+def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, int]]:
+    """Residuals of each fitted log and its samples; a log that was given as a motion is judged as the fit saw it."""
+    found = []
+    for k, log in enumerate(problem.logs):
+        own = problem.observation.only([k])
+        as_fitted = (training_residuals(own, estimate.beta, log.name), own.samples)
+        found.append(as_fitted if log.judged is None else residuals_on(problem.linear, estimate.beta, log))
+    return found
+
+
+def _spread(problem: Problem, estimate: Estimate) -> Spread | None:
+    """Widths under correlated residuals, where the data alone determine the fit."""
+    fit, part = estimate.fit, estimate.part
+    assert fit is not None and part is not None
+    blocks = sum(len(log.counts) for log in part.logs)
+    if not part.count or problem.excitation.rank < part.count or blocks < FEWEST_BLOCKS:
+        return None
+    return spread(part, fit.beta, fit.sigma)
+
+
+def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Residuals, int]:
+    """Residuals of values on one log, as it is judged, and over how many samples.
+
+    A log that was given as a motion is judged as it is fitted.
+    """
+    if log.judged is None:
+        load = load_efforts(model, beta, states(log.motion)) if model.choice.needs_load else None
+        seen = observe(model, [log.motion], names=[log.name], load=load)
+        return training_residuals(seen, beta, log.name), seen.samples
+    samples = states(log.motion)
+    pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
+    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return residuals_of_arrays(log.name, model.row_names, measured, predicted), len(measured)
+
+
+def _unseen(problem: Problem, estimate: Estimate, covariance: Array, training: Residuals) -> tuple[Residuals, ...]:
+    """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted."""
+    reach = fitted_reach(problem.observation)
+    found = []
+    for log in problem.unseen:
+        residuals = residuals_on(problem.linear, estimate.beta, log)[0]
+        blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
+        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks)
+        found.append(replace(residuals, remarks=told))
+    return tuple(found)
+
+
+def _faults(problem: Problem, estimate: Estimate) -> tuple[str, ...]:
+    """What alone makes a model not good."""
+    fit = estimate.fit
+    assert fit is not None
+    found = [wrong_units((*problem.logs, *problem.unseen))]
+    if not fit.standard:
+        found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
+    return tuple(sentence for sentence in found if sentence is not None)
+
+
+def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
+    """A sentence where a log can hardly be in the units that it was read in."""
+    found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
+    if not found:
+        return None
+    name, first = found[0]
+    others = f" (and {len(found) - 1} more of this kind)" if len(found) > 1 else ""
+    return f"{name}, {first.channel}: {first.text}{others}"
+
+
+def _remarks(problem: Problem, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
+    """What is odd about the logs that were only predicted."""
+    told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
+    doubts = [_load_doubt(problem, estimate, log) for log in problem.unseen]
+    return (*told, *(doubt for doubt in doubts if doubt is not None))
+
+
+def _load_doubt(problem: Problem, estimate: Estimate, log: PreparedLog) -> str | None:
+    """A sentence where a log is predicted better without the load that it is said to have."""
+    if log.judged is None or log.judged.carried is None:
+        return None
+    left = [0.0, 0.0]
+    for block in log.judged.parts():
+        predicted = predict(problem.linear, estimate.beta, block)
+        for k, judged in enumerate((block, replace(block, carried=None))):
+            measured, own = judged.compared(predicted)
+            left[k] += float(np.sum((measured - own) ** 2))
+    if left[0] <= left[1]:
+        return None
+    return (
+        f"{log.name} is predicted better without its load ({(left[1] / left[0]) ** 0.5:.2g} times the residual): is "
+        "the load where the campaign says, and was the controller told of it?"
+    )

@@ -1,0 +1,80 @@
+"""A body fixed in a frame of the robot as ten more unknowns of the linear problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.model import torque_regressor
+from minertia.errors import MinertiaError
+from minertia.identification.problem.linear import LinearModel
+from minertia.robot.inertia import transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
+
+
+@dataclass(frozen=True)
+class LoadedModel(LinearModel):
+    """A linear model with ten more unknowns: those of a body fixed in a frame of the robot.
+
+    is_loaded: whether the logs have it.
+    """
+
+    at: str | None = None
+    is_loaded: bool = True
+
+    def columns(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        samples: int | None = None,
+    ) -> Array:
+        """Y of the robot, then the ten columns of the body."""
+        own = LinearModel.columns(self, q, qd, qdd, load, temperature=temperature, samples=samples)
+        body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
+        return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns, the body's included."""
+        return len(self.names)
+
+
+def loaded_model(model: LinearModel, at: str | None, is_loaded: bool) -> LoadedModel:
+    """The model with a body in a frame."""
+    return LoadedModel(
+        model.robot,
+        model.base,
+        (*model.names, *LOAD_NAMES),
+        model.standard,
+        model.K,
+        model.kept,
+        model.rows,
+        model.choice,
+        np.concatenate([model.reference, np.full(10, float(np.median(model.reference)))]),
+        at,
+        is_loaded,
+    )
+
+
+def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Array, at: str | None) -> Array:
+    """Columns (N, efforts, 10) of a body fixed in a frame."""
+    frame = robot.payload_frame(at)
+    if frame.joint is None:
+        raise MinertiaError("a load on the ground cannot be identified")
+    columns = [full_name(s, frame.joint + 1) for s in LINK_SYMBOLS]
+    Y = torque_regressor(robot, q, qd, qdd, columns=columns)[:, list(rows)]
+    pose = numeric_pose(frame.pose, robot.symbol_values)
+    moved = np.column_stack([np.array(transport_ten(unit.tolist(), pose), float) for unit in np.eye(10)])
+    return np.asarray(Y @ moved)

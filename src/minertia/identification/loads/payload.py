@@ -1,0 +1,290 @@
+"""Payload: what the hand carries, from logs without and with it, or from a model and logs with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.evidence.intervals import spread
+from minertia.identification.loads.body import body_columns, loaded_model
+from minertia.identification.physical.cones import Program, link_svec
+from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.prediction import load_efforts
+from minertia.identification.problem.rows import Load, LogMotion
+from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
+from minertia.identification.problem.triangles import triangle
+from minertia.notebook import clipped, frame, html_table
+from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+VENDORS = ("ur", "kuka", "franka")
+ROUNDS = 4  # in which friction by load and the load it depends on are found
+UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A load in a frame of the robot.
+
+    mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
+    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.
+    """
+
+    frame: str
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, ...]  # Ixx Ixy Ixz Iyy Iyz Izz about the centre of mass
+    mass_deviation: float
+    com_deviation: tuple[float, float, float]
+    inertia_deviation: tuple[float, ...]
+    ten: Array
+    covariance: Array
+    is_physical: bool
+    not_excited: Mapping[str, str]
+    logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of mass, centre of mass and inertia, with deviations and units."""
+        names, values, deviations, units = zip(*self._rows(), strict=True)
+        return frame({"name": names, "value": values, "deviation": deviations, "unit": units}, "name", frame=self.frame)
+
+    def _rows(self) -> list[tuple[str, float, float, str]]:
+        """(name, value, deviation, unit) of what the load is."""
+        centre = zip(("x", "y", "z"), self.com, self.com_deviation, strict=True)
+        about = zip(("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), self.inertia, self.inertia_deviation, strict=True)
+        return [
+            ("mass", self.mass, self.mass_deviation, "kg"),
+            *((name, value, deviation, "m") for name, value, deviation in centre),
+            *((name, value, deviation, "kg m2") for name, value, deviation in about),
+        ]
+
+    def __repr__(self) -> str:
+        x, y, z = self.com
+        return (
+            f"<Payload at '{clipped(self.frame, 40)}': {self.mass:.4g} kg (deviation {self.mass_deviation:.2g}), "
+            f"centre of mass ({x:.3g}, {y:.3g}, {z:.3g}) m{'' if self.is_physical else '; no possible body'}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{value:.5g}", f"{deviation:.2g}", unit) for name, value, deviation, unit in self._rows()]
+        headers, title = ("", "value", "deviation", "unit"), f"Load in the frame of {self.frame}"
+        return html_table(title, headers, rows, right=(1, 2), notes=tuple(self.not_excited.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "frame": self.frame,
+            "mass": self.mass,
+            "mass_deviation": self.mass_deviation,
+            "com": list(self.com),
+            "com_deviation": list(self.com_deviation),
+            "inertia": list(self.inertia),
+            "inertia_deviation": list(self.inertia_deviation),
+            "physical": self.is_physical,
+            "not_excited": dict(self.not_excited),
+            "fields": {vendor: self.fields(vendor) for vendor in VENDORS},
+        }
+
+    def fields(self, vendor: str) -> dict[str, Any]:
+        """The load in the fields and units that an arm maker's controller asks for."""
+        xx, xy, xz, yy, yz, zz = self.inertia
+        x, y, z = self.com
+        if vendor == "ur":  # set_target_payload(m, cog, inertia): about the centre of mass, tool flange frame
+            return {"mass": self.mass, "cog": [x, y, z], "inertia": [xx, yy, zz, xy, xz, yz]}
+        if vendor == "franka":  # setLoad(mass, F_x_Cload, load_inertia): column-major 3x3 about the centre of mass
+            return {"mass": self.mass, "F_x_Cload": [x, y, z], "load_inertia": [xx, xy, xz, xy, yy, yz, xz, yz, zz]}
+        if vendor == "kuka":  # $LOAD: millimetres, angles of the principal axes, principal moments
+            moments, angles = _principal(symmetric(self.inertia))
+            cm = dict(zip("XYZABC", [1e3 * x, 1e3 * y, 1e3 * z, *np.degrees(angles).tolist()], strict=True))
+            return {"M": self.mass, "CM": cm, "J": dict(zip("XYZ", moments.tolist(), strict=True))}
+        raise UnknownName("arm maker", vendor, VENDORS)
+
+
+@dataclass(frozen=True)
+class KnownRobot:
+    """The robot without the load, as it was identified: values of a linear model and their covariance."""
+
+    model: LinearModel
+    beta: Array
+    covariance: Array
+
+
+def payload_beside(
+    model: LinearModel,
+    unloaded: Sequence[LogMotion],
+    loaded: Sequence[LogMotion],
+    *,
+    at: str | None = None,
+    physical: bool = True,
+) -> Payload:
+    """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
+
+    at: link or frame in which the load is given, by default the last link's own.  physical: make the result a body that
+    can exist.
+    """
+    with one_thread():
+        load = None
+        for _ in range(2 if model.choice.needs_load else 1):  # the first pass finds the rigid-body torques
+            problem = _loaded_and_unloaded(model, unloaded, loaded, at, load or _no_load(model))
+            values, covariance, silent = _from_logs(problem)
+            load = load_efforts(model, values[:-10]) if model.choice.needs_load else None
+    return _payload(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
+
+
+def payload_on(
+    known: KnownRobot, loaded: Sequence[LogMotion], *, at: str | None = None, physical: bool = True
+) -> Payload:
+    """The load of logs of a robot that is known without it."""
+    model, ten = known.model, np.zeros(10)
+    with one_thread():
+        for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
+            load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
+            problem = observe(loaded_model(model, at, True), loaded, load=load)
+            ten, covariance, silent = _from_model(problem, known.beta, known.covariance)
+    return _payload(model.robot, at, ten, covariance, silent, physical)
+
+
+def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
+    """Rigid-body torques of the robot with a body."""
+    own, rows = load_efforts(model, values), range(model.robot.n_velocity)
+
+    def load(q: Array, qd: Array, qdd: Array) -> Array:
+        return np.asarray(own(q, qd, qdd) + body_columns(model.robot, rows, q, qd, qdd, at) @ ten)
+
+    return load
+
+
+def _no_load(model: LinearModel) -> Load | None:
+    if not model.choice.needs_load:
+        return None
+    return lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity))
+
+
+def _loaded_and_unloaded(
+    model: LinearModel, unloaded: Sequence[LogMotion], loaded: Sequence[LogMotion], at: str | None, load: Load | None
+) -> Observation:
+    without = observe(loaded_model(model, at, False), unloaded, load=load)
+    return without.appended(observe(loaded_model(model, at, True), loaded, load=load))
+
+
+def _from_logs(problem: Observation) -> tuple[Array, Array, dict[str, str]]:
+    """Values of all unknowns, their covariance under correlated residuals, and what of the load was not excited."""
+    found = excitation(problem)
+    part = problem if found.is_complete else problem.reduced(found.independent)
+    beta, R, sigma = weighted_solution(part)
+    inv = inverse(R[:-1, :-1])
+    wider = spread(part, beta, sigma).inflation
+    covariance = part.expand_covariance(inv @ inv.T * np.outer(wider, wider))
+    return part.expand(beta), covariance, _silent(found.not_excited)
+
+
+def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple[Array, Array, dict[str, str]]:
+    """The robot's values enter as measurements with their covariance."""
+    p = problem.count - 10
+    found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
+    seen = [p + k for k in found.independent]
+    problem = problem.reduced([*range(p), *seen])
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-18 * np.maximum(np.abs(values), 1e-6) ** 2))
+    shape = covariance / np.outer(scale, scale) + 1e-9 * np.eye(p)
+    root = np.linalg.cholesky(np.linalg.inv(shape)).T / scale
+    rows = np.column_stack([root, np.zeros((p, len(seen))), root @ values])
+    sigma = np.maximum(problem.effort_rms, 1e-12)
+    for _ in range(10):
+        R = triangle(np.concatenate([problem.triangle(sigma), rows]))
+        beta = solution(R)
+        updated = noise_levels(problem, beta, R, sigma)
+        if np.all(np.abs(updated / sigma - 1) < 1e-3):
+            break
+        sigma = updated
+    inv = inverse(R[:-1, :-1])
+    ten, own_covariance = np.zeros(10), np.zeros((10, 10))
+    shown = [k - p for k in seen]
+    ten[shown] = beta[p:]
+    own_covariance[np.ix_(shown, shown)] = (inv @ inv.T)[p:, p:]
+    return ten, own_covariance, _silent(found.not_excited)
+
+
+def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
+    return {n.removeprefix("load "): why for n, why in not_excited.items() if n.startswith("load ")}
+
+
+def _payload(
+    robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
+) -> Payload:
+    """Mass, centre and inertia of ten parameters, deviations by linear propagation."""
+    if "M" in silent or ten[9] <= 0:
+        why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
+        raise MinertiaError(f"these logs do not show the load: {why}")
+    hidden = [k for k, symbol in enumerate(LINK_SYMBOLS) if symbol in silent]
+    covariance = np.array(covariance)
+    covariance[hidden, hidden] = (UNKNOWN * _sizes(ten)[hidden]) ** 2
+    if physical and impossible(ten.tolist()) is not None:
+        ten = nearest_body(ten, covariance)
+    mass, com, inertia = to_com(ten.tolist())
+    entries = np.triu_indices(3)
+
+    def derived(x: Array) -> Array:
+        m, c, J = to_com(x.tolist())
+        return np.concatenate([[m], c, J[entries]])
+
+    step = 1e-6 * np.maximum(np.sqrt(np.diag(covariance)), 1e-9)
+    J = np.column_stack(
+        [(derived(ten + s * u) - derived(ten - s * u)) / (2 * s) for s, u in zip(step, np.eye(10), strict=True)]
+    )
+    deviation = np.sqrt(np.maximum(np.diag(J @ covariance @ J.T), 0.0)).tolist()
+    frame = at or robot.joints[-1].link or robot.joints[-1].name
+    return Payload(
+        frame=frame,
+        mass=mass,
+        com=(float(com[0]), float(com[1]), float(com[2])),
+        inertia=tuple(inertia[entries].tolist()),
+        mass_deviation=deviation[0],
+        com_deviation=(deviation[1], deviation[2], deviation[3]),
+        inertia_deviation=tuple(deviation[4:]),
+        ten=ten,
+        covariance=covariance,
+        is_physical=impossible(ten.tolist()) is None,
+        not_excited=dict(silent),
+    )
+
+
+def _sizes(ten: Array) -> Array:
+    """What counts as a large change of each of ten parameters."""
+    mass = max(float(ten[9]), 1e-6)
+    size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
+    return np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
+
+
+def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
+    """The body that can exist nearest to ten parameters, in the metric of their covariance."""
+    scale = _sizes(ten)
+    mass, size = float(scale[9]), float(scale[0] / scale[9])
+    W = np.linalg.inv(covariance / np.outer(scale, scale) + 1e-12 * np.eye(10))
+    root = np.asarray(
+        np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3)))), float
+    )
+    program = Program(10)
+    program.semidefinite(link_svec(root, margin) * scale)
+    x = program.solve(W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest load that can exist").x
+    return np.asarray(np.asarray(x) * scale)
+
+
+def _principal(J: Array) -> tuple[Array, Array]:
+    """Principal moments and the angles A, B, C (about z, y, x) of their axes."""
+    moments, axes = np.linalg.eigh(J)
+    if np.linalg.det(axes) < 0:
+        axes[:, 2] = -axes[:, 2]
+    a = np.arctan2(axes[1, 0], axes[0, 0])
+    b = np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0]))
+    c = np.arctan2(axes[2, 1], axes[2, 2])
+    return moments, np.array([a, b, c])

@@ -1,0 +1,142 @@
+"""The identified model as one TOML file: the robot, its values, and the evidence for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
+from minertia.errors import DescriptionError
+from minertia.files import is_file, why_no_file, write_file
+from minertia.identification.model import IdentifiedModel, term_table
+from minertia.identification.problem.linear import linear_model, link_number, symbol_of
+from minertia.robot.dh.write import toml_text
+from minertia.robot.identified import FORMAT, check_format, nominal_robot
+from minertia.robot.joint import numeric_pose
+from minertia.robot.read import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.robot import Robot
+
+KIND = MODEL
+
+
+def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
+    """Write a model; the file appears whole or not at all.
+
+    force: replace a file that minertia did not write, or that was edited since.
+    """
+    write_file(path, model_text(model), force=force)
+
+
+def model_text(model: IdentifiedModel) -> str:
+    """The TOML text of a model."""
+    linear = model.linear
+    document = {
+        "format": FORMAT,
+        "kind": KIND,
+        "physical": model.is_physical,
+        "joints": list(linear.row_names),
+        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
+        "unknowns": {
+            "names": list(linear.names),
+            "values": model.beta.tolist(),
+            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
+        },
+        "standard": dict(model.standard),
+        "not_excited": dict(model.not_excited),
+        "parameters": [dict(p) for p in model.parameters],
+        "evidence": dict(model.evidence),
+        "campaign": dict(model.campaign),
+        "frames": _frames(linear.robot),
+        "robot": toml_document(toml_text(linear.robot)),
+    }
+    return tomli_w.dumps(_plain(document))
+
+
+def is_model_file(path: str | Path) -> bool:
+    """Whether a file is an identified model; its first lines say so."""
+    file = Path(path)
+    if file.suffix.lower() != ".toml" or not is_file(file):
+        return False
+    with open(file, encoding="utf-8", errors="replace") as text:
+        return is_model_text(text.read(400))
+
+
+def read_model(path: str | Path) -> IdentifiedModel:
+    """A model from its file."""
+    if not is_file(path):
+        raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
+    try:
+        document = toml_document(read_text(Path(path)))
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
+    if document.get("kind") != KIND:
+        raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
+    check_format(document, str(path))
+    try:
+        return _read(document, path)
+    except KeyError as err:
+        raise DescriptionError(f"the model is not complete: {err} is missing", file=path) from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
+        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=path) from None
+
+
+def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
+    robot = nominal_robot(document, str(path), ReadOptions())
+    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
+    linear = linear_model(robot, effects, joints=document["joints"])
+    unknowns = document["unknowns"]
+    if list(linear.names) != list(unknowns["names"]):
+        raise DescriptionError("the unknowns in the file are not those of its robot and effects", file=path)
+    p = linear.count
+    lower = np.zeros((p, p))
+    for k, row in enumerate(unknowns["covariance"]):
+        lower[k, : k + 1] = row
+    return IdentifiedModel(
+        linear,
+        np.array(unknowns["values"], float),
+        lower + np.tril(lower, -1).T,
+        tuple(document["parameters"]),
+        document["not_excited"],
+        {name: float(v) for name, v in document["standard"].items()},
+        bool(document["physical"]),
+        document["evidence"],
+        document.get("campaign", {}),
+    )
+
+
+def _frames(robot: Robot) -> dict[str, Any]:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def flat(pose: Pose) -> list[float]:
+        R, p = numeric_pose(pose, robot.symbol_values)
+        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
+
+    return {
+        "links": [flat(joint.file_frame) for joint in robot.joints],
+        "named": [
+            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
+            for name, f in robot.frames.items()
+        ],
+    }
+
+
+def _without_twins(own: Sequence[str]) -> list[str]:
+    """Names of effects without the motor-side ones that come with a joint's own."""
+    twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
+    return [name for name in own if name not in twins]
+
+
+def _plain(value: Any) -> Any:
+    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value if v is not None]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

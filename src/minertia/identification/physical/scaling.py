@@ -1,0 +1,31 @@
+"""Triangles of a linear problem as a cone solver takes them: over all unknowns, and not beyond its digits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.problem.folds import Fold
+from minertia.identification.problem.observation import Observation
+
+Array = NDArray[np.float64]
+FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the program stays well scaled
+
+
+def trusted_levels(problem: Observation, sigma: Array) -> Array:
+    """Noise levels that are not so small that a cone solver runs out of digits."""
+    usual = np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0))
+    return np.asarray(np.maximum(sigma, FINEST * usual))
+
+
+def unshifted(problem: Observation, R: Array) -> Array:
+    """The triangle over all the model's unknowns with what is known put back into the efforts."""
+    full = np.zeros((len(R), problem.model.count + 1))
+    full[:, list(problem.keep)] = R[:, :-1]
+    full[:, -1] = R[:, -1] + R[:, :-1] @ problem.shift[list(problem.keep)]
+    return full
+
+
+def unshifted_fold(problem: Observation, fold: Fold) -> Fold:
+    """A fold over all the model's unknowns."""
+    return Fold(unshifted(problem, fold.fitted), fold.left_out, unshifted(problem, fold.weighted))

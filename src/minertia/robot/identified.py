@@ -1,0 +1,117 @@
+"""The robot of an identified model: its description with the identified values in place of the nominal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tomli_w
+
+from minertia.algebra.vec3 import Pose
+from minertia.documents import DocumentError, toml_document
+from minertia.errors import DescriptionError
+from minertia.robot.dh.read import parse_toml
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.parameters import full_name
+from minertia.robot.read import ReadOptions
+from minertia.robot.robot import Frame, Note, Robot
+
+FORMAT = 1
+
+
+def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
+    """The robot of a model file, with everything that was identified."""
+    try:
+        document = toml_document(text)
+        check_format(document, source)
+        evidence = document.get("evidence", {})
+        return identified_robot(
+            nominal_robot(document, source, options),
+            document["standard"],
+            document["effects"]["terms"],
+            is_physical=bool(document["physical"]),
+            excess=float(evidence.get("standard_excess", 0.0)),
+        )
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=source, line=err.line) from None
+    except KeyError as err:
+        raise DescriptionError(f"the model is not complete: {err} is missing", file=source) from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
+        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=source) from None
+
+
+def check_format(document: Mapping[str, Any], source: str) -> None:
+    """Refuse a model that a newer program wrote."""
+    if document.get("format") != FORMAT:
+        found = document.get("format")
+        raise DescriptionError(f"the model has format {found}; this program reads {FORMAT}", file=source)
+
+
+def nominal_robot(document: Mapping[str, Any], source: str, options: ReadOptions) -> Robot:
+    """The robot of a model file as it was described before."""
+    robot = parse_toml(tomli_w.dumps(document["robot"]), source, options)
+    return _with_frames(robot, document.get("frames", {}))
+
+
+def identified_robot(
+    robot: Robot,
+    standard: Mapping[str, float],
+    terms: Sequence[Mapping[str, Any]],
+    *,
+    is_physical: bool,
+    excess: float,
+) -> Robot:
+    """A robot with identified values and nothing else: what was not identified is 0.
+
+    standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
+    joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.
+    """
+    own = set(robot.columns(True, True))
+    values = {name: float(v) for name, v in standard.items() if name in own}
+    values |= {name: 0.0 for name in (*own, *robot.effect_values) if name not in values}
+    constants: dict[str, Mapping[str, float]] = {}
+    lost = []
+    for term in terms:
+        name = full_name(str(term["kind"]), int(term["joints"][0]))
+        found = name + str(term.get("tag", ""))
+        if name in constants:
+            lost.append(found)  # one of a kind on each joint
+            continue
+        values[name] = float(standard[found])
+        constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
+    changed = robot.with_parameters(values, constants)
+    return changed.with_notes(_notes(changed, lost, is_physical, excess))
+
+
+def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
+    taken = ", ".join(f"{name} = {value:.4g}" for name, value in robot.effect_values.items())
+    notes = [Note("info", "effects", f"taken from the model: {taken or 'none'}")]
+    if lost:
+        text = f"a joint has one effect of a kind; {', '.join(lost)} are left out"
+        notes.append(Note("warning", "effects", text))
+    if not is_physical:
+        text = "these values give the right efforts but no real robot can have them"
+        notes.append(Note("warning", "parameters", text))
+    if excess > 0:
+        text = (
+            "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
+            f"by {100 * excess:.2g} %"
+        )
+        notes.append(Note("info", "parameters", text))
+    return notes
+
+
+def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def pose(v: Sequence[float]) -> Pose:
+        x = [float(value) for value in v]
+        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
+
+    own = frames.get("links", ())
+    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
+    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
+    if len(joints) != robot.n_joints:
+        return robot
+    return replace(robot, joints=joints, frames=named or robot.frames)

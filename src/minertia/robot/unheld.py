@@ -1,0 +1,23 @@
+"""What a description format has no place for, said once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.robot import Note, Robot
+
+
+def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note]:
+    """A note for each joint with effects that a format cannot hold; held: symbols it can, where: its name."""
+    notes = []
+    for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
+        lost = [
+            f"{BY_SYMBOL[s].word.replace('_', ' ')} ({s}{j + 1} = {v:.4g})"
+            for s, v in effects.items()
+            if v and s not in held
+        ]
+        if lost:
+            text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
+    return notes

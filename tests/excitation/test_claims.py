@@ -1,0 +1,152 @@
+"""What a result says of itself: no more than was checked, and the noise its promises are for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia import read_robot
+from minertia.base.derive import base_parameters
+from minertia.excitation.claims import claims
+from minertia.excitation.effort import EffortModel, parameter_sizes
+from minertia.excitation.excite import excite
+from minertia.excitation.limits import Box, motion_limits
+from minertia.excitation.noise import effort_noise
+from minertia.excitation.result import percent
+from minertia.robot.joint import Limits
+from tests.shared import SHARED, needs_shared
+
+
+def changed(robot, **limits):
+    """The robot with other limits in its file."""
+    return replace(robot, joints=tuple(replace(j, limits=replace(j.limits, **limits)) for j in robot.joints))
+
+
+def test_everything_that_is_known_is_claimed():
+    robot = changed(read_robot("puma560_physical"), velocity=1.0, acceleration=4.0)
+    box = Box("j6", (-2, -2, -2), (2, 2, 2))
+    said = claims(motion_limits(robot, boxes=[box]))
+    assert said.checked[0] == "limits of position, velocity, acceleration and effort"
+    assert "floor (base plane)" in said.checked and "the box of 'j6'" in said.checked
+    assert any(phrase.startswith("self collision (capsules along frames, radius 0.031 m") for phrase in said.checked)
+    assert said.unchecked[-1] == "obstacles (none given)"
+
+
+@pytest.mark.parametrize("what", ["velocity", "acceleration", "effort"])
+def test_a_limit_that_the_file_does_not_tell_is_not_claimed(what):
+    robot = changed(read_robot("puma560_physical"), velocity=1.0, acceleration=4.0)
+    said = claims(motion_limits(changed(robot, **{what: None})))
+    assert what not in said.checked[0] and f"limits of {what} (the file has none)" in said.unchecked
+    first = robot.joints[0]
+    some = replace(robot, joints=(replace(first, limits=replace(first.limits, **{what: None})), *robot.joints[1:]))
+    said = claims(motion_limits(some))
+    assert any(f"limits of {what}" in phrase and "'j1'" in phrase for phrase in said.unchecked)
+    given = claims(motion_limits(some, **{what: 50.0}))
+    assert what in given.checked[0] and not any(f"limits of {what}" in phrase for phrase in given.unchecked)
+
+
+def test_efforts_need_masses():
+    said = claims(motion_limits(read_robot("panda")))
+    assert "limits of effort (the file has no masses)" in said.unchecked and "effort" not in said.checked[0]
+    robot = read_robot("puma560_physical")
+    one_missing = replace(robot, links=(None, *robot.links[1:]))
+    said = claims(motion_limits(one_missing))
+    assert "effort" in said.checked[0]
+    assert any("links without masses" in phrase and "'j1'" in phrase for phrase in said.unchecked)
+    assert "limits of effort (switched off)" in claims(motion_limits(robot, effort=False)).unchecked
+
+
+def test_joints_without_a_range():
+    robot = changed(read_robot("puma560_physical"), lower=None, upper=None)
+    said = claims(motion_limits(robot))
+    assert "limits of position (the file has none)" in said.unchecked and "position" not in said.checked[0]
+
+
+def test_a_robot_in_the_plane_of_its_base():
+    """Its links lie in the floor whatever they do, and there is one pair that is no neighbour."""
+    said = str(claims(motion_limits(read_robot("planar2r"))))
+    assert "floor for ends of 'j1', 'j2'" in said and "floor (base plane)" not in said
+    said = str(claims(motion_limits(read_robot("cmu_dd_arm2"))))
+    assert "floor (no value is known for A1, A2)" in said and "self collision (no value is known" in said
+    assert "floor (gravity is zero" in str(claims(motion_limits(read_robot("emps"), position=0.1)))
+
+
+@needs_shared
+def test_a_new_users_first_motion_stays_above_the_base_and_starts_near_the_middle():
+    robot = read_robot(SHARED / "robots" / "ur10e.urdf")
+    found = excite(robot, starts=1, patience=0.05, n_samples=60, harmonics=3, friction=False, rotors=False)
+    assert found.margins.floor >= found.limits.clearance.margin
+    assert np.abs(found.trajectory.q[0]).max() < 1.0  # all six turn by two turns either way
+    assert "limits of acceleration (the file has none)" in found.claims.unchecked
+    data = found.to_dict()
+    assert data["checked"] and data["not_checked"] and data["start"] == found.trajectory.q[0].tolist()
+
+
+def test_a_start_is_near_the_middle_and_has_room():
+    robot = changed(read_robot("ur10e"), lower=-2 * np.pi, upper=2 * np.pi)
+    quick = {"starts": 1, "patience": 0.05, "n_samples": 60, "harmonics": 3, "friction": False, "rotors": False}
+    found = excite(robot, **quick)
+    assert np.abs(found.trajectory.q[0]).max() < 1.0
+    np.testing.assert_allclose(found.trajectory.q[0], found.trajectory.q[-1], atol=1e-9)
+    free = excite(robot, **quick, start="any")
+    assert np.abs(free.trajectory.q[0]).max() > 0.05
+    endless = changed(robot, lower=None, upper=None)
+    middle = excite(endless, **quick, limits=motion_limits(endless, floor=None, self_collision=False))
+    np.testing.assert_allclose(middle.trajectory.q[0], 0, atol=1e-9)
+
+
+# ------------------------------------------------------------------ noise and sizes
+
+
+def noise_of(robot, **options):
+    base = base_parameters(robot, rotors=True, friction=True)
+    limits = motion_limits(robot, floor=None, self_collision=False, **options)
+    return effort_noise(base, limits, EffortModel(base) if robot.has_parameters else None)
+
+
+def test_noise_of_a_file_with_friction_is_a_part_of_its_efforts():
+    found = noise_of(read_robot("puma560_physical"))
+    assert found.basis == "1 % of the largest effort that the file predicts"
+
+
+def test_noise_has_a_floor_where_the_file_has_no_friction():
+    robot = replace(read_robot("puma560_physical"), effects=({},) * 6, motor_effects=())
+    allowed = np.array([joint.limits.effort for joint in robot.joints])
+    found = noise_of(robot)
+    assert np.all(found.levels >= 0.01 * allowed - 1e-12) and "1 % of the limit of effort" in found.basis
+    silent = noise_of(changed(robot, effort=None))
+    assert np.all(silent.levels >= 0.001 * 100 * silent.levels.max() * (1 - 1e-9)) and "a floor" in silent.basis
+
+
+def test_noise_without_masses():
+    panda = read_robot("panda")
+    allowed = np.array([joint.limits.effort for joint in panda.joints])
+    np.testing.assert_allclose(noise_of(panda).levels, 0.01 * allowed)
+    assert "no masses" in noise_of(panda).basis
+    np.testing.assert_allclose(noise_of(changed(panda, effort=None)).levels, 1.0)
+
+
+def test_no_parameter_is_promised_without_anything_to_compare_it_with():
+    robot = replace(read_robot("puma560_physical"), effects=({},) * 6, motor_effects=(), coupling=None)
+    base = base_parameters(robot, rotors=True, friction=True)
+    sizes = dict(zip(base.names, parameter_sizes(base), strict=True))
+    assert all(np.isnan(size) == name.startswith(("IA", "FV", "FC", "OFF")) for name, size in sizes.items())
+    found = excite(robot, starts=1, patience=0.05, n_samples=60, harmonics=3, criterion="deviation")
+    text, data = str(found), found.to_dict()
+    assert " 0.00 %" not in text and "no value of this kind" in text
+    assert "1 % of the limit of effort where the file has no friction" in " ".join(text.split())
+    assert data["parameters"]["IA6"]["relative"] is None and data["parameters"]["IA6"]["deviation"] > 0
+    assert data["noise_basis"] == found.noise_basis
+
+
+def test_percent():
+    assert percent(1e-9) == "< 0.01 %" and percent(0.5) == "50.00 %" and percent(float("nan")) == "-"
+
+
+def test_limits_are_frozen():
+    limits = motion_limits(replace(read_robot("planar2r"), joints=read_robot("planar2r").joints))
+    with pytest.raises(TypeError):
+        limits.assumed["velocity"] = ()
+    assert Limits() == Limits()

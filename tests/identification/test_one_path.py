@@ -1,0 +1,87 @@
+"""The same identification from Python, the command and the file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from tests.arm import recorded_arm
+from tests.identification.motions import fourier_motion, noisy
+from tests.shared import SHARED, needs_shared
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("emps", "dvrk_psm")
+SLOW = ("panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "airbot_play", "kr300_weigand",
+        "double_pendulum_dfki")  # fmt: skip
+NAMES = (*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
+
+
+@needs_shared
+@pytest.mark.parametrize("name", NAMES)
+def test_command_and_python_agree_on_real_logs(run, name):
+    file, data = ROOT / "examples" / "logs" / f"{name}.toml", SHARED / "data" / name
+    code, out, _ = run("identify", "--campaign", file, "--data", data, "--json")
+    assert code == 0
+    assert json.loads(out) == json.loads(mi.identify(mi.read_campaign(file, data)).to_json())
+
+
+def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path):
+    """A robot and paths, a campaign made in Python, its file, and the command."""
+    recorded_arm(tmp_path)
+    robot, logs = tmp_path / "arm.urdf", [tmp_path / name for name in ("a.csv", "b.csv")]
+    code, out, _ = run("identify", robot, logs[0], "--validate", logs[1], "--json")
+    assert code == 0
+    told = json.loads(out)
+    direct = mi.identify(robot, logs[0], validate=logs[1])
+    plan = mi.Campaign(mi.read_robot(robot), logs[0], logs[1])
+    *_, file = plan.save(tmp_path / "plan.toml")
+    read = mi.identify(mi.read_campaign(file))
+    steps = mi.build_problem(plan)
+    for result in (direct, mi.identify(plan), read, mi.judge(steps, mi.solve(steps))):
+        assert json.loads(result.to_json()) == told
+    recordings = [mi.read_recording(log, mi.read_robot(robot)) for log in logs]
+    again = mi.identify(robot, recordings[0], validate=recordings[1])
+    assert again.training == direct.training and np.array_equal(again.beta, direct.beta)
+
+
+def test_a_campaign_takes_what_people_have():
+    robot = mi.read_robot("planar2r")
+    motion = fourier_motion(robot, 300, 1)
+    recording = mi.Recording(motion.t, motion.q, motion.tau)
+    for logs in (recording, [recording], mi.Log(recording), motion):
+        assert len(mi.Campaign("planar2r", logs).train) == 1
+    assert mi.Campaign(robot, recording, joints=2).joints == robot.coordinate_names[1:]
+    with pytest.raises(mi.MinertiaError, match="a log is the path of a file, a recording or a motion, not int"):
+        mi.Campaign(robot, [3])
+    with pytest.raises(mi.MinertiaError, match="a campaign needs a robot"):
+        mi.Campaign(3, recording)
+    with pytest.raises(mi.MinertiaError, match="the campaign names its logs"):
+        mi.identify(mi.Campaign(robot, recording), recording)
+    wider = replace(recording, q=np.c_[recording.q, recording.q], tau=np.c_[recording.tau, recording.tau])
+    with pytest.raises(mi.MinertiaError, match="has 4 joints where 'planar 2R' has 2 coordinates"):
+        mi.identify(robot, wider)
+
+
+def test_the_ladder_takes_what_is_there_and_nothing_else():
+    """Friction planted on one joint is found there, on left-out folds; without any nothing is taken."""
+    robot = mi.read_robot("puma560_physical")
+    rng = np.random.default_rng(0)
+    motions = [fourier_motion(robot, 1500, k, duration=20.0) for k in (1, 2)]
+
+    def steps(change) -> set[tuple[str, str]]:
+        logs = [noisy(replace(m, tau=m.tau + change(m)), rng, 0.02) for m in motions]
+        ladder = mi.build_problem(mi.Campaign(robot, logs)).ladder
+        return {(robot.joints[t.joint].name, t.step.word) for t in ladder.steps}
+
+    none = steps(lambda m: 0.0)
+    assert len(none) <= 1  # of 24 steps that noise could take
+    third = np.arange(6) == 2
+    cubic = steps(lambda m: -0.6 * third * m.qd**3)
+    assert (robot.joints[2].name, "cubic") in cubic
+    smooth = steps(lambda m: 3.0 * third * (np.tanh(m.qd / 0.1) - np.sign(m.qd)))
+    assert (robot.joints[2].name, "smooth_coulomb") in smooth
