@@ -169,6 +169,11 @@ def test_help_is_light() -> None:
     assert not loaded_by("import minertia.cli") & {"numpy", "scipy", "mujoco", "defusedxml"}
 
 
+def test_printing_is_light() -> None:
+    heavy = {"numpy", "scipy", "mujoco", "defusedxml"}
+    assert not loaded_by("from minertia.cli import main; main(['--version'])") & heavy
+
+
 def test_public_names_exist() -> None:
     for name in minertia.__all__:
         assert getattr(minertia, name) is not None

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.files import reading
+
 Array = NDArray[np.float64]
 LARGEST = 50_000_000  # bytes of a file
 HEADER, FACE = 84, 50  # bytes of a binary STL file before its faces, and of each
@@ -19,6 +21,7 @@ def mesh_points(path: Path) -> Array | None:
     try:
         if reader is None or not path.is_file() or path.stat().st_size > LARGEST:
             return None
+        reading(path)
         points = reader(path.read_bytes())
     except (OSError, ValueError):
         return None

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from minertia.report.tables import Table
+if TYPE_CHECKING:  # tables know robots, which takes half a second to import
+    from minertia.report.tables import Table
 
 GAP = "  "
 LONG_HEADER = 16  # characters of a word in a header that may be numbered instead
