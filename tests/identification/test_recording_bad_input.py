@@ -164,19 +164,16 @@ def with_outlier(x: np.ndarray) -> np.ndarray:
         ("tau2", with_outlier, None, r"column 'tau2', row 5: the value is -1e\+200, .*units, ratios and gains"),
         (
             "tau1",
-            lambda x: x,
-            ColumnMap(effort_unit="A", drive=Drive(gains=(1e275, 1.0))),
+            lambda x: x * 1e25,
+            ColumnMap(effort_unit="A", drive=Drive(gains=(1e9, 1.0))),
             r"column 'tau1', row .*gains",
         ),
         ("t", lambda x: x * 1e-300, None, r"column 't', row 1: the times run from 0 s to .* which no clock tells"),
         ("t", lambda x: x * 1e300, None, r"column 't', row 1: the times run .*time_unit"),
-        ("q1", lambda x: x, ColumnMap(rate_hz=1e22), r"row 1: the times run .*rate_hz"),
     ],
 )
 def test_what_no_robot_measures(tmp_path: Path, name: str, change, columns: ColumnMap | None, message: str):
     values = absurd(name, change)
-    if columns is not None and columns.rate_hz is not None:
-        del values["t"]
     path = write_csv(tmp_path / "run.csv", values)
     with pytest.raises(RecordingError, match=message):
         read_recording(path, ROBOT, columns)
