@@ -62,9 +62,6 @@ class Certificate:
         letters = None if r is None else {"values": dict(r.values), "count": r.count, "rank": r.rank, "error": r.error}
         return data | {"redrawn": letters}
 
-    def __repr__(self) -> str:
-        return f"<Certificate: rank {self.rank}, gap {self.gap:.2g}, error {self.error:.2g}, {self.states} states>"
-
     def __str__(self) -> str:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
         r = self.redrawn
