@@ -9,6 +9,7 @@ import pytest
 
 from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import _Search, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
@@ -54,7 +55,9 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
     for parameters, sincos in (("baked", "libm"), ("base", "own")):
         names = _programs(robot)
         folder = tmp_path / parameters
-        result = generate(robot, folder, programs=names, parameters=parameters, sincos=sincos)
+        result = generate(
+            robot, folder, programs=names, model=CodeModel(parameters), arithmetic=Arithmetic(sincos=sincos)
+        )
         prefix = next(path.stem for path in result.files if path.suffix == ".h")
         lib = library(folder, prefix, compiler)
         has = bool(robot.effect_values)  # what the robot has is in the code

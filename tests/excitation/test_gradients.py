@@ -14,6 +14,7 @@ from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.objective import Objective, Problem
+from minertia.excitation.space import Workspace
 from tests.random_robots import random_robot
 
 STEP = 1e-6
@@ -116,7 +117,11 @@ def test_whole_objective_with_every_wall(name):
     robot = bent_puma()
     base = base_parameters(robot, rotors=True, friction=True)
     limits = motion_limits(
-        robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]
+        robot,
+        velocity=1.5,
+        acceleration=4.0,
+        effort=True,
+        workspace=Workspace(boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]),
     )
     family = Fourier(10.0, 5)
     problem = Problem(

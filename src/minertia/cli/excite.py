@@ -113,12 +113,15 @@ def excite(
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
+    from minertia.excitation.options import MotionSearch, Optimality, Recorded
     from minertia.files import check_folder
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
-    shape = _family(family, duration, pieces)
+    chosen = _family(family, duration, harmonics, pieces)
+    optimality = Optimality(criterion, rotors, friction)
+    effort = MotionSearch(starts, seed, samples)
     given = given if gravity is None else given.with_gravity(gravity)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     posture = _posture(start)
@@ -133,18 +136,12 @@ def excite(
         return
     found = search.excite(
         given,
-        duration=duration,
-        harmonics=harmonics,
-        criterion=criterion,
+        chosen,
         limits=bounds,
         start=posture,
-        seed=seed,
-        starts=starts,
-        friction=friction,
-        rotors=rotors,
-        n_samples=samples,
-        after=recorded,
-        family=shape,
+        optimality=optimality,
+        after=Recorded(recorded),
+        search=effort,
         progress=_say_progress,
     )
     _write(out, found, force, as_json)
@@ -186,21 +183,13 @@ def _say_progress(p: Progress) -> None:
     diagnose(f"start {p.start} of {p.starts}: {p.evaluations} evaluations, criterion {p.value:.4g}")
 
 
-def _family(name: str, duration: float, pieces: int) -> Family | None:
-    """None for the Fourier series that a search uses by itself."""
-    import math
-
+def _family(name: str, duration: float, harmonics: int, pieces: int) -> Family:
+    from minertia.excitation.fourier import Fourier
     from minertia.excitation.spline import Spline
 
     if name not in FAMILIES:
         raise UnknownName("family of motions", name, FAMILIES)
-    if name == "fourier":
-        return None
-    if not (math.isfinite(duration) and duration > 0):
-        raise MinertiaError(f"a motion needs a positive duration, not {duration:g} s")
-    if pieces < 1:
-        raise MinertiaError(f"a spline needs at least one piece, not {pieces}")
-    return Spline(duration, pieces)
+    return Fourier(duration, harmonics) if name == "fourier" else Spline(duration, pieces)
 
 
 # ---------------------------------------------------------------------- joint by joint

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minertia.errors import Infeasible, UnknownName
-from minertia.excitation.limits import Box, MotionLimits, motion_limits
+from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.shapes import Shape, box
-from minertia.excitation.space import BASE
+from minertia.excitation.space import BASE, Box, Workspace
 from minertia.robot.expression import LARGEST
 from minertia.robot.robot import Robot
 
@@ -24,7 +24,7 @@ def limits_from_table(robot: Robot, table: Mapping[str, Any]) -> MotionLimits:
             raise UnknownName("limit", name, (*JOINT_LIMITS, *SPACE))
     chosen = {name: _joint_limit(name, table[name]) for name in JOINT_LIMITS if name in table}
     boxes = [b for entry in _tables(table, "box") for b in _boxes(entry)]
-    return motion_limits(robot, boxes=boxes, **_space(table), **chosen)
+    return motion_limits(robot, workspace=Workspace(boxes=boxes, **_space(table)), **chosen)
 
 
 def _joint_limit(name: str, value: Any) -> Any:

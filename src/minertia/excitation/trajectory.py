@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import io
+import math
 from array import array as packed
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import DescriptionError, ShapeError
+from minertia.errors import DescriptionError, Infeasible, ShapeError
 from minertia.files import reading, write_file
 from minertia.notebook import Quantity, frame, joint_figure, plural, signals
 
@@ -23,6 +24,8 @@ FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 MAX_BYTES = 100_000_000
+SECONDS = 0.01, 1e5  # of a motion
+MOST = 1_000_000  # harmonics, pieces, samples or starts
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -181,6 +184,11 @@ class Family(abc.ABC):
     rest: bool
     start: tuple[float, ...] | None
 
+    @property
+    @abc.abstractmethod
+    def least_samples(self) -> int:
+        """Fewest samples of a motion that still show its fastest part."""
+
     @abc.abstractmethod
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
         """The functions and their two derivatives at times t, each of shape (N, functions)."""
@@ -215,3 +223,13 @@ class Family(abc.ABC):
     def from_free(self, offset: Array, x: Array) -> Motion:
         """The motion of free coefficients x (n, free)."""
         return self.motion(offset, x @ self.null.T)
+
+
+def check_family(duration: float, count: int, what: str) -> None:
+    """Refuse motions of no time or of years, and those made of none or of millions of pieces; what: one of them."""
+    if not (math.isfinite(duration) and duration > 0):
+        raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
+    if not SECONDS[0] <= duration <= SECONDS[1]:
+        raise Infeasible(f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, not {duration:g} s")
+    if not 1 <= count <= MOST:
+        raise Infeasible(f"a motion needs at least one {what} and at most {MOST}, not {count:.6g}")

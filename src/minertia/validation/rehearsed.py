@@ -30,7 +30,7 @@ LOAD = 0.05  # part of the moving mass
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RehearsalOptions:
     """What is rehearsed.
 
     noise: deviation of the measured efforts as a part of each joint's root mean square effort.  rate [Hz] of the
@@ -112,7 +112,7 @@ class Rehearsal:
     """
 
     robot: Robot
-    setting: Setting
+    options: RehearsalOptions
     steps: list[Step] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Rehearsal:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        s = self.setting
+        s = self.options
         return {
             "format": FORMAT,
             "robot": self.robot.name,

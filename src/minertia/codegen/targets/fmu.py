@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from minertia.codegen.kernels.build import Compiler, find_compiler, run_compiler
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import LOAD, THETA, Setting
-from minertia.codegen.targets.c import Style
+from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.fmu_source import WRAPPER
 from minertia.codegen.targets.names import comment, printable
 from minertia.errors import MissingParameters
@@ -188,7 +188,7 @@ def _wrapper(block: Block, guid: str, title: str) -> str:
     arguments += ["&model->prepared"] if block.has_prepare else []
     arguments += [block.pointers[p.name] for p in program.ports]
     given = ", ".join(block.pointers[name] for name in program.parameters)
-    start = [Style(block.prefix).number(v.start or 0.0) for v in block.variables[:outputs]]
+    start = [CStyle(block.prefix).number(v.start or 0.0) for v in block.variables[:outputs]]
     prepare = f"  if (model->has_new_parameters)\n    {function}_prepare({given}, &model->prepared);\n"
     return WRAPPER.substitute(
         title=comment(title),
