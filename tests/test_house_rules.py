@@ -187,10 +187,12 @@ def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
     """Functions of the public list, methods of its classes, and what makes those of them that are no plain values."""
     for name in minertia.__all__:
         found = getattr(minertia, name)
+        if inspect.isclass(found) and issubclass(found, Exception):
+            continue
         if not inspect.isclass(found):
             yield from [(name, found)] if callable(found) else []
             continue
-        yield from [] if dataclasses.is_dataclass(found) or issubclass(found, Exception) else [(name, found)]
+        yield from [] if dataclasses.is_dataclass(found) else [(name, found)]
         for key, method in inspect.getmembers(found, callable):
             yield from [] if key.startswith("_") else [(f"{name}.{key}", method)]
 
