@@ -151,6 +151,17 @@ def test_documents_are_parsed_in_one_place() -> None:
         assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
+def test_a_class_name_names_one_thing() -> None:
+    """Whoever reads a name, or searches for it, finds one class; a leading underscore makes no other name."""
+    homes: dict[str, list[str]] = {}
+    for _, name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(f"{name}.{node.name}")
+    assert len(homes) > 200
+    assert [places for places in homes.values() if len(places) > 1] == []
+
+
 def test_no_bare_except() -> None:
     for _, name, tree in modules():
         handlers = (n for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler))

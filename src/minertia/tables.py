@@ -17,7 +17,7 @@ UNANSWERED = "?"  # what the writer of a campaign could not know
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CheckedTable:
     """One table of a file; `where` is its dotted name, "" at the top."""
 
     entries: Mapping[str, Any]
@@ -121,12 +121,12 @@ class Table:
             raise self.fail("this must be a square matrix, a list of rows", key)
         return tuple(tuple(self._finite(item, key) for item in row) for row in value)
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> CheckedTable:
         """A table inside this one, empty where there is none."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.fail("this must be a table", key)
-        return Table(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
+        return CheckedTable(value or {}, self.source, f"{self.where}.{key}" if self.where else key)
 
     def _finite(self, value: Any, key: str) -> float:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
@@ -135,7 +135,7 @@ class Table:
         return float(value)
 
 
-def load_toml(path: str | Path) -> Table:
+def load_toml(path: str | Path) -> CheckedTable:
     """The top table of a TOML file."""
     file = Path(path)
     reading(file)
@@ -152,10 +152,10 @@ def load_toml(path: str | Path) -> Table:
     return parse_options(text, str(path))
 
 
-def parse_options(text: str, source: str) -> Table:
+def parse_options(text: str, source: str) -> CheckedTable:
     """The top table of TOML text."""
     try:
-        return Table(toml_document(text), source)
+        return CheckedTable(toml_document(text), source)
     except DocumentError as err:
         where = "" if err.line is None else f" (line {err.line})"
         raise CampaignError(f"{err}{where}", file=source) from None

@@ -11,7 +11,7 @@ from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import BUILDERS, build
-from minertia.codegen.search import _Search, representative
+from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError, MissingParameters, UnknownName
@@ -86,7 +86,7 @@ def test_bundled_robots(name):
 def test_every_representative_and_formulation_has_the_same_torques(seed):
     robot = random_robot(seed, tree=seed % 2 == 0, floating=seed % 3 == 0, n=5) if seed else read_robot("ur10e")
     setting = Setting(robot, "standard")
-    search, rng = _Search(setting, "inverse_dynamics", seed), np.random.default_rng(seed)
+    search, rng = _OperationSearch(setting, "inverse_dynamics", seed), np.random.default_rng(seed)
     for choice in search.starts():
         point = search._point(choice)
         for _ in range(6):

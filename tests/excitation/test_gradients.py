@@ -13,7 +13,7 @@ from minertia.excitation.excite import mixing
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
-from minertia.excitation.objective import Objective, Problem
+from minertia.excitation.objective import MotionProblem, Objective
 from minertia.excitation.space import Workspace
 from tests.random_robots import random_robot
 
@@ -124,7 +124,7 @@ def test_whole_objective_with_every_wall(name):
         workspace=Workspace(boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]),
     )
     family = Fourier(10.0, 5)
-    problem = Problem(
+    problem = MotionProblem(
         family=family,
         offset=np.array([0.0, 1.4, -1.4, 0.3, 0.2, 0.0]),
         limits=limits,

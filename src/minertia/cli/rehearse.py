@@ -13,7 +13,7 @@ from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
-    from minertia.validation.rehearsed import Rehearsal, Step
+    from minertia.validation.rehearsed import Rehearsal, RehearsalStep
 
 PAGE = "rehearsal.html"
 
@@ -95,7 +95,7 @@ def _say(found: Rehearsal) -> None:
     say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
 
 
-def say_step(step: Step) -> None:
+def say_step(step: RehearsalStep) -> None:
     """One line as each step ends."""
     diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
 

@@ -262,7 +262,7 @@ def _matlab_files(unit: _Unit) -> Files:
 
 def _fmu_files(unit: _Unit) -> Files:
     (program,) = unit.programs
-    block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
+    block = fmu.FmuBlock(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
     sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
     archive, note = fmu.render(block, sources, _selftest(unit), unit.title)
     unit.notes += [note] if note else []

@@ -20,8 +20,8 @@ from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.noise import Noise, effort_noise
-from minertia.excitation.objective import FINER, Objective, Problem
-from minertia.excitation.optimise import Found, Progress, Search
+from minertia.excitation.objective import FINER, MotionProblem, Objective
+from minertia.excitation.optimise import FoundMotion, Progress, Search
 from minertia.excitation.options import MotionSearch, Optimality, Recorded
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
@@ -63,7 +63,7 @@ def excite(
     family = replace(family, start=None if is_free else tuple(float(v) for v in offset))  # type: ignore[type-var]
     if not family.free:
         raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
-    task = _Task(base, limits, effort, offset, family, search.n_samples)
+    task = _MotionTask(base, limits, effort, offset, family, search.n_samples)
     level = effort_noise(base, limits, effort, optimality.noise)
     known = information(after.information, base.count)
     for motion in after.motions:
@@ -89,7 +89,7 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
 
 
 @dataclass(frozen=True)
-class _Task:
+class _MotionTask:
     """What is searched for one robot, and with what."""
 
     base: BaseParameters
@@ -110,11 +110,11 @@ class _Task:
             "logdet": criteria.log_det,
         }[name]
 
-    def problem(self, criterion: str, noise: Array, previous: Array | None) -> Problem:
+    def problem(self, criterion: str, noise: Array, previous: Array | None) -> MotionProblem:
         """What to search; rows are in units of their noise where deviations or earlier recordings count."""
         base, frames = self.base, [box.frame for box in self.limits.boxes]
         weighted = criterion == "deviation" or previous is not None
-        return Problem(
+        return MotionProblem(
             family=self.family,
             offset=self.offset,
             limits=self.limits,
@@ -127,7 +127,7 @@ class _Task:
         )
 
 
-def _report(task: _Task, criterion: str, noise: Noise, previous: Array | None, found: Found) -> Excitation:
+def _report(task: _MotionTask, criterion: str, noise: Noise, previous: Array | None, found: FoundMotion) -> Excitation:
     base, limits = task.base, task.limits
     W = stacked_regressor(base, found.motion, task.n_samples)
     weighted = W / np.tile(noise.levels, task.n_samples)[:, None]

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from minertia.errors import Infeasible
-from minertia.excitation.trajectory import Array, Family, Motion, check_family, frozen
+from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
 
 
 @dataclass(frozen=True, repr=False)
-class FourierSeries(Motion):
+class FourierSeries(ContinuousMotion):
     """q_j = offset_j + sum over k of (sine_jk sin(w_k t) - cosine_jk cos(w_k t)) / w_k, with w_k = 2 pi k frequency.
 
     offset (n,) [rad or m]; sine, cosine (n, harmonics): amplitudes of the velocity [rad/s or m/s]; frequency [Hz].

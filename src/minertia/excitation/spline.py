@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
 from minertia.errors import Infeasible
-from minertia.excitation.trajectory import Array, Family, Motion, check_family, frozen
+from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
 
 DEGREES = (3, 5)
 
 
 @dataclass(frozen=True, repr=False)
-class SplineMotion(Motion):
+class SplineMotion(ContinuousMotion):
     """A clamped B-spline: knots, degree, control points (n, points) [rad or m]."""
 
     duration: float

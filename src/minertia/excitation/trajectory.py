@@ -1,4 +1,4 @@
-"""`Trajectory`: a sampled motion and its file; `Motion` and `Family`: motions linear in their coefficients."""
+"""`Trajectory`: a sampled motion and its file; `ContinuousMotion`, `Family`: motions linear in their coefficients."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def null_basis(rows: Array) -> Array:
     return basis
 
 
-class Motion(abc.ABC):
+class ContinuousMotion(abc.ABC):
     """A motion known at every time between 0 and its duration."""
 
     duration: float
@@ -194,7 +194,7 @@ class Family(abc.ABC):
         """The functions and their two derivatives at times t, each of shape (N, functions)."""
 
     @abc.abstractmethod
-    def motion(self, offset: Array, coefficients: Array) -> Motion:
+    def motion(self, offset: Array, coefficients: Array) -> ContinuousMotion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
     @property
@@ -220,7 +220,7 @@ class Family(abc.ABC):
         position, velocity, acceleration = (M @ self.null for M in self.raw(t))
         return position, velocity, acceleration
 
-    def from_free(self, offset: Array, x: Array) -> Motion:
+    def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
         """The motion of free coefficients x (n, free)."""
         return self.motion(offset, x @ self.null.T)
 

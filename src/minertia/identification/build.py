@@ -18,7 +18,7 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
     silent,
 )
-from minertia.identification.problem.diagnosis import Excitation, excitation
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import START, Ladder, candidates, climbed, highest_speeds, shortened
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
@@ -48,7 +48,7 @@ class Problem:
     observation: Observation = field(repr=False)
     free: Observation = field(repr=False)
     fixed: tuple[str, ...]
-    excitation: Excitation = field(repr=False)
+    excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
 
     @property

@@ -23,7 +23,7 @@ from minertia.identification.figure import efforts_figure
 from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.diagnosis import Excitation
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
@@ -62,7 +62,7 @@ class Identification:
         return self.problem.observation
 
     @property
-    def excitation(self) -> Excitation:
+    def excitation(self) -> ExcitationDiagnosis:
         """What the motion could tell apart."""
         return self.problem.excitation
 

@@ -38,7 +38,7 @@ from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections, Plant
-from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, Returned, Step
+from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ def rehearse(
     out: str | Path | None = None,
     force: bool = False,
     with_control: bool = True,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[RehearsalStep], None] | None = None,
 ) -> Rehearsal:
     """Plant a robot's own parameters in MuJoCo and run the campaign on it, up to control with what came back.
 
@@ -79,9 +79,9 @@ def rehearse(
         notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
     bounds = limits or motion_limits(robot)
     if out is None:
-        return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
+        return _RehearsalRun(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
     with folder_at_once(out, force=force) as draft:
-        campaign = _Campaign(robot, chosen, bounds, draft, progress, notes)
+        campaign = _RehearsalRun(robot, chosen, bounds, draft, progress, notes)
         result = campaign.run(motions, with_control)
         campaign.write(RECORD, result.to_json() + "\n")
     result.files = [Path(out) / file.relative_to(draft) for file in result.files]
@@ -113,7 +113,7 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     return robot.with_parameters(changed), (text,)
 
 
-class _Campaign:
+class _RehearsalRun:
     """One rehearsal: each step adds to the result and says what came of it."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _Campaign:
         options: RehearsalOptions,
         limits: MotionLimits,
         folder: Path | None,
-        progress: Callable[[Step], None] | None,
+        progress: Callable[[RehearsalStep], None] | None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.robot, self.options, self.limits, self.progress = robot, options, limits, progress
@@ -155,7 +155,7 @@ class _Campaign:
     def _step(self, name: str) -> Iterator[Callable[[str], None]]:
         begun, said = time.perf_counter(), [""]
         yield lambda text: said.__setitem__(0, text)
-        step = Step(name, time.perf_counter() - begun, said[0])
+        step = RehearsalStep(name, time.perf_counter() - begun, said[0])
         self.result.steps.append(step)
         if self.progress is not None:
             self.progress(step)

@@ -79,7 +79,7 @@ class RehearsalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RehearsalStep:
     """One part of the campaign: how long it took and what came of it, in a sentence."""
 
     name: str
@@ -113,7 +113,7 @@ class Rehearsal:
 
     robot: Robot
     options: RehearsalOptions
-    steps: list[Step] = field(default_factory=list)
+    steps: list[RehearsalStep] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     files: list[Path] = field(default_factory=list)

@@ -9,7 +9,7 @@ from minertia.errors import CampaignError, MinertiaError
 from minertia.files import is_file
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
-from minertia.tables import Table, load_toml
+from minertia.tables import CheckedTable, load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
@@ -45,7 +45,7 @@ def columns_beside(log: str | Path) -> ColumnMap:
     return ColumnMap()
 
 
-def parse_columns(columns: Table, drive: Table) -> ColumnMap:
+def parse_columns(columns: CheckedTable, drive: CheckedTable) -> ColumnMap:
     """The mapping of the two tables."""
     columns.only(COLUMN_KEYS)
     try:
@@ -74,7 +74,7 @@ def parse_columns(columns: Table, drive: Table) -> ColumnMap:
         raise CampaignError(str(err), file=columns.source, field="columns") from None
 
 
-def parse_drive(drive: Table) -> Drive:
+def parse_drive(drive: CheckedTable) -> Drive:
     """The drive of a table [drive]."""
     drive.only(DRIVE_KEYS)
     if "offsets" in drive and "offsets_deg" in drive:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from minertia.robot.dh.table import Table
+from minertia.robot.dh.table import DescriptionTable
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Limits
@@ -16,7 +16,7 @@ DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")
 LIMIT_KEYS = ("position", "velocity", "acceleration", "effort")
 
 
-def read_link(table: Table | None) -> Ten | None:
+def read_link(table: DescriptionTable | None) -> Ten | None:
     """Ten parameters in the file's own frame, None where the table gives none."""
     if table is None:
         return None
@@ -34,7 +34,7 @@ def read_link(table: Table | None) -> Ten | None:
     return _about_centre(table) if by_centre else None
 
 
-def _about_centre(table: Table) -> Ten:
+def _about_centre(table: DescriptionTable) -> Ten:
     if "mass" not in table:
         table.fail("'mass' is missing")
     mass = table.number("mass", at_least=0.0)
@@ -44,7 +44,7 @@ def _about_centre(table: Table) -> Ten:
     return from_six(mass, com, inertia, about)
 
 
-def read_motor(table: Table | None) -> dict[str, float]:
+def read_motor(table: DescriptionTable | None) -> dict[str, float]:
     """Motor-side {IA, FV, FC, OFF} of a drive.
 
     A Coulomb friction that differs by direction is its mean, plus half the difference in the offset.
@@ -62,7 +62,7 @@ def read_motor(table: Table | None) -> dict[str, float]:
     return {symbol: value for symbol, value in values.items() if value != 0}
 
 
-def _coulomb(table: Table) -> tuple[float, float]:
+def _coulomb(table: DescriptionTable) -> tuple[float, float]:
     """Friction torque against motion in the negative and in the positive direction of the motor, as magnitudes."""
     if not isinstance(table.get("coulomb"), list):
         both = table.number("coulomb", at_least=0.0)
@@ -73,7 +73,7 @@ def _coulomb(table: Table) -> tuple[float, float]:
     return abs(minus), plus
 
 
-def read_ratio(table: Table | None) -> float:
+def read_ratio(table: DescriptionTable | None) -> float:
     """Motor position per joint position."""
     if table is None:
         return 1.0
@@ -89,7 +89,7 @@ def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
     return {symbol: factor[symbol] * value for symbol, value in motor.items()}
 
 
-def read_effects(table: Table | None, symbols: Iterable[str]) -> dict[str, float]:
+def read_effects(table: DescriptionTable | None, symbols: Iterable[str]) -> dict[str, float]:
     """Those of some effects that a table gives by name, at the joint (FV) or at the motor (FVM).
 
     An effect is a number, or a table of its value and its constants.
@@ -100,7 +100,7 @@ def read_effects(table: Table | None, symbols: Iterable[str]) -> dict[str, float
     return {symbol: _value(table, symbol) for symbol in symbols if symbol in table}
 
 
-def _value(table: Table, symbol: str) -> float:
+def _value(table: DescriptionTable, symbol: str) -> float:
     if not isinstance(table.get(symbol), dict):
         return table.number(symbol)
     own = table.table(symbol)
@@ -110,7 +110,7 @@ def _value(table: Table, symbol: str) -> float:
     return own.number("value")
 
 
-def read_constants(table: Table | None) -> dict[str, dict[str, float]]:
+def read_constants(table: DescriptionTable | None) -> dict[str, dict[str, float]]:
     """The constants that stand with the effects of a table."""
     found: dict[str, dict[str, float]] = {}
     for symbol in table or ():
@@ -139,7 +139,7 @@ def added(*effects: Mapping[str, float]) -> dict[str, float]:
     return total
 
 
-def read_limits(table: Table | None) -> Limits:
+def read_limits(table: DescriptionTable | None) -> Limits:
     """Limits of the joint's motion."""
     if table is None:
         return Limits()

@@ -26,7 +26,7 @@ from minertia.robot.dh.body import (
 )
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
-from minertia.robot.dh.table import Lines, Table, shown
+from minertia.robot.dh.table import DescriptionTable, Lines, shown
 from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
@@ -56,7 +56,7 @@ WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
 def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
     """A robot from the text of a TOML description."""
-    return _Reader(text, source, options).robot()
+    return _TableReader(text, source, options).robot()
 
 
 def _load(text: str, source: str) -> dict[str, Any]:
@@ -66,12 +66,12 @@ def _load(text: str, source: str) -> dict[str, Any]:
         raise DescriptionError(str(err), file=source, line=err.line) from None
 
 
-class _Reader:
+class _TableReader:
     """One run over a file."""
 
     def __init__(self, text: str, source: str, options: ReadOptions) -> None:
         lines = Lines(text)
-        self.top = Table(_load(text, source), "", source, lines)
+        self.top = DescriptionTable(_load(text, source), "", source, lines)
         self.top.only(TOP_KEYS)
         self._check_format()
         exact = self.top.get("exact")
@@ -137,7 +137,7 @@ class _Reader:
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
         return symbols
 
-    def _rows(self, lines: Lines) -> list[Table]:
+    def _rows(self, lines: Lines) -> list[DescriptionTable]:
         rows = self.top.get("joint", [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             self.top.fail("the joints must be tables, each under its own heading [[joint]]")
@@ -145,7 +145,7 @@ class _Reader:
             self.top.fail("the file has no joints; write one [[joint]] for each")
         if len(rows) > MAX_JOINTS:
             self.top.fail(f"the file has {len(rows)} joints; the limit is {MAX_JOINTS}")
-        return [Table(row, f"joint {k}", self.source, lines, k) for k, row in enumerate(rows, 1)]
+        return [DescriptionTable(row, f"joint {k}", self.source, lines, k) for k, row in enumerate(rows, 1)]
 
     def _names(self) -> list[str]:
         names: list[str] = []
@@ -159,7 +159,7 @@ class _Reader:
 
     # ------------------------------------------------------------------ one joint
 
-    def _row(self, number: int, row: Table) -> tuple[BodySpec, JointSpec]:
+    def _row(self, number: int, row: DescriptionTable) -> tuple[BodySpec, JointSpec]:
         kind = row.choice("kind", KINDS)
         if kind == "fixed":
             for key in MOTION_KEYS:
@@ -182,7 +182,7 @@ class _Reader:
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 
-    def _limits(self, row: Table) -> Limits:
+    def _limits(self, row: DescriptionTable) -> Limits:
         limits = read_limits(row.table("limits"))
         if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
             text = f"the lower position limit {limits.lower:g} is above the upper one {limits.upper:g}"
@@ -190,15 +190,15 @@ class _Reader:
         return limits
 
     @staticmethod
-    def _child_name(row: Table, default: str) -> str:
+    def _child_name(row: DescriptionTable, default: str) -> str:
         link = row.table("link")
         return default if link is None else link.text("name", default)
 
-    def _parent(self, number: int, row: Table) -> str:
+    def _parent(self, number: int, row: DescriptionTable) -> str:
         parent = self._joint_number(row, "parent", number - 1)
         return self.root if parent == 0 else self.children[parent - 1]
 
-    def _follows(self, row: Table) -> tuple[str, float, float] | None:
+    def _follows(self, row: DescriptionTable) -> tuple[str, float, float] | None:
         table = row.table("follows")
         if table is None:
             return None
@@ -210,7 +210,7 @@ class _Reader:
             table.fail("a joint cannot follow the ground", "joint")
         return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset")
 
-    def _joint_number(self, table: Table, key: str, default: int) -> int:
+    def _joint_number(self, table: DescriptionTable, key: str, default: int) -> int:
         """Number of a row from its name or number."""
         value = table.get(key, default)
         if isinstance(value, str):
@@ -269,7 +269,7 @@ class _Reader:
             self.top.fail("'drive_coupling' is singular: some motion of the joints turns no motor", "drive_coupling")
         return G
 
-    def _check_coupled_drives(self, drives: list[Table | None], independent: list[int]) -> None:
+    def _check_coupled_drives(self, drives: list[DescriptionTable | None], independent: list[int]) -> None:
         for k, drive in enumerate(drives):
             if drive is None:
                 continue

@@ -8,7 +8,7 @@ from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.vec3 import HERE, Mat, Vec
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees, looks_like_radians
 from minertia.robot.dh.placement import CONVENTIONS, Entry, Letters, Poses, table_poses
-from minertia.robot.dh.table import Table, finite, shown
+from minertia.robot.dh.table import DescriptionTable, finite, shown
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.robot import Note
 from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
@@ -23,7 +23,7 @@ class Placements:
         self.letters, self.convention, self.tolerance = letters, convention, tolerance
         self.notes: list[Note] = []
 
-    def poses(self, number: int, row: Table) -> Poses:
+    def poses(self, number: int, row: DescriptionTable) -> Poses:
         """Poses of the joint in row `number` of the file (from 1)."""
         name = row.choice("convention", CONVENTIONS, self.convention)
         convention = CONVENTIONS[name]
@@ -41,7 +41,7 @@ class Placements:
         except ValueError as err:
             row.fail(str(err), next((key for key, angle in angles.items() if isinstance(angle, Poly)), None))
 
-    def _length(self, row: Table, key: str, letter: str, value: object) -> Entry:
+    def _length(self, row: DescriptionTable, key: str, letter: str, value: object) -> Entry:
         length = self.letters.length(letter, self._expression(row, key, value))
         for name in sorted(length.letters) if isinstance(length, Poly) else ():
             if self.letters.values[name] == 0:
@@ -49,7 +49,7 @@ class Placements:
                 self.notes.append(Note("warning", f"symbol '{name}'", text))
         return length
 
-    def _expression(self, row: Table, key: str, value: object) -> Entry:
+    def _expression(self, row: DescriptionTable, key: str, value: object) -> Entry:
         """A number, or an expression in the symbols of the file."""
         if not isinstance(value, str):
             number = finite(value)
@@ -66,7 +66,7 @@ class Placements:
                 row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
         return expression
 
-    def _angle(self, row: Table, key: str) -> Entry:
+    def _angle(self, row: DescriptionTable, key: str) -> Entry:
         """An angle [rad], in letters or put on the right angle it stands for."""
         in_degrees = f"{key}_deg"
         if key in row and in_degrees in row:
@@ -81,7 +81,7 @@ class Placements:
         self._check_radians(row, key, float(value))
         return self._snapped_angle(row, key, float(value))
 
-    def _degrees(self, row: Table, key: str) -> float:
+    def _degrees(self, row: DescriptionTable, key: str) -> float:
         """An angle given in degrees, in rad."""
         degrees = row.number(f"{key}_deg")
         if looks_like_radians(degrees):
@@ -89,7 +89,7 @@ class Placements:
             self.notes.append(Note("warning", row.where, text, row.line(f"{key}_deg")))
         return float(np.deg2rad(degrees))
 
-    def _check_radians(self, row: Table, key: str, angle: float) -> None:
+    def _check_radians(self, row: DescriptionTable, key: str, angle: float) -> None:
         written = row.get(key)
         if is_beyond_a_turn(angle):
             row.fail(
@@ -101,7 +101,7 @@ class Placements:
             text = f"{key} = {written} is {np.rad2deg(angle):.4g} degrees; write {key}_deg if it is meant in degrees"
             self.notes.append(Note("warning", row.where, text, row.line(key)))
 
-    def _lettered_angle(self, row: Table, key: str, value: Poly) -> Entry:
+    def _lettered_angle(self, row: DescriptionTable, key: str, value: Poly) -> Entry:
         """An angle with letters; where their values make it a right angle, axes align and it is taken as a number."""
         known = {name: number for name, number in self.letters.values.items() if number is not None}
         whole = value.letters <= set(known)
@@ -120,14 +120,14 @@ class Placements:
         self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=changed))
         return right
 
-    def _snapped_angle(self, row: Table, key: str, written: float) -> float:
+    def _snapped_angle(self, row: DescriptionTable, key: str, written: float) -> float:
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
             text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
             self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
-    def _rotation(self, row: Table) -> Mat:
+    def _rotation(self, row: DescriptionTable) -> Mat:
         if "rotation" not in row:
             return HERE[0]
         rows = row.square("rotation", 3, "entries")
@@ -140,7 +140,7 @@ class Placements:
             row.fail("'rotation' is not a rotation matrix", "rotation")
         return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, R)
 
-    def _snapped(self, row: Table, R: Mat) -> Mat:
+    def _snapped(self, row: DescriptionTable, R: Mat) -> Mat:
         if self.tolerance == 0:
             return R
         snapped = snap_rotation(R, self.tolerance)
@@ -150,7 +150,7 @@ class Placements:
             self.notes.append(Note("info", row.where, text, row.line("rotation"), is_geometry=True))
         return snapped
 
-    def _position(self, number: int, row: Table) -> Vec:
+    def _position(self, number: int, row: DescriptionTable) -> Vec:
         if "position" not in row:
             return HERE[1]
         value = row.items("position", 3, "lengths")

@@ -39,7 +39,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DescriptionTable:
     """One table of a file; `where` names it in messages ("" for the top level), `row` is the number of its joint."""
 
     entries: Mapping[str, Any]
@@ -122,14 +122,14 @@ class Table:
             self.fail(f"'{key}' must be a matrix of {size} rows of {size} {what}", key)
         return rows
 
-    def table(self, key: str) -> Table | None:
+    def table(self, key: str) -> DescriptionTable | None:
         """A table inside this one."""
         if key not in self.entries:
             return None
         value = self.entries[key]
         if not isinstance(value, dict):
             self.fail(f"'{key}' must be a table", key)
-        return Table(value, f"{self.where}, {key}" if self.where else key, self.source, self.lines, self.row)
+        return DescriptionTable(value, f"{self.where}, {key}" if self.where else key, self.source, self.lines, self.row)
 
     def _checked(self, key: str, value: object, at_least: float = -math.inf) -> float:
         number = finite(value)
