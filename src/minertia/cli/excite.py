@@ -15,6 +15,7 @@ from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
+    from minertia.excitation.limits_table import LimitsTable
     from minertia.excitation.optimise import Progress
     from minertia.excitation.result import Excitation
     from minertia.excitation.trajectory import Family, Trajectory
@@ -268,27 +269,22 @@ def read_limits(
 
     floor, self_collision: texts of the options, which count more than the files.
     """
-    from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
+    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable, limits_from_tables
 
-    table: dict[str, Any] = {}
+    tables = []
     for text in given:
         name, sign, values = text.partition("=")
         name = name.strip()
         if sign and name not in JOINT_LIMITS and not Path(text).is_file():
             raise UnknownName("limit", name, JOINT_LIMITS)
-        new = {name: _value(name, values)} if sign and name in JOINT_LIMITS else _table(Path(text))
-        for key in LISTS:
-            if isinstance(table.get(key), list) and isinstance(new.get(key), list):
-                new[key] = [*table[key], *new[key]]
-        table |= new
-    if floor is not None:
-        table.pop("table", None)
-        table["floor"] = _height(floor)
+        is_option = sign and name in JOINT_LIMITS
+        tables.append(LimitsTable({name: _value(name, values)}) if is_option else _limits_file(Path(text)))
+    options: dict[str, Any] = {} if floor is None else {"floor": _height(floor)}
     if self_collision is not None:
         if self_collision not in ("on", "none"):
             raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
-        table["self_collision"] = self_collision == "on"
-    return limits_from_table(robot, table)
+        options["self_collision"] = self_collision == "on"
+    return limits_from_tables(robot, [*tables, LimitsTable(options)])
 
 
 def _height(text: str) -> float | bool:
@@ -320,10 +316,11 @@ def _numbers(name: str, text: str) -> list[float]:
         raise MinertiaError(f"{name} needs numbers separated by commas, not '{text}'") from None
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _limits_file(path: Path) -> LimitsTable:
+    from minertia.excitation.limits_table import LimitsTable
     from minertia.files import is_file
     from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")
-    return dict(load_toml(path).entries)
+    return load_toml(path, LimitsTable)
