@@ -15,9 +15,11 @@ from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError, MissingParameters, UnknownName
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.read import ReadOptions, bundled_robots, read_robot
+from minertia.robot.urdf.read import parse_urdf
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, call, difference, library
+from tests.perturbed import perturbed_urdf
 from tests.random_robots import random_robot
 
 ROBOTS = {
@@ -80,6 +82,16 @@ def test_bundled_robots(name):
         found = program.evaluate(**inputs)
         for port in program.ports:
             assert difference(found[port.name], wanted[port.name]) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["puma560", "stanford", "ur10e"])
+def test_columns_of_a_file_with_rounded_angles_are_told_apart(name):
+    """What rounding leaves between axes that are meant to be aligned makes no column independent."""
+    text = perturbed_urdf(name, "angles of 5 digits", 0)
+    search = _OperationSearch(Setting(parse_urdf(text, "x.urdf", ReadOptions(snap=0)), "base"), "inverse_dynamics", 0)
+    for shifts in search._shifts():
+        kept = [search.columns.index(column) for column in search._from_tips(shifts)]
+        assert np.linalg.cond(search._K(shifts)[:, kept]) < 100
 
 
 @pytest.mark.parametrize("seed", range(12))

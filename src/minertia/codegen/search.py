@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.base import numeric
+from minertia.base.sample import Sample
 from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
@@ -78,7 +78,8 @@ class _OperationSearch:
 
     def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
         order = sorted(range(len(self.columns)), key=self._tips_first)
-        kept = sorted(numeric.independent_columns(self._K(shifts), order))
+        K = self._K(shifts)
+        kept = sorted(Sample.of_relations(K).chosen(order, len(K)))
         return tuple(self.columns[c] for c in kept)
 
     def _K(self, shifts: tuple[float, ...]) -> Array:
