@@ -121,6 +121,7 @@ class Identification:
             "condition": condition if np.isfinite(condition) else None,
             "parameters": [p.to_dict() for p in self.parameters],
             "not_excited": list(self.estimate.not_excited),
+            "ladder": None if self.problem.ladder is None else self.problem.ladder.to_dict(),
             "training": self.training.to_dict(with_log=False),
             "validation": [r.to_dict() for r in self.validation],
             "physical": dict(self.estimate.verdict),
