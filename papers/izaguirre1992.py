@@ -13,6 +13,7 @@ import numpy as np
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
+from minertia.base.sample import Sample
 from minertia.codegen.generate import count_programs, generate
 from minertia.codegen.options import CodeModel
 from minertia.excitation.criteria import condition_number
@@ -105,12 +106,11 @@ def independent(robot: Robot, points: int = POINTS, seed: int = 0) -> tuple[list
     The gap: the smallest singular value of the columns that stay, and the largest that only the others add.
     """
     columns = [n for n in robot.columns(True, True) if not n.startswith("OFF")]
-    W = numeric.sample_regressor(robot, columns, points, seed)
+    sample = Sample.of(robot, columns, points, seed)
     first = [k for k, n in enumerate(columns) if n.startswith("IA")]
     order = [*first, *(k for k in range(len(columns)) if k not in first)]
-    R = numeric.triangle(W)
-    kept = numeric.independent_columns(R, order)
-    s = np.linalg.svd(numeric.scaled(R)[0], compute_uv=False)
+    kept = sample.chosen(order, sample.rank_and_gap(order)[0])
+    s = numeric.singular_values(sample.R)
     return columns, [columns[k] for k in sorted(kept)], float(s[len(kept) - 1]), float(s[len(kept)])
 
 

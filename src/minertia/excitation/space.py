@@ -35,7 +35,7 @@ class Workspace:
     """Where the robot may be, and what stands around it, in the base frame.
 
     floor: its height [m], None for none, "base" for the base plane where the robot stands on it.  self_collision:
-    whether links keep apart.  obstacles: shapes that links keep from.  boxes: which named frames must not leave.
+    whether links keep apart.  obstacles: `excitation.shapes` that links keep from.  boxes: for origins of named frames.
     margin [m] from everything; radius [m] of links the file shows nothing of.
     """
 
