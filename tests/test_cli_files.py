@@ -34,7 +34,7 @@ WRITES: dict[str, tuple[tuple[object, ...], tuple[object, ...], tuple[str, ...]]
     "generate for ROS 2": (("generate", "planar2r", "--parameters", "base", "--target", "ros2", "--out", "OUT"),
                            ("--friction",), ("README.md", "src/planar_2r.c", "package.xml")),
     "identify": (("identify", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT"), ("--physical",),
-                 ("model.toml", "report.html", "result.json", "robot.urdf")),
+                 ("model.toml", "report.html", "result.json", "robot.mjcf", "robot.urdf")),
     "excite": (("excite", "planar2r", *QUICK, "--out", "OUT"), ("--seed", 3),
                ("excitation.csv", "excitation.html", "excitation.json")),
     "excite --sweeps": (("excite", "planar2r", "--sweeps", *QUICK[2:], "--out", "OUT"), ("--seed", 3),

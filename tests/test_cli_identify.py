@@ -65,11 +65,30 @@ def test_true_values_are_found(identified):
 
 def test_the_folder_holds_every_file(identified):
     data, out = identified
-    assert {p.name for p in out.iterdir()} == {"model.toml", "report.html", "result.json", "robot.urdf"}
+    assert {p.name for p in out.iterdir()} == {"model.toml", "report.html", "result.json", "robot.mjcf", "robot.urdf"}
     assert json.loads((out / "result.json").read_text()) == data
     robot, model = read_robot(out / "robot.urdf"), tomllib.loads((out / "model.toml").read_text())
     assert model["physical"] and robot.effects[0]["FV"] == pytest.approx(0.6, rel=0.05)
     assert model["campaign"]["evaluation"]["cutoff_hz"] > 0 and model["campaign"]["filter"]["cutoff_hz"] > 0
+
+
+def test_what_a_urdf_loses_is_said_and_stands_beside_it(run, arm, tmp_path):
+    """Rotor inertia and offset, which the log shows: named with what they cost, and in the MJCF for MuJoCo."""
+    drives = {"IA1": 0.2, "IA2": 0.1, "FV1": 0.6, "FV2": 0.3, "FC1": 0.8, "FC2": 0.4, "OFF1": 0.5, "OFF2": -0.2}
+    truth = read_robot(arm / "arm.urdf").with_parameters(drives)
+    write_csv(tmp_path / "geared.csv", table(simulated(truth, 0.1), q="q", tau="tau"))
+    args = ("identify", arm / "arm.urdf", tmp_path / "geared.csv", "--physical", "--out", tmp_path / "out")
+    code, _, err = run(*args, "--effects", "rotor,viscous,coulomb,offset")
+    assert code == 0, err
+    found = re.search(r"read by other programs it leaves ([\d.]+) % .* identified leaves ([\d.]+) %", err)
+    assert found and float(found[1]) > 3 * float(found[2]), err
+    mujoco = pytest.importorskip("mujoco")
+    robot = read_robot(tmp_path / "out" / "model.toml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "robot.mjcf"))
+    assert robot.effects[0]["IA"] > 0 and model.dof_armature == pytest.approx(
+        [e.get("IA", 0.0) for e in robot.effects], abs=1e-12
+    )
+    assert "other programs" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_table_and_json_hold_the_same_deviations(run, arm, identified):
@@ -278,6 +297,8 @@ def test_significance(run, arm):
     )
     code, text, _ = run(*args)
     assert code == 0 and "stay" in text and "left out" in text
+    known = json.loads(run("identify", *args[1:], "--estimator", "wls", "--json")[1])
+    assert data["one_percent"]["condition_before"] == pytest.approx(known["condition"])  # one number, stated twice
 
 
 def test_check_of_a_log_with_and_without_its_robot(run, arm, tmp_path):

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
+    from minertia.validation.engines import NotHeld, to_mujoco, to_pinocchio
     from minertia.validation.rehearsal import rehearse
     from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
 
@@ -91,6 +92,7 @@ _HOME = {
     "MinertiaError": "minertia.errors",
     "MotionLimits": "minertia.excitation.limits",
     "MotionSearch": "minertia.excitation.options",
+    "NotHeld": "minertia.validation.engines",
     "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
     "Problem": "minertia.identification.build",
@@ -136,6 +138,8 @@ _HOME = {
     "significance": "minertia.identification.significance",
     "solve": "minertia.identification.solve",
     "symbolic": "minertia.base.symbolic",
+    "to_mujoco": "minertia.validation.engines",
+    "to_pinocchio": "minertia.validation.engines",
     "torque_regressor": "minertia.dynamics.model",
     "validate": "minertia.identification.validate",
     "velocity_torques": "minertia.dynamics.model",
@@ -166,6 +170,7 @@ __all__ = [
     "MinertiaError",
     "MotionLimits",
     "MotionSearch",
+    "NotHeld",
     "Optimality",
     "Payload",
     "Problem",
@@ -212,6 +217,8 @@ __all__ = [
     "significance",
     "solve",
     "symbolic",
+    "to_mujoco",
+    "to_pinocchio",
     "torque_regressor",
     "validate",
     "velocity_torques",

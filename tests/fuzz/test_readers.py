@@ -72,7 +72,7 @@ def any_bag(path: Path) -> None:
 
 def any_model(path: Path) -> None:
     known = read_model(path)
-    recorded_campaign(known.robot, known.campaign)
+    recorded_campaign(known.nominal, known.campaign)
 
 
 def metadata(folder: Path) -> Seeds:

@@ -54,6 +54,21 @@ def test_effects_travel_with_the_model(tmp_path):
     assert any("KS2" in text for text in notes)
 
 
+def test_the_robot_of_a_model_is_the_identified_one(result, tmp_path):
+    """And the one it was before has another name."""
+    write_model(result.model(), tmp_path / "model.toml")
+    back = read_model(tmp_path / "model.toml")
+    motion = fourier_motion(result.robot, 50, 9)
+    measured = result.predict(motion)
+    off = {
+        name: np.linalg.norm(dynamics.inverse_dynamics(robot, motion.q, motion.qd, motion.qdd) - measured)
+        for name, robot in (("identified", back.robot), ("nominal", back.nominal.without_effects(["OFF"])))
+    }
+    assert off["identified"] < 0.02 * np.linalg.norm(measured) < off["nominal"]
+    assert back.nominal.effect_values == pytest.approx(dict(result.robot.effect_values))
+    assert back.robot.effect_values["FV1"] == pytest.approx(back.standard["FV1"])
+
+
 def test_validation_without_fitting(result):
     model = result.model()
     motion = fourier_motion(result.robot, 200, 11)

@@ -257,6 +257,20 @@ def test_only_what_changed_is_touched(tmp_path):
     assert again.effects[1]["OFF"] == 0.5
     write_mjcf(again.with_parameters({"OFF2": 0.75}), tmp_path / "more.xml", template=tmp_path / "off.xml")
     assert b'data="0.0 0.75"' in (tmp_path / "more.xml").read_bytes()
+    for name, offset in (("off", 0.5), ("more", 0.75)):  # MuJoCo itself has it, too
+        assert passive_efforts(tmp_path / f"{name}.xml")[1] == pytest.approx(-offset)
+    write_mjcf(again.with_parameters({"OFF2": 0.0}), tmp_path / "none.xml", template=tmp_path / "off.xml")
+    assert passive_efforts(tmp_path / "none.xml")[1] == 0 and "OFF" not in read_file(tmp_path / "none.xml").effects[1]
+
+
+def passive_efforts(path):
+    """What springs do at a posture, in MuJoCo."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.3
+    mujoco.mj_forward(model, data)
+    return data.qfrc_passive.copy()
 
 
 def test_values_of_a_class_are_set_on_the_joint(tmp_path):

@@ -18,6 +18,7 @@ EXTRAS = {
     "compiler": ("ziglang",),
     "notebook": ("pandas", "matplotlib"),
     "symbolic": ("sympy",),
+    "pinocchio": ("pinocchio",),
 }  # as in pyproject.toml
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +35,8 @@ def identify(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for model.toml, report.html, result.json and the robot's own file with the new parameters.",
+            help="Folder for model.toml, report.html, result.json, the robot's own file with the new parameters, and "
+            "an MJCF beside a URDF.",
             show_default=False,
         ),
     ] = None,
@@ -131,7 +134,7 @@ def _check(out: Path, asked: Campaign, force: bool) -> None:
 
     reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
     own = _own_file(asked.robot)
-    names = ("model.toml", "result.json", "report.html", *((f"robot{own.suffix.lower()}",) if own else ()))
+    names = ("model.toml", "result.json", "report.html", *(() if own is None else _robot_files(own)))
     check_folder(out, names, force=force)
 
 
@@ -148,7 +151,27 @@ def _write(out: Path, result: Identification, tell: Any, force: bool) -> tuple[N
         write_model(model, draft / "model.toml")
         write_file(draft / "result.json", result.to_json() + "\n")
         write_file(draft / "report.html", identification_page(result, model))
-        return _write_robot(model, draft, out)
+        notes = _write_robot(model, draft, out)
+    return (*notes, *_loss(result, model, [note.where for note in notes]))
+
+
+def _loss(result: Identification, model: IdentifiedModel, where: Sequence[str]) -> tuple[Note, ...]:
+    """What other programs miss of the URDF that was written, and where they find it."""
+    from minertia.identification.loss import urdf_loss
+    from minertia.robot.robot import Note
+
+    source = _own_file(model.nominal)
+    if source is None or source.suffix.lower() != ".urdf" or source.name in where:
+        return ()
+    text = urdf_loss(result, model)
+    beside = "robot.mjcf has it for MuJoCo; minertia.to_pinocchio(model) has rotor inertias for Pinocchio"
+    return () if text is None else (Note("warning", "robot.urdf", f"{text}; {beside}"),)
+
+
+def _robot_files(own: Path) -> tuple[str, ...]:
+    """Names of the robot's files in a result: its own, and beside a URDF an MJCF, which holds more."""
+    suffix = own.suffix.lower()
+    return (f"robot{suffix}", *(("robot.mjcf",) if suffix == ".urdf" else ()))
 
 
 def _own_file(robot: Robot) -> Path | None:
@@ -158,23 +181,27 @@ def _own_file(robot: Robot) -> Path | None:
 
 
 def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
-    """The robot's own URDF or MJCF with the identified parameters, where a robot can have them."""
+    """The robot's own URDF or MJCF with the identified parameters, and an MJCF beside a URDF, if they are possible."""
     from minertia.errors import MinertiaError
     from minertia.files import FileError
     from minertia.robot.robot import Note
     from minertia.robot.write import write_robot
 
-    source = _own_file(model.robot)
+    source = _own_file(model.nominal)
     if source is None:
         return ()
-    name = f"robot{source.suffix.lower()}"
+    name, *beside = _robot_files(source)
     older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
     if not model.is_physical:
         text = f"not written: no real robot can have these values; try --physical{older}"
         return (Note("warning", source.name, text),)
-    robot = model.to_robot()
+    robot = model.robot
     try:
-        return (*model_notes(robot), *write_robot(robot, draft / name, template=source))
+        notes = (*model_notes(robot), *write_robot(robot, draft / name, template=source))
+        for other in beside:
+            told = write_robot(robot, draft / other)
+            notes = (*notes, *(replace(n, where=f"{other}, {n.where}") for n in told if n.level != "info"))
+        return notes
     except FileError:
         raise
     except MinertiaError as err:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
 from minertia.excitation.distance import between_segments
-from minertia.excitation.file_shapes import UNREAD, Piece, file_pieces
-from minertia.excitation.model import find_frame
 from minertia.excitation.shapes import SHORTEST, Shape
-from minertia.robot.robot import Robot
+from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
+from minertia.robot.robot import Robot, find_frame
 
 Array = NDArray[np.float64]
 SLENDER = 0.035  # radius of a link the file shows nothing of, as a part of the robot's length

@@ -17,9 +17,8 @@ from minertia.codegen.program import Port, Program
 from minertia.dynamics.effects import free_torques
 from minertia.dynamics.kinematics import Passage, State, passages
 from minertia.dynamics.regressor import regressor_entries
-from minertia.errors import UnknownName
 from minertia.excitation.smooth import SmoothGraph
-from minertia.robot.robot import Frame, Robot
+from minertia.robot.robot import Frame, Robot, find_frame
 
 Array = NDArray[np.float64]
 Blocks = list[Array]
@@ -154,17 +153,6 @@ def _backward(name: str, graph: Graph, names: Sequence[str], n: int, outputs: Se
 
 def _ports(names: Sequence[str], n: int) -> tuple[Port, ...]:
     return tuple(Port(x, (n,)) for x in names)
-
-
-def find_frame(robot: Robot, name: str) -> Frame:
-    """A frame of the file, or the frame of a joint or link, by name."""
-    if name in robot.frames:
-        return robot.frames[name]
-    names = [*robot.frames, *(joint.link for joint in robot.joints if joint.link), *(j.name for j in robot.joints)]
-    if name not in names:
-        raise UnknownName("frame", name, names)
-    j = robot.joint_index(name)
-    return Frame(j, robot.joints[j].file_frame)
 
 
 def _origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import MinertiaError, UnknownName
-from minertia.excitation.model import find_frame
-from minertia.robot.robot import Robot
+from minertia.robot.file_shapes import KINDS
+from minertia.robot.robot import Robot, find_frame
 
 Array = NDArray[np.float64]
-KINDS = ("sphere", "capsule", "cylinder", "box")
 SHORTEST = 1e-3  # m: a capsule shorter than this is a sphere
 
 

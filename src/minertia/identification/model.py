@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,20 @@ class IdentifiedModel:
     campaign: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def robot(self) -> Robot:
+    def nominal(self) -> Robot:
         """The robot as it was described before, with its nominal parameters if it had any."""
         return self.linear.robot
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot with all that was identified, for simulation, description files and code."""
+        return identified_robot(
+            self.nominal,
+            self.standard,
+            [term_table(t) for t in self.linear.choice.terms],
+            is_physical=self.is_physical,
+            excess=float(self.evidence.get("standard_excess", 0.0)),
+        )
 
     @property
     def effect_names(self) -> tuple[str, ...]:
@@ -56,14 +68,8 @@ class IdentifiedModel:
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self) -> Robot:
-        """The robot with all that was identified, for simulation, description files and code."""
-        return identified_robot(
-            self.robot,
-            self.standard,
-            [term_table(t) for t in self.linear.choice.terms],
-            is_physical=self.is_physical,
-            excess=float(self.evidence.get("standard_excess", 0.0)),
-        )
+        """`robot`, asked as a question."""
+        return self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
@@ -76,18 +82,18 @@ class IdentifiedModel:
 
     def to_frame(self) -> Any:
         """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
-        return parameter_frame(self.parameters, robot=self.robot.name)
+        return parameter_frame(self.parameters, robot=self.nominal.name)
 
     def __repr__(self) -> str:
         parts = [f"{plural(len(self.parameters), 'value')} of {len(self.beta)} unknowns"]
         if "training" in self.evidence:
             parts.append(f"residual {100 * self.evidence['training']['relative']:.3g} % of the effort")
         parts.append("a possible robot" if self.is_physical else "no possible robot")
-        return f"<IdentifiedModel of '{clipped(self.robot.name, 40)}': {', '.join(parts)}>"
+        return f"<IdentifiedModel of '{clipped(self.nominal.name, 40)}': {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         notes = self.evidence.get("verdict", {}).get("reasons", ())
-        return parameter_table(f"Identified model of {self.robot.name}", self.parameters, notes)
+        return parameter_table(f"Identified model of {self.nominal.name}", self.parameters, notes)
 
 
 def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:

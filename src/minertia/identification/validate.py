@@ -50,8 +50,8 @@ def campaign_like(
     model: IdentifiedModel, logs: LogLike | Sequence[LogLike], columns: ColumnMap | str | Path | None = None
 ) -> Campaign:
     """A campaign that reads other logs as a model's own were read, to be predicted."""
-    campaign = recorded_campaign(model.robot, model.campaign)
-    joints = tuple(name for name in model.linear.row_names if name in model.robot.coordinate_names)
+    campaign = recorded_campaign(model.nominal, model.campaign)
+    joints = tuple(name for name in model.linear.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
     return replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
 

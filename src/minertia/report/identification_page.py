@@ -11,6 +11,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.residuals import Residuals, pooled
 from minertia.identification.judge import residuals_on
 from minertia.identification.logs.recording import SI
+from minertia.identification.loss import urdf_loss
 from minertia.report.charts import STYLE as CHART_STYLE
 from minertia.report.charts import effort_chart, legend
 from minertia.report.html import (
@@ -225,6 +226,9 @@ def _physical(result: Identification, model: IdentifiedModel) -> str:
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
+    lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
+    if lost is not None:
+        sentences.append(f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo")
     return section("Can such a robot exist?", bullets([*sentences, *result.estimate.notes]))
 
 

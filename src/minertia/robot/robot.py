@@ -487,3 +487,14 @@ def _with_values(
 def expect_robot(robot: object) -> None:
     """Refuse what is no robot, such as the name of one; every function that takes a robot from a user asks."""
     expected(robot, Robot, "the robot", "read_robot")
+
+
+def find_frame(robot: Robot, name: str) -> Frame:
+    """A frame of the file, or the frame of a joint or link, by name."""
+    if name in robot.frames:
+        return robot.frames[name]
+    names = [*robot.frames, *(joint.link for joint in robot.joints if joint.link), *(j.name for j in robot.joints)]
+    if name not in names:
+        raise UnknownName("frame", name, names)
+    j = robot.joint_index(name)
+    return Frame(j, robot.joints[j].file_frame)

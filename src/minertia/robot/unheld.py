@@ -21,3 +21,14 @@ def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note
             text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     return notes
+
+
+def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]:
+    """The same for motors that turn with several joints."""
+    notes = []
+    for j, row in robot.coupled_motors.items() if robot.motor_effects else ():
+        lost = [f"{s}{j + 1} = {v:.4g}" for s, v in robot.motor_effects[row].items() if v and s not in held]
+        if lost:
+            text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
+            notes.append(Note("warning", f"motor of joint '{robot.joints[j].name}'", text))
+    return notes

@@ -19,15 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, MinertiaError, ShapeError
 from minertia.excitation.trajectory import Trajectory, frozen
-from minertia.extras import load
 from minertia.robot.effects import BY_SYMBOL, JointState
-from minertia.robot.inertia import impossible
-from minertia.robot.mjcf.write import to_mjcf
-from minertia.robot.parameters import split_name
+from minertia.robot.mjcf.write import constant_efforts
 from minertia.robot.robot import Robot
+from minertia.validation.engines import NATIVE, build_model, mujoco_package
 
 Array = NDArray[np.float64]
-STIFF = (2e-3, 1.0)  # time constant [s] and damping of MuJoCo's constraints (friction, dependent joints)
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Plant:
             raise Infeasible("a plant needs a positive period and at least one step in each")
         if robot.is_floating:
             raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
-        self.mujoco: Any = load("mujoco", "sim")
+        self.mujoco: Any = mujoco_package()
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
         self.temperature = None if temperature is None else np.broadcast_to(np.asarray(temperature, float), (robot.n,))
@@ -130,7 +127,7 @@ class Plant:
         self.where = np.array([joint.qposadr[0] for joint in joints])
         self.dof = np.array([joint.dofadr[0] for joint in joints])
         self.own = np.array(self.robot.independent)
-        self.offset = _offsets(self.robot)
+        self.offset = constant_efforts(self.robot)
         self.effects = PlantEffects(self) if self.robot.other_effects else None
         if old is not None:
             self.data.qpos[:], self.data.qvel[:], self.data.time = old.qpos, old.qvel, old.time
@@ -274,9 +271,6 @@ class _Side(NamedTuple):
     coordinate: int
 
 
-NATIVE = ("IA", "FV", "FC", "OFF", "KS", "IAM", "FVM", "FCM", "OFFM")  # armature, damping, friction, springs
-
-
 def _parted(robot: Robot, j: int, values: Mapping[str, float], state: JointState) -> tuple[float, float]:
     """(friction against the motion, other efforts) of some effects of a joint."""
     friction = rest = 0.0
@@ -288,15 +282,6 @@ def _parted(robot: Robot, j: int, values: Mapping[str, float], state: JointState
         else:
             rest += effort
     return friction, rest
-
-
-def _offsets(robot: Robot) -> Array:
-    """Constant efforts of all joints, those of motors that turn with several joints among them."""
-    found = np.array([effects.get("OFF", 0.0) for effects in robot.effects])
-    if robot.coupling is not None and robot.motor_effects:
-        for row in robot.coupled_motors.values():
-            found[list(robot.independent)] += np.array(robot.coupling[row]) * robot.motor_effects[row].get("OFFM", 0.0)
-    return found
 
 
 class _Recorder:
@@ -360,49 +345,3 @@ class _Recorder:
 
     def log(self) -> PlantLog:
         return replace(PlantLog(self.times, *self.table), ran_away=self.ran_away)
-
-
-def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
-    """MuJoCo's model of a robot: masses, armature, damping, Coulomb friction; joint j is called j0, j1 ...
-
-    Limits of position and effort are left out: the controller and the trajectory answer for them.  Motors that turn
-    with several joints become fixed tendons with their own armature, damping and friction.
-    """
-    robot.parameters()  # says so where there are none
-    for joint, ten in zip(robot.joints, robot.links, strict=True):
-        reason = None if ten is None else impossible(ten)
-        if reason is not None:
-            raise Infeasible(
-                f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; correct it in the robot's file"
-            )
-    joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
-    robot = robot.without_effects([name for name in robot.other_effects if split_name(name)[0] not in NATIVE])
-    spec = mujoco.MjSpec.from_string(to_mjcf(replace(robot, joints=joints, frames={})))
-    spec.option.timestep = timestep
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    for joint in spec.joints:
-        joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
-        joint.solref_friction = STIFF
-    for equality in spec.equalities:
-        equality.solref = STIFF
-    _add_motors(spec, robot)
-    try:
-        return spec.compile()
-    except ValueError as err:
-        raise Infeasible(f"MuJoCo refuses the robot '{robot.name}': {str(err).splitlines()[0]}") from None
-
-
-def _add_motors(spec: Any, robot: Robot) -> None:
-    if robot.coupling is None or not robot.motor_effects:
-        return
-    for row in robot.coupled_motors.values():
-        effects = robot.motor_effects[row]
-        tendon = spec.add_tendon(
-            name=f"m{row}",
-            armature=effects.get("IAM", 0.0),
-            damping=effects.get("FVM", 0.0),
-            frictionloss=effects.get("FCM", 0.0),
-        )
-        for c, factor in enumerate(robot.coupling[row]):
-            if factor != 0:
-                tendon.wrap_joint(f"j{robot.independent[c]}", factor)

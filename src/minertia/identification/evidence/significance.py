@@ -203,8 +203,8 @@ def _result(
         dropped=tuple(n for n in problem.names if n not in kept),
         beta=beta,
         covariance=inv @ inv.T * np.outer(wider, wider),
-        condition_before=excitation(problem, sigma).condition,
-        condition_after=excitation(part, sigma).condition,
+        condition_before=excitation(problem).condition,  # of the rows as they are, as identify states it
+        condition_after=excitation(part).condition,
         residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,
         residual_after=float(np.linalg.norm(part.residuals(beta))) / effort,
         rule=rule,

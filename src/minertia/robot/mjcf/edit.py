@@ -15,7 +15,7 @@ from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.lean import float_or
 from minertia.robot.mjcf.parts import drive_part
 from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
-from minertia.robot.mjcf.values import EFFECTS, HELD, inertial, unphysical
+from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, unphysical
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
@@ -165,7 +165,8 @@ class _MjcfEdit:
             rests = [robot.effect_constants(j, "KS")["rest"] for robot in (self.robot, self.old)]
             if new.get("KS") and _moved(*rests) and "KS" not in changed:
                 changed.append("KS")
-            if not changed:
+            far = self._far_spring(j)
+            if not changed and not far:
                 continue
             number = int(self.template.model.joint(joint.name).id)
             armature, damping = drive_part(self.template, number)
@@ -175,11 +176,22 @@ class _MjcfEdit:
                 "FC": written(new.get("FC", 0.0)),
                 "KS": written(new.get("KS", 0.0)),
             }
-            values = {EFFECTS[s]: texts[s] for s in changed}
+            values = {EFFECTS[s]: texts[s] for s in changed} | far
             if "KS" in changed:
                 values["springref"] = written(self._written_angle(rests[0], joint.kind))
             node = self._own(self.template.lean.joints.get(joint.name), f"joint '{joint.name}'")
             self._attributes(node, values)
+
+    def _far_spring(self, j: int) -> dict[str, str]:
+        """The spring that pulls with a constant effort, where that changed and the joint has none of its own."""
+        joint, new, before = self.robot.joints[j], self.robot.effects[j], self.old.effects[j]
+        offset, node = new.get("OFF", 0.0), self.template.lean.joints.get(joint.name)
+        if not _moved(offset, before.get("OFF", 0.0)) or new.get("KS") or before.get("KS"):
+            return {}
+        if node is None or not node.own:
+            return {}  # it stays in <custom> alone
+        rest = self._written_angle(far_rest(offset), joint.kind) if offset else 0.0
+        return {"stiffness": written(abs(offset) / FAR), "springref": written(rest)}
 
     def _written_angle(self, rest: float, kind: str) -> float:
         """A position as the template writes it: in degrees unless its compiler says otherwise."""
@@ -193,7 +205,7 @@ class _MjcfEdit:
         return [quadratic, cubic] if quadratic or cubic else []
 
     def offsets(self) -> None:
-        """Keep constant torques in a <custom> numeric, which MuJoCo ignores and the reader knows."""
+        """Keep constant efforts in a <custom> numeric, too, where the reader finds them exactly."""
         new = {joint.name: self.robot.effects[j].get("OFF", 0.0) for j, joint in enumerate(self.robot.joints)}
         before = {joint.name: self.old.effects[j].get("OFF", 0.0) for j, joint in enumerate(self.old.joints)}
         if not any(_moved(new[name], before[name]) for name in new):

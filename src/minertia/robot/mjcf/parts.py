@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.robot.joint import Limits
 from minertia.robot.mjcf.compile import Compiled
+from minertia.robot.mjcf.values import FAR
 from minertia.robot.robot import Note
 
 
@@ -29,15 +30,22 @@ def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
         "FV": float(m.dof_damping[d]) + damping,
         "FC": float(m.dof_frictionloss[d]),
         "FVC": _row(m, "dof_dampingpoly", d)[1],
-        "KS": float(m.jnt_stiffness[j]),
+        "KS": 0.0 if _is_far(m, j) else float(m.jnt_stiffness[j]),
     }
     return {symbol: value for symbol, value in values.items() if value != 0}
+
+
+def _is_far(m: Any, j: int) -> bool:
+    """Whether the spring of joint j is there for a constant effort, which `OFFSET` says exactly."""
+    return bool(abs(m.qpos_spring[m.jnt_qposadr[j]]) >= 0.5 * FAR)
 
 
 def joint_constants(compiled: Compiled, j: int) -> dict[str, dict[str, float]]:
     """Constants of the effects of MuJoCo's joint j: where its spring is at rest."""
     m = compiled.model
-    return {"KS": {"rest": float(m.qpos_spring[m.jnt_qposadr[j]])}} if m.jnt_stiffness[j] else {}
+    if not m.jnt_stiffness[j] or _is_far(m, j):
+        return {}
+    return {"KS": {"rest": float(m.qpos_spring[m.jnt_qposadr[j]])}}
 
 
 def drive_part(compiled: Compiled, j: int) -> tuple[float, float]:

@@ -14,8 +14,14 @@ from minertia.robot.xml_output import all_written, written
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
 EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss", "KS": "stiffness"}  # attributes of a joint
-HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom>
+HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom> and a far spring
+FAR = 1e9  # rad or m: a spring at rest there, so soft that it pulls with the offset, is constant on any motion
 ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost about the centre of mass
+
+
+def far_rest(offset: float) -> float:
+    """Where the spring that pulls with a constant effort is at rest [rad or m]; its stiffness is |offset| / FAR."""
+    return math.copysign(FAR, -offset)
 
 
 def quaternion(R: ArrayLike) -> tuple[float, float, float, float]:

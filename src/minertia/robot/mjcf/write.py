@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minertia.files import write_file
 from minertia.robot.joint import Joint
 from minertia.robot.mjcf.edit import edit_mjcf
 from minertia.robot.mjcf.read import OFFSET, ORDER
-from minertia.robot.mjcf.values import EFFECTS, HELD, inertial, is_massless, pose_attributes, unphysical
+from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, is_massless, pose_attributes, unphysical
 from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
-from minertia.robot.unheld import unheld_effects
+from minertia.robot.unheld import unheld_effects, unheld_motors
 from minertia.robot.xml_input import Element
 from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
 
 HEADER = "<!-- minertia mjcf format 1 -->"
 TYPES = {"revolute": "hinge", "prismatic": "slide"}
+STIFF = (2e-3, 1.0)  # time constant [s] and damping of dry friction, which MuJoCo makes soft
+MOTOR = {"IAM": "armature", "FVM": "damping", "FCM": "frictionloss"}  # attributes of a tendon
 _CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the lines of MuJoCo's messages
 
 
@@ -36,14 +41,15 @@ def write_mjcf(
         original = load_original(template, robot.source)
         text, notes = edit_mjcf(robot, original.text, original.source)
         write_file(path, original.encoded(text), force=force, inputs=original.files, seal=False)
-        notes = (*notes, *_unexpressed(robot))
+        notes = (*notes, *_unexpressed(robot, whole=False))
     return notes
 
 
 def to_mjcf(robot: Robot) -> str:
     """A complete MJCF document: one body per joint, its z axis the joint axis, no geometry.
 
-    Links without mass get the least that MuJoCo accepts, which the reader takes for none.
+    Links without mass get the least that MuJoCo accepts, which the reader takes for none.  Motors that turn with
+    several joints are fixed tendons with their own armature, damping and friction, constant efforts far springs.
     """
     return "\n".join([HEADER, *element_lines(_Document(robot.numeric).root())]) + "\n"
 
@@ -60,6 +66,7 @@ class _Document:
         linked = {joint.link for joint in robot.joints} | {_root_name(robot), "world"}
         self.frames = {name: bodies.new(name) for name in robot.frames if name not in linked}
         self.order: list[int] = []  # joints in the order of the document
+        self.offsets = constant_efforts(robot)
 
     def root(self) -> Element:
         robot = self.robot
@@ -72,6 +79,9 @@ class _Document:
         followers = [self._equality(name, joint) for name, joint in zip(self.joints, robot.joints, strict=True)]
         if any(followers):
             parts.append(new_element("equality", children=[node for node in followers if node is not None]))
+        motors = self._motors()
+        if motors:
+            parts.append(new_element("tendon", children=motors))
         custom = self._custom()
         if custom:
             parts.append(new_element("custom", children=custom))
@@ -117,11 +127,34 @@ class _Document:
             values["actuatorfrcrange"] = all_written([-abs(limits.effort), abs(limits.effort)])
         effects = self.robot.effects[j]
         values |= {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
+        if effects.get("FC"):
+            values["solreffriction"] = all_written(STIFF)
         if effects.get("FVC"):  # damping = a + b |v| + c v^2
             values["damping"] = all_written([effects.get("FV", 0.0), 0.0, effects["FVC"]])
-        if effects.get("KS"):
-            values["springref"] = written(self.robot.effect_constants(j, "KS")["rest"])
-        return values
+        return values | self._spring(j)
+
+    def _spring(self, j: int) -> dict[str, str]:
+        """The joint's own spring, else one that pulls with its constant effort wherever the joint is."""
+        stiffness = self.robot.effects[j].get("KS", 0.0)
+        if stiffness:
+            return {"springref": written(self.robot.effect_constants(j, "KS")["rest"])}
+        offset = float(self.offsets[j])
+        return {} if not offset else {"stiffness": written(abs(offset) / FAR), "springref": written(far_rest(offset))}
+
+    def _motors(self) -> list[Element]:
+        """Motors that turn with several joints."""
+        robot = self.robot
+        found = []
+        for row in robot.coupled_motors.values() if robot.coupling is not None and robot.motor_effects else ():
+            effects, factors = robot.motor_effects[row], robot.coupling[row] if robot.coupling is not None else ()
+            values = {name: written(effects[symbol]) for symbol, name in MOTOR.items() if effects.get(symbol)}
+            turns = [
+                new_element("joint", {"joint": self.joints[robot.independent[c]], "coef": written(factor)})
+                for c, factor in enumerate(factors)
+                if factor
+            ]
+            found.append(new_element("fixed", {"name": f"m{row}", **values}, turns))
+        return found
 
     def _frame_bodies(self, j: int | None) -> list[Element]:
         """Other frames of the robot's own file, as bodies without mass."""
@@ -147,6 +180,15 @@ class _Document:
         if self.order != sorted(self.order):
             found.append(new_element("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
         return found
+
+
+def constant_efforts(robot: Robot) -> NDArray[np.float64]:
+    """Constant efforts of all joints, those of motors that turn with several joints among them."""
+    found = np.array([effects.get("OFF", 0.0) for effects in robot.effects])
+    if robot.coupling is not None and robot.motor_effects:
+        for row in robot.coupled_motors.values():
+            found[list(robot.independent)] += np.array(robot.coupling[row]) * robot.motor_effects[row].get("OFFM", 0.0)
+    return found
 
 
 class _Names:
@@ -197,16 +239,17 @@ def _notes(robot: Robot) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def _unexpressed(robot: Robot) -> list[Note]:
-    notes = []
-    if robot.coupling is not None:
-        text = (
-            "motors that turn with several joints cannot be expressed in MJCF; their inertia and friction are left out"
-        )
-        notes.append(Note("warning", "drives", text))
+def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
+    """Notes on what MJCF has no place for; whole: a new file, where there is more room than in the user's own."""
+    notes = [*_drives(robot, whole)]
+    for j, joint in enumerate(robot.joints):
+        if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):
+            text = f"in <custom>: its offset of {robot.effects[j]['OFF']:.4g}, which MuJoCo ignores beside a spring"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
     if robot.has_letters:
         notes.append(Note("info", "lengths", "letters are written as their values"))
     notes += unheld_effects(robot, HELD, "MJCF")
+    notes += unheld_motors(robot, (*MOTOR, "OFFM"), "MJCF") if whole else []
     for j, joint in enumerate(robot.joints):
         limits = joint.limits
         if robot.effects[j].get("FVC"):
@@ -221,3 +264,13 @@ def _unexpressed(robot: Robot) -> list[Note]:
             text = "limits of velocity and acceleration have no place in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))
     return notes
+
+
+def _drives(robot: Robot, whole: bool) -> list[Note]:
+    if robot.coupling is None:
+        return []
+    if whole:
+        text = "motors that turn with several joints are written as tendons; the coupling is not read back from there"
+        return [Note("info", "drives", text)]
+    text = "motors that turn with several joints cannot be filled into an MJCF; their inertia and friction are left out"
+    return [Note("warning", "drives", text)]

@@ -38,7 +38,8 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
     for joint, effects in zip(robot.joints, robot.effects, strict=True):
         own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
         if own:
-            text = f"in our own element <minertia>: its {' and '.join(own)}, which other programs ignore"
+            lost = " and ".join(own)
+            text = f"in our own element <minertia>: its {lost}, which other programs ignore; an MJCF holds them"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     notes += unheld_effects(robot, [s for table in EFFECTS.values() for s in table.values()], "URDF")
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):

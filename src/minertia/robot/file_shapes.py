@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError, MissingExtra
-from minertia.excitation.mesh import mesh_points
-from minertia.excitation.shapes import KINDS
 from minertia.extras import load
+from minertia.robot.mesh import mesh_points
 from minertia.robot.mjcf.compile import to_text
 from minertia.robot.mjcf.lean import Lean, lean_document, mesh_path
 from minertia.robot.read import read_text
@@ -22,6 +21,7 @@ from minertia.robot.urdf.pose import written_origin
 from minertia.robot.xml_input import Element, number, numbers, parse_xml
 
 Array = NDArray[np.float64]
+KINDS = ("sphere", "capsule", "cylinder", "box")
 UNREAD = "unread"  # kind of a piece whose form is not known: a mesh that is not there, or no numbers
 LARGEST = 1e3  # m: a piece larger than this is in other units, or none at all
 MESH = "mesh"
