@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from minertia.base.derive import base_parameters
     from minertia.base.grouping import BaseParameters
     from minertia.base.symbolic import SymbolicDynamics, symbolic
+    from minertia.codegen.compiled import compile, program, to_jax, to_torch
     from minertia.codegen.generate import GenerationResult, generate
     from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
     from minertia.dynamics.model import (
@@ -115,7 +116,11 @@ _HOME = {
     "check_robot": "minertia.robot.check",
     "excite": "minertia.excitation.excite",
     "forward_dynamics": "minertia.dynamics.model",
+    "compile": "minertia.codegen.compiled",
     "generate": "minertia.codegen.generate",
+    "program": "minertia.codegen.compiled",
+    "to_jax": "minertia.codegen.compiled",
+    "to_torch": "minertia.codegen.compiled",
     "gravity_torques": "minertia.dynamics.model",
     "identify": "minertia.identification.identify",
     "identify_gains": "minertia.identification.payload",
@@ -194,7 +199,11 @@ __all__ = [
     "check_robot",
     "excite",
     "forward_dynamics",
+    "compile",
     "generate",
+    "program",
+    "to_jax",
+    "to_torch",
     "gravity_torques",
     "identify",
     "identify_gains",

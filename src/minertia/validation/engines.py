@@ -43,7 +43,7 @@ def to_mujoco(robot: Robot | IdentifiedModel) -> Any:
     efforts, so that `mj_inverse` and `mj_step` have them all; motors that turn with several joints are tendons.
     MuJoCo's dry friction is soft: it turns with qd + qacc / 1000 at best, and less quickly with long time steps.
     """
-    mujoco, robot = mujoco_package(), _robot(robot)
+    robot, mujoco = _robot(robot), mujoco_package()
     _check_possible(robot)
     _say("MuJoCo", [*unheld_effects(robot, HELD, "MuJoCo"), *unheld_motors(robot, (*MOTOR, "OFFM"), "MuJoCo")])
     spec = mujoco.MjSpec.from_string(to_mjcf(robot))
@@ -105,7 +105,7 @@ def to_pinocchio(robot: Robot | IdentifiedModel) -> Any:
     Rotor inertia is `armature`, which rnea, aba and crba count; friction is in `damping` and `friction`, which they
     leave out: efforts are rnea(...) + damping * v + friction * sign(v).  Offsets and other effects have no place.
     """
-    pin, robot = load("pinocchio", "pinocchio"), _robot(robot)
+    robot, pin = _robot(robot), load("pinocchio", "pinocchio")
     robot.parameters()  # says so where there are none
     model: Any = pin.Model()
     model.name = robot.name

@@ -77,6 +77,18 @@ def render(program: Program, style: CStyle) -> Rendered:
     return _Renderer(program, style).rendered()
 
 
+def prepared_slots(program: Program) -> dict[int, int]:
+    """Free values that the call needs, numbered: what a `_prepare` function computes once."""
+    graph, free = program.graph, program.free
+    order = schedule(graph, program.expressions)
+    wanted = {output.id for output in program.expressions}
+    for node in order:
+        if node not in free:
+            wanted |= set(graph.arguments(node))
+    kept = [n for n in order if n in wanted and n in free and graph.nodes[n][0] != "const"]
+    return {node: k for k, node in enumerate(kept)}
+
+
 class _Renderer:
     """One run over a program; `names` holds the C text of each node met."""
 
@@ -84,19 +96,9 @@ class _Renderer:
         self.program, self.style = program, style
         self.function = f"{style.prefix}_{program.name}"
         self.order = schedule(program.graph, program.expressions)
-        self.slots = self._slots()
+        self.slots = prepared_slots(program)
         self.real = style.precision
         self.temporaries = 0
-
-    def _slots(self) -> dict[int, int]:
-        """Free values that the call needs, numbered: what `_prepare` computes once."""
-        graph, free = self.program.graph, self.program.free
-        wanted = {output.id for output in self.program.expressions}
-        for node in self.order:
-            if node not in free:
-                wanted |= set(graph.arguments(node))
-        kept = [n for n in self.order if n in wanted and n in free and graph.nodes[n][0] != "const"]
-        return {node: k for k, node in enumerate(kept)}
 
     # ------------------------------------------------------------------ texts
 

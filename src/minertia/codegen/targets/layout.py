@@ -243,12 +243,12 @@ def sincos(style: CStyle) -> str:
         top=numbers["bits"] - 1,
         shift=numbers["bits"] - 2,
         reduced=reduced[1:-1],
-        sine=_nested([text(v) for v in numbers["sine"]]),
-        cosine=_nested([text(v) for v in numbers["cosine"]]),
+        sine=nested([text(v) for v in numbers["sine"]]),
+        cosine=nested([text(v) for v in numbers["cosine"]]),
     )
 
 
-def _nested(coefficients: Sequence[str]) -> str:
+def nested(coefficients: Sequence[str]) -> str:
     """A polynomial in y, by Horner's rule, over a few lines."""
     *first, last = coefficients
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)

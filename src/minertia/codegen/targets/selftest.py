@@ -180,12 +180,13 @@ _FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
 
 def render_selftest(style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
-    tables = "\n".join(_tables(style, *case) for case in cases)
+    texts = "\n".join(tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases)
     calls = "".join(_calls(style, *case) for case in cases)
-    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=tables, calls=calls)
+    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=texts, calls=calls)
 
 
-def _tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+def tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays) -> str:
+    """Inputs and expected outputs as constant arrays."""
     lines = []
     for kind, arrays in (("in", inputs), ("out", outputs)):
         for name, array in arrays.items():
