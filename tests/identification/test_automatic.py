@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from minertia.identification.estimators import named_estimator
+from minertia.identification.estimators.automatic import impossible_effects
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.robot.read import read_robot
@@ -13,6 +16,7 @@ from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 
 ROBOT = read_robot("puma560_physical")
+SLOW = np.array([0, 0, 0, 0, 1.1, 0]) * ROBOT.effects[4]["IA"]  # kg m2: more than the rotor of joint 5
 
 
 def recording(seed: int, size: float, samples: int = 800, level: float = 0.03, duration: float = 8.0):
@@ -47,6 +51,27 @@ def test_good_excitation_needs_nothing():
     result = fitted(ROBOT, training, estimator="auto", validate=[other])
     assert result.estimate.estimator == "wls" and not result.estimate.notes
     np.testing.assert_array_equal(result.beta, fitted(ROBOT, training, estimator="wls").beta)
+
+
+def test_negative_rotor_inertias_are_not_kept():
+    """An effort that falls a little with the acceleration, as a slow sensor makes it, under more noise than that."""
+    effects = ["rotor", "viscous", "coulomb", "offset"]
+    runs = [recording(k, 0.8, 3000, 0.05, 30.0) for k in (3, 4, 5)]
+    slow = [replace(m, tau=m.tau - m.qdd * SLOW) for m in runs]
+    free = fitted(ROBOT, slow[:2], estimator="wls", effects=effects, validate=slow[2:])
+    assert impossible_effects(free.problem.free) == ["IA5"] and free.estimate.value("IA5") < 0
+    chosen = fitted(ROBOT, slow[:2], estimator="auto", effects=effects, validate=slow[2:])
+    assert chosen.estimate.estimator == "physical" and chosen.estimate.value("IA5") >= 0
+    assert any("makes IA5 negative" in note for note in chosen.estimate.notes)
+    assert chosen.validation[0].relative < 1.01 * free.validation[0].relative
+
+
+def test_negative_values_stay_where_physics_predicts_worse():
+    """Much of the effort falls with the acceleration: no robot does that, and the folds say so."""
+    runs = [recording(k, 0.8, 3000, 0.005, 30.0) for k in (3, 4)]
+    odd = [replace(m, tau=m.tau - m.qdd * 10 * SLOW) for m in runs]
+    found = fitted(ROBOT, odd, estimator="auto", effects=["rotor", "viscous", "coulomb", "offset"])
+    assert found.estimate.estimator == "wls" and found.estimate.value("IA5") < 0
 
 
 def test_alone_it_fits_as_what_it_chooses():

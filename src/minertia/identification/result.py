@@ -21,7 +21,7 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import efforts_figure
 from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
-from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
+from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
@@ -230,16 +230,24 @@ def _standard(result: Identification, physical: bool) -> tuple[dict[str, float],
         space = physical_space(model, None, {n: estimate.value(n) for n in estimate.fixed}, observation.effort_rms)
         try:
             if feasibility(space, beta).slack > 0:
-                x = nearest_with_base(space, beta)
+                x = _nearest(space, beta)
                 if min(space.margins(x).values(), default=1.0) >= 0:
                     return dict(zip(model.standard, x.tolist(), strict=True)), True, 0.0
             R, rows = observation.triangle(estimate.sigma), observation.samples
-            fit = physical_fit(space, R, rows * len(model.rows), weight=GAPS_ONLY)
+            fit = physical_fit(space.free(), R, rows * len(model.rows), weight=GAPS_ONLY)
             return dict(zip(model.standard, fit.x.tolist(), strict=True)), True, fit.excess
         except SolverFailed:
             pass
     values = model.standard_values(beta)
     return values, _is_possible(model.robot, values), 0.0
+
+
+def _nearest(space: PhysicalSpace, beta: Array) -> Array:
+    """The physical robot with these efforts, with centres of mass in their links where there is one."""
+    try:
+        return nearest_with_base(space, beta)
+    except SolverFailed:
+        return nearest_with_base(space.free(), beta)
 
 
 def _is_possible(robot: Robot, values: Mapping[str, float]) -> bool:

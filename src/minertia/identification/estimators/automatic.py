@@ -19,20 +19,22 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Choice, Estimator, Known
 from minertia.identification.estimators.least_squares import WeightedLeastSquares
 from minertia.identification.estimators.physical import Physical
-from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, physical_space
+from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, is_nonnegative, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.physical.scaling import unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
-from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 FEWEST_BLOCKS = 3  # of the logs, below which leaving one out says too little
 WEIGHTS = (GAPS_ONLY, 1e-4, 1e-2, 1.0, 100.0)  # of the prior that are tried
 BETTER = 0.95  # residual over that of plain least squares from which a physical fit is taken
+AS_GOOD = 1.01  # the same where plain least squares gives values that cannot be: as good is good enough
+CERTAIN = 2.0  # deviations below 0 from which a value is negative, not just uncertain
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 
 
@@ -41,6 +43,7 @@ MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 class Automatic(Estimator):
     """Plain weighted least squares, unless a physical fit predicts left-out folds clearly better.
 
+    Where plain least squares makes rotor inertia or friction negative, a physical fit that predicts as well is taken.
     prior: standard parameters by name (None: the robot's own, where it has any).  fixed: known parameters.
     """
 
@@ -62,25 +65,37 @@ class Automatic(Estimator):
     def chosen(self, problem: Observation) -> Choice:
         """The estimator to use for a problem, with a sentence where it is not plain least squares."""
         plain = Choice(WeightedLeastSquares(), "wls")
-        space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
+        space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms).free()
         if len(problem.blocks) < FEWEST_BLOCKS or not 0 < len(space.links) <= MOST_LINKS:
             return plain
         with one_thread():
             free, errors = _errors(problem, space, self._weights(problem))
-        better = {weight: e for weight, e in errors.items() if e.sum() < BETTER**2 * free.sum()}
+        wrong = impossible_effects(problem)
+        limit = AS_GOOD if wrong else BETTER
+        better = {weight: e for weight, e in errors.items() if e.sum() < limit**2 * free.sum()}
         if not better:
             return plain
         weight = list(better)[strongest(np.stack(list(better.values())))]
         ratio = float(np.sqrt(better[weight].sum() / free.sum()))
         pull = "" if weight == GAPS_ONLY else f" drawn to the prior with weight {weight:g}"
+        why = f", which makes {', '.join(wrong)} negative" if wrong else ""
         note = (
-            f"a physical fit{pull} was taken: it leaves {100 * ratio:.0f} % of the residual of plain least squares on "
-            "left-out folds (choose with --estimator)"
+            f"a physical fit{pull} was taken: it leaves {100 * ratio:.3g} % of the residual of plain least squares on "
+            f"left-out folds{why} (choose with --estimator)"
         )
         return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,))
 
     def _weights(self, problem: Observation) -> tuple[float, ...]:
         return WEIGHTS if self.prior is not None or problem.model.robot.has_parameters else WEIGHTS[:1]
+
+
+def impossible_effects(problem: Observation) -> list[str]:
+    """Effects that cannot be negative and are, beyond their deviations, in plain least squares."""
+    part = problem.reduced(excitation(problem).independent)
+    beta, R, _ = weighted_solution(part)
+    deviation = np.linalg.norm(inverse(R[:-1, :-1]), axis=1)
+    values = zip(part.names, beta + part.shift[list(part.keep)], deviation, strict=True)
+    return [name for name, v, d in values if v < -CERTAIN * d and is_nonnegative(symbol_of(name))]
 
 
 def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ...]) -> tuple[Array, dict[float, Array]]:

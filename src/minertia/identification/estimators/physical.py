@@ -14,6 +14,7 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import PhysicalFit, nearest_with_base, physical_fit
+from minertia.identification.physical.places import misplaced, unplaced
 from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
@@ -25,6 +26,7 @@ from minertia.identification.problem.triangles import triangle
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
 FOLDS = 4
+CONTRADICTED = 1.02  # sum of squares over that without boxes for centres of mass, from which the boxes are wrong
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 
 
@@ -67,18 +69,31 @@ class Physical(Estimator):
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
-        full = unshifted(problem, R)
-        answer = physical_fit(
-            space, full, rows, weight=weight, kind=self.kind, margin=self.margin, settle=not found.is_complete
-        )
+        space, answer, remarks = self._placed(space, unshifted(problem, R), rows, weight, not found.is_complete)
         sigma = np.maximum(
             problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
         )
-        notes = (prior_weight(weight),) if weight > GAPS_ONLY else ()
+        notes = (*((prior_weight(weight),) if weight > GAPS_ONLY else ()), *remarks)
         verdict = answer.verdict(
             free_is_physical=slack is not None and slack > 0, slack=slack, drawn=weight > GAPS_ONLY
         )
         return self._result(problem, space, answer, sigma, verdict, weight, notes)
+
+    def _placed(
+        self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
+    ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
+        """The fit with centres of mass in the boxes of their links, unless the data contradict them."""
+
+        def fitted(within: PhysicalSpace) -> PhysicalFit:
+            return physical_fit(within, R, rows, weight=weight, kind=self.kind, margin=self.margin, settle=settle)
+
+        answer = fitted(space)
+        walls = space.at_walls(answer.x)
+        if walls:
+            free = fitted(space.free())
+            if 1 + answer.excess > CONTRADICTED * (1 + free.excess):
+                return space.free(), free, (*misplaced(space, free.x), *unplaced(space, free.x))
+        return space, answer, unplaced(space, answer.x)
 
     def _free_fit(
         self, problem: Observation, space: PhysicalSpace, beta: Array, sigma: Array, slack: float
@@ -91,9 +106,9 @@ class Physical(Estimator):
         margins = space.margins(x)
         if min(margins.values(), default=1.0) < 0:
             return None
-        answer = PhysicalFit(x, beta, 0.0, (), margins)
+        answer = PhysicalFit(x, beta, 0.0, space.at_walls(x), margins)
         verdict = answer.verdict(free_is_physical=True, slack=slack)
-        return self._result(problem, space, answer, sigma, verdict, GAPS_ONLY, ())
+        return self._result(problem, space, answer, sigma, verdict, GAPS_ONLY, unplaced(space, x))
 
     def _result(
         self,

@@ -30,7 +30,7 @@ def implausible(
 
     problem: the observation with what is known taken out.  beta: values of all unknowns of the free fit.
     """
-    space = physical_space(observation.model, None, fixed, problem.effort_rms)
+    space = physical_space(observation.model, None, fixed, problem.effort_rms).free()
     if not 0 < len(space.links) <= MOST_LINKS:
         return None
     R = unshifted(problem, problem.triangle(trusted_levels(problem, sigma)))

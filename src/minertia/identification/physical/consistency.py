@@ -7,7 +7,7 @@ Sousa & Cortesao 2014).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from minertia.errors import UnknownName
 from minertia.identification.physical.cones import ConeProgram, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.extents import Extent, link_extents
 from minertia.robot.inertia import from_com, pseudo_inertia
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.threads import one_thread
@@ -27,6 +28,7 @@ BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this i
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
 UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
 FARTHEST = 1e6  # m, or m2, from a link's frame
+AT_WALL = 1e-4  # of a box's diagonal: a centre of mass nearer than this is at its wall
 PRIORS = ("euclidean", "entropic")
 
 
@@ -35,13 +37,15 @@ class PhysicalSpace:
     """The standard parameters of a linear model as a convex set.
 
     prior: a physical robot (by default the nominal one, else bodies of 1 kg and 0.1 m); fixed: known parameters.
-    effort: usual effort of each row, the size of effects about which the prior says nothing.
+    effort: usual effort of each row, the size of effects about which the prior says nothing.  extents: boxes that hold
+    the centres of mass of links, by number from 1.
     """
 
     model: LinearModel
     prior: Mapping[str, float]
     fixed: Mapping[str, float] = field(default_factory=dict)
     effort: tuple[float, ...] = ()
+    extents: Mapping[int, Extent] = field(default_factory=dict)
 
     @cached_property
     def x0(self) -> Array:
@@ -58,7 +62,7 @@ class PhysicalSpace:
     @cached_property
     def nonnegative(self) -> list[int]:
         """Positions of effects that cannot be negative."""
-        return [k for k, name in enumerate(self.model.standard) if _is_nonnegative(symbol_of(name))]
+        return [k for k, name in enumerate(self.model.standard) if is_nonnegative(symbol_of(name))]
 
     @cached_property
     def scales(self) -> Array:
@@ -108,6 +112,38 @@ class PhysicalSpace:
         rows[:, ten] = link_svec(self.roots[link], margin) * self.scales[ten]
         return rows
 
+    def centre_rows(self, width: int) -> Array:
+        """Rows that are not negative where centres of mass are within their boxes: MX - lower M, upper M - MX ..."""
+        found = []
+        for link in self.bounded:
+            ten, extent = self.links[link], self.extents[link]
+            for k in range(3):
+                for sign, corner in ((1.0, extent.lower[k]), (-1.0, extent.upper[k])):
+                    row = np.zeros(width)
+                    row[ten[6 + k]], row[ten[9]] = sign * self.scales[ten[6 + k]], -sign * corner * self.scales[ten[9]]
+                    found.append(row / np.abs(row).max())
+        return np.array(found).reshape(-1, width)
+
+    @cached_property
+    def bounded(self) -> list[int]:
+        """Links whose centre of mass is held in a box; one that is known needs none."""
+        known = {link_number(name) for name in self.fixed if symbol_of(name) in ("MX", "MY", "MZ", "M")}
+        return [link for link in self.links if link in self.extents and link not in known]
+
+    def free(self) -> PhysicalSpace:
+        """The same without boxes for centres of mass."""
+        return replace(self, extents={})
+
+    def at_walls(self, x: Array) -> tuple[str, ...]:
+        """Links whose centre of mass is at a wall of its box."""
+        found = []
+        for link in self.bounded:
+            ten, extent = x[self.links[link]], self.extents[link]
+            com, near = ten[6:9] / ten[9], AT_WALL * float(np.linalg.norm(extent.upper - extent.lower))
+            if np.any(com < extent.lower + near) or np.any(com > extent.upper - near):
+                found.append(f"centre of mass of link {link}")
+        return tuple(found)
+
     def constrain(self, program: ConeProgram, margin: float, origin: Array) -> None:
         """Every link physical with a margin, effects not negative, fixed parameters fixed.
 
@@ -119,6 +155,8 @@ class PhysicalSpace:
             rows = self.body_rows(link, width, margin)
             program.semidefinite(rows, rows @ start)
         program.nonnegative(np.eye(width)[self.nonnegative], start[self.nonnegative])
+        rows = self.centre_rows(width)
+        program.nonnegative(rows, rows @ start)
         A, b = np.zeros((len(self.fixed), width)), np.zeros(len(self.fixed))
         for k, (name, value) in enumerate(self.fixed.items()):
             if name in self.model.standard:
@@ -141,7 +179,8 @@ def _root(ten: Array) -> Array:
     return np.asarray(np.linalg.cholesky(pseudo_inertia(ten.tolist())), float)
 
 
-def _is_nonnegative(symbol: str) -> bool:
+def is_nonnegative(symbol: str) -> bool:
+    """Whether the parameter of an effect cannot be negative."""
     return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
@@ -168,8 +207,9 @@ def physical_space(
         ten = [known.get(name, values.get(name, 0.0)) for name in names]
         values |= dict(zip(names, _made_physical(ten), strict=True))
     usual = () if effort is None else tuple(float(e) for e in effort)
+    extents = {j + 1: extent for j, extent in link_extents(model.robot).items() if j + 1 in links}
     inside = {full_name(s, link) for link in links for s in LINK_SYMBOLS}  # around bodies that can exist
-    return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual)
+    return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual, extents)
 
 
 def _made_physical(ten: list[float]) -> tuple[float, ...]:

@@ -80,7 +80,7 @@ def physical_fit(
     free = float(np.sum(R[-1, -1] ** 2))
     cost = float(np.sum((R @ np.append(-beta, 1.0)) ** 2))
     least = {name: max(BOUNDARY * usual[name], 10 * margin) for name in found if name.startswith("link")}
-    close = tuple(name for name, v in found.items() if v < least.get(name, BOUNDARY))
+    close = tuple(name for name, v in found.items() if v < least.get(name, BOUNDARY)) + space.at_walls(x)
     return PhysicalFit(x, beta, cost / free - 1 if free > 0 else 0.0, close, found)
 
 

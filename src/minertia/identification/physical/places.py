@@ -1,0 +1,45 @@
+"""Remarks on centres of mass that lie where no link is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.physical.consistency import PhysicalSpace
+from minertia.robot.extents import link_reach
+
+Array = NDArray[np.float64]
+NOTABLE = 0.01  # m outside a box that are worth a remark
+BEYOND = 0.2  # of the robot's longest link: links that no frame shows the length of
+
+
+def misplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
+    """Centres of mass outside the shapes of their links, which the data want there."""
+    found = []
+    for link in space.bounded:
+        ten = x[space.links[link]]
+        off = space.extents[link].outside(ten[6:9] / ten[9])
+        if off > NOTABLE:
+            found.append(
+                f"the centre of mass of link {link} lies {off:.2g} m outside the shapes of the file, which would raise "
+                "the residual: does it carry something that the file does not show?"
+            )
+    return tuple(found)
+
+
+def unplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
+    """Centres of mass farther out than their link goes, of links whose shapes the file does not show."""
+    robot = space.model.robot.numeric
+    reaches = [link_reach(robot, j) for j in range(robot.n_joints)]
+    longest, found = max(reaches, default=0.0), []
+    for link, columns in space.links.items():
+        if link in space.extents or not 1 <= link <= robot.n_joints or not longest:
+            continue
+        ten = x[columns]
+        away, reach = float(np.linalg.norm(ten[6:9] / ten[9])), max(reaches[link - 1], BEYOND * longest)
+        if away > 1.5 * reach:
+            found.append(
+                f"the centre of mass of link {link} lies {away:.2g} m from its joint, where its frames end at "
+                f"{reaches[link - 1]:.2g} m; the file shows no shapes that would hold it there"
+            )
+    return tuple(found)
