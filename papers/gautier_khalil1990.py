@@ -40,6 +40,7 @@ def page() -> Page:
     _puma_steps(result, found.robot)
     _general(result)
     _bound(result)
+    _rule_2(result)
     _appendix(result)
     return result
 
@@ -212,6 +213,30 @@ def _bound(page: Page) -> None:
     page.text(
         f"Robots above the bound: {', '.join(above) or 'none'}. With gravity across it is reached by "
         f"{', '.join(reached)}."
+    )
+
+
+def rule_2() -> list[tuple[str, str, str, str]]:
+    """Classes of the first moments and the mass of link 1 of the PUMA 560 (r1 = 1), for three directions of gravity."""
+    robot = read_robot("puma560")
+    ways = {"along axis 1": robot.gravity, "across axis 1": relations.ACROSS, "none": (0.0, 0.0, 0.0)}
+    found = {title: base_parameters(robot, gravity=gravity).classes() for title, gravity in ways.items()}
+    return [(title, classes["MX1"], classes["MY1"], classes["M1"]) for title, classes in found.items()]
+
+
+def _rule_2(page: Page) -> None:
+    page.heading('Rule 2: "or if r1 = 1"')
+    page.text(
+        "Rule 2 (section III-B) says that the horizontal first moments of link r1 have no effect if axis r1 is "
+        "parallel to gravity and the axes before it are parallel to r1, *or if r1 = 1*. Read as an alternative of its "
+        "own, the last words would take MX1 and MY1 from every robot whose first joint is rotational, also where "
+        "gravity turns it. They do have an effect there (PUMA 560, r1 = 1):"
+    )
+    page.table(("gravity", "MX1", "MY1", "M1"), rule_2())
+    page.text(
+        "So the words belong to the second condition alone: where r1 = 1 there are no axes before it that could be "
+        "otherwise, and gravity must still be along the axis. That the mass of link 1 has no effect for r1 = 1 holds "
+        "for any gravity, as the last column says. Ours is read in this way."
     )
 
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.codegen import robots
 
+from minertia.algebra.expr import Graph
+from minertia.algebra.scalar import add
+from minertia.algebra.vec3 import IDENTITY
 from minertia.codegen.generate import generate
 from minertia.codegen.options import CodeModel, CodeSearch
+from minertia.codegen.program import Program
 from minertia.codegen.setting import Representative
+from minertia.dynamics.compound import moved, turned_back
+from minertia.dynamics.kinematics import Passage
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Pair = tuple[int, int]  # multiplications, additions
@@ -86,9 +96,9 @@ def searched(name: str, robot: Robot) -> Pair:
     return count(robot, search=CodeSearch(representatives={"inverse_dynamics": choice}))
 
 
-def general_formula() -> tuple[Pair, Pair, bool]:
-    """Slope and constant of M and of A over n, and whether every n lies on these lines."""
-    counts = np.array([count(robots.general(n)) for n in SIZES])
+def general_formula(change: Callable[[Robot], Robot] = lambda robot: robot) -> tuple[Pair, Pair, bool]:
+    """Slope and constant of M and of A over n, and whether every n lies on these lines; change: such as `tilted`."""
+    counts = np.array([count(change(robots.general(n))) for n in SIZES])
     slopes = counts[1] - counts[0]
     constants = counts[0] - slopes * SIZES[0]
     fits = all(np.array_equal(c, slopes * n + constants) for n, c in zip(SIZES, counts, strict=True))
@@ -136,3 +146,45 @@ def line(slope_and_constant: Pair) -> str:
     """A line over n: 89n-82."""
     slope, constant = slope_and_constant
     return f"{slope}n{constant:+d}"
+
+
+# ---------------------------------------------------------------------- gravity along no axis, composite bodies
+
+TILTED = (1.1, 2.3, -9.2)  # m/s2: gravity of table III has all three components
+
+
+def tilted(robot: Robot) -> Robot:
+    """The robot with gravity along none of its axes."""
+    return replace(robot, gravity=TILTED)
+
+
+PUBLISHED_COMPOSITE = {"Lin": ((8, 7), (50, 40)), "Gautier and Khalil": ((11, 9), (55, 41))}  # section III
+
+
+INERTIA, MOMENT = LINK_SYMBOLS[:6], LINK_SYMBOLS[6:9]
+ROUND = dict(zip(LINK_SYMBOLS, ("YY", "YZ", "XY", "ZZ", "XZ", "XX", "MY", "MZ", "MX", "M"), strict=True))  # x to z
+TWIST, ANGLE, DISTANCE = 0.4, 0.7, 0.3  # of the translational joint, its constant angle among them
+
+
+def composite_body(link: Mapping[str, Any], behind: Mapping[str, Any], q: Any) -> dict[str, Any]:
+    """Parameters of a link and the composite body behind a translational joint at q: slid, turned twice, shifted."""
+    slid = moved(behind, Passage(IDENTITY, (0, 0, q), (1, 0)))
+    turned = turned_back(slid, (math.cos(ANGLE), math.sin(ANGLE)))
+    about_x = turned_back({a: turned[b] for a, b in ROUND.items()}, (math.cos(TWIST), math.sin(TWIST)))
+    there = moved({b: about_x[a] for a, b in ROUND.items()}, Passage(IDENTITY, (DISTANCE, 0, 0), (1, 0)))
+    return {symbol: add(link[symbol], there[symbol]) for symbol in LINK_SYMBOLS}
+
+
+def composite() -> tuple[Pair, Pair]:
+    """Operations for first moment and inertia of a composite body, given those of the one behind that joint."""
+    graph = Graph()
+    (q,) = graph.variables("q", 1)
+    behind = dict(zip(LINK_SYMBOLS, graph.variables("x", 9), strict=False)) | {"M": 3.7}
+    link = dict(zip(LINK_SYMBOLS, np.random.default_rng(1).uniform(0.1, 1.0, 10).tolist(), strict=True))
+    body = composite_body(link, behind, q)
+    return _operations(graph, [body[s] for s in MOMENT]), _operations(graph, [body[s] for s in INERTIA])
+
+
+def _operations(graph: Graph, outputs: Sequence[Any]) -> Pair:
+    found = Program("composite", graph, (), (), tuple(outputs)).simplified(thorough=True).operations
+    return int(found[0]), int(found[1])

@@ -51,6 +51,22 @@ def test_schedule_equals_recursion(robot, parameters, effects):
             assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
 
 
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (1.1, 2.3, -9.2)], ids=["along", "anywhere"])
+@pytest.mark.parametrize("unit", [None, 2, 5])
+def test_a_unit_of_force_and_gravity_anywhere_change_no_torque(unit, gravity):
+    robot = replace(robots.stanford(), gravity=gravity)
+    setting = Setting(robot, "baked")
+    masses = [name for name in setting.base.kept if name.startswith("M") and name[1:].isdigit()]
+    assert masses == ["M3"]  # the other unit is no number, so it is not taken
+    choice = Representative(setting.base.kept, Formulation(unit=unit))
+    assert Representative.from_dict(choice.to_dict()) == replace(choice, shifts=())
+    program = build(setting, "inverse_dynamics", choice)
+    inputs, wanted = reference(setting, program, seed=3)
+    assert difference(program.evaluate(**inputs)["tau"], wanted["tau"]) < 1e-12
+    if unit == 2:
+        assert program.operations[0] < build(setting, "inverse_dynamics", Representative(choice.kept)).operations[0]
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("robot", [pytest.param(r, id=n, marks=LONG.get(n, ())) for n, r in ROBOTS.items()])
 def test_compiled_c_equals_recursion(robot, compiler, tmp_path):

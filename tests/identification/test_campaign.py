@@ -370,3 +370,25 @@ def test_a_robot_without_a_file_is_written_beside_the_campaign(tmp_path: Path):
     with pytest.raises(CampaignError, match="a recording in memory"):
         Campaign(robot, Recording(**motion(2))).save(tmp_path / "other.toml")
     assert not (tmp_path / "other.toml").exists()
+
+
+def test_minimal_linear_combinations_can_be_fitted(tmp_path):
+    """The set of Lin 1995: his names, the efforts of the other set, and a model file that knows it."""
+    from minertia.base.derive import base_parameters
+    from minertia.identification.model_file import read_model
+    from tests.identification.motions import fourier_motion, noisy
+
+    robot = read_robot("stanford")
+    runs = [noisy(fourier_motion(robot, 500, k), np.random.default_rng(k), 0.01) for k in (1, 2)]
+    found = {
+        kind: identify(Campaign(robot, runs[0], runs[1], effects=["viscous"], estimator="wls", parameters=kind))
+        for kind in ("base", "mlc")
+    }
+    names = [n for n in found["mlc"].linear.names if not n.startswith("FV")]
+    assert set(names) == set(base_parameters(robot, "mlc").names)
+    assert found["mlc"].validation[0].relative == pytest.approx(found["base"].validation[0].relative, rel=1e-6)
+    found["mlc"].model().save(tmp_path / "model.toml")
+    back = read_model(tmp_path / "model.toml")
+    np.testing.assert_allclose(back.predict(runs[1]), found["mlc"].predict(runs[1]))
+    with pytest.raises(MinertiaError, match="set of parameters"):
+        Campaign(robot, parameters="all")

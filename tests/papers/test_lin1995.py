@@ -8,8 +8,11 @@ from itertools import islice
 import numpy as np
 import pytest
 from papers.page import FOLDER
+from scipy.spatial.transform import Rotation
 
 from minertia.base.derive import base_parameters
+from minertia.robot.inertia import transport
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot
 from papers import lin1995, lin_combinations, lin_counts
 from papers import lin_identification as identification
@@ -85,3 +88,33 @@ def test_the_small_problems_hold_the_unknowns_of_one_body_each():
     links = np.array([identification.link_of(name) for name in identification.model().names])
     for i in range(6):
         assert np.abs(Y[:, i, links < i + 1]).max(initial=0.0) < 1e-12
+
+
+def test_composite_bodies_are_counted_as_they_are():
+    """The recursion that is counted is that of the product, with a rotation of two turns."""
+    rng = np.random.default_rng(0)
+    link, behind = (dict(zip(LINK_SYMBOLS, rng.normal(size=10), strict=True)) for _ in range(2))
+    found = lin_counts.composite_body(link, behind, 0.6)
+    turn = Rotation.from_euler("x", lin_counts.TWIST) * Rotation.from_euler("z", lin_counts.ANGLE)
+    p = np.array([lin_counts.DISTANCE, 0, 0]) + turn.apply([0, 0, 0.6])
+    there = transport(behind, (turn.as_matrix().tolist(), p.tolist()))
+    assert found == pytest.approx({s: link[s] + there[s] for s in LINK_SYMBOLS})
+    (m, a), (m6, a6) = lin_counts.composite()
+    assert m + m6 < 8 + 50 and a + a6 < 7 + 40  # Lin's, section III
+
+
+def test_counts_with_gravity_anywhere_are_below_the_papers():
+    """Lin 1995, table III: (89n-82)M (77n-71)A, Stanford arm 231M 219A, usual symmetric links 139M 101A."""
+    (m, m0), (a, a0), fits = lin_counts.general_formula(lin_counts.tilted)
+    assert fits and m <= 87 and a <= 75 and m0 <= -116 and a0 <= -109
+    for name, arm, limit in (
+        ("stanford_tilted", robots.stanford(), (228, 212)),
+        ("stanford_usual_tilted", robots.stanford_usual(), (139, 100)),
+    ):
+        found = lin_counts.searched(name, lin_counts.tilted(arm))
+        assert found[0] <= limit[0] and found[1] <= limit[1]
+
+
+def test_the_bundled_arm_is_counted_from_good_columns():
+    found = lin_counts.count(read_robot("stanford"), parameters="base")
+    assert found[0] <= 232 and found[1] <= 214

@@ -187,6 +187,13 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "fix": CampaignOption(
         Annotated[list[str] | None, _option("fix", "NAME=VALUE...", "Known parameters, not fitted.")], _fix
     ),
+    "parameters": CampaignOption(
+        Annotated[
+            str | None,
+            _option("parameters", "SET", "The set that is fitted: base (usual), or mlc, minimal linear combinations."),
+        ],
+        lambda campaign, name: replace(campaign, parameters=name),
+    ),
     "joints": CampaignOption(
         Annotated[list[str] | None, _option("joints", "J...", "Joints to identify: names, or numbers from 1.")],
         _joints,

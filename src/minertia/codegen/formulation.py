@@ -7,12 +7,13 @@ option of each joint and counting decides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
-from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
+from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, neg, sin, sub
+from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, transpose, vadd
 from minertia.dynamics.kinematics import (
     LinkMotion,
     Passage,
@@ -29,11 +30,16 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True, slots=True)
 class Formulation:
-    """Joints (from 0) whose angular motion, moments and forces skip the parallel joint before them."""
+    """Joints (from 0) whose angular motion, moments and forces skip the parallel joint before them.
+
+    unit: the joint whose link's mass, if it is a number, is the unit of all forces: it then costs nothing there, and
+    constant levers hold it.
+    """
 
     turns: frozenset[int] = field(default_factory=frozenset)
     moments: frozenset[int] = field(default_factory=frozenset)
     forces: frozenset[int] = field(default_factory=frozenset)
+    unit: int | None = None
 
 
 PLAIN = Formulation()
@@ -96,6 +102,7 @@ def forward(
     base = base_motion(robot, state, gravity)
     motions: list[LinkMotion] = []
     rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
+    angles = joint_positions(robot, state.q)
     for j, (joint, way) in enumerate(zip(robot.joints, ways, strict=True)):
         parent = base if joint.parent is None else motions[joint.parent]
         (S_w, S_v), (qd, qdd) = joint.twist, rates[j]
@@ -106,9 +113,24 @@ def forward(
             wd = vadd(way.inward(parent.wd), cross(w, scale(S_w, qd)))
         wd = vadd(wd, scale(S_w, qdd))
         slip = cross(w, scale(S_v, mul(2, qd)))
-        vd = vadd(way.inward(vadd(parent.vd, apply(parent.U, way.p))), slip, scale(S_v, qdd))
+        if joint.parent is None and not robot.is_floating:
+            vd = vadd(_from_ground(way, parent.vd, angles[j] if joint.kind == "revolute" else 0), scale(S_v, qdd))
+        else:
+            vd = vadd(way.inward(vadd(parent.vd, apply(parent.U, way.p))), slip, scale(S_v, qdd))
         motions.append(motion(vadd(w, scale(S_w, qd)), wd, vd))
     return base, motions
+
+
+def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
+    """The acceleration that stands for gravity, in the frame of a joint on the ground.
+
+    Where gravity has two components across the axis, the angle is counted from their direction, so that one is left.
+    """
+    x, y, z = apply(transpose(way.R), up)
+    if not all(isinstance(v, float) for v in (x, y)) or is_zero(angle):
+        return way.inward(up)
+    size, off = math.hypot(x, y), sub(angle, math.atan2(y, x))
+    return mul(size, cos(off)), neg(mul(size, sin(off))), z
 
 
 def _turned_once(
@@ -124,6 +146,18 @@ def _turned_once(
     return (x, y, mul(sense, parent.w[2])), wd
 
 
+def _unit_of_force(chi: Parameters, link: int | None) -> Scalar:
+    """The mass that is 1 where forces are counted in it; 1 where that is no number."""
+    mass = 1 if link is None else chi[link]["M"]
+    return mass if isinstance(mass, float) and mass != 0 else 1
+
+
+def _in_units(x: Mapping[str, Scalar], unit: float) -> dict[str, Scalar]:
+    """Mass and first moments in the unit of force; that mass itself is the structural 1."""
+    own = {s: v / unit if isinstance(v, float) else mul(1 / unit, v) for s, v in x.items() if s[0] == "M"}
+    return {**x, **own, "M": 1 if own["M"] == 1.0 else own["M"]}
+
+
 class _Backward:
     """Wrenches from the tips to the base."""
 
@@ -135,6 +169,7 @@ class _Backward:
         self.forces: list[Vec] = [ZERO] * n  # what children add, those that skip a joint apart
         self.moments: list[Vec] = [ZERO] * n
         self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
+        self.unit: Scalar = 1
 
     def run(
         self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters
@@ -142,12 +177,16 @@ class _Backward:
         first = int(self.robot.is_floating)
         if first:
             self.ground = body_wrench(chi[0], base)
+        else:
+            self.unit = _unit_of_force(chi, self.formulation.unit)
         efforts: list[Scalar] = [0] * len(self.robot.joints)
         for j in reversed(range(len(self.robot.joints))):
             force, moment = body_wrench(chi[first + j], motions[j])
+            if self.unit != 1:
+                force, _ = body_wrench(_in_units(chi[j], self.unit), motions[j])
             f, m = vadd(force, self.forces[j]), vadd(moment, self.moments[j])
             S_w, S_v = self.robot.joints[j].twist
-            efforts[j] = add(dot(S_w, m), dot(S_v, f))
+            efforts[j] = add(dot(S_w, m), mul(self.unit, dot(S_v, f)))
             if self.robot.joints[j].parent is not None or first:
                 self._hand_on(j, f, m)
         return self.ground, efforts
@@ -157,7 +196,7 @@ class _Backward:
         way, parent = self.ways[j], self.robot.joints[j].parent
         sense = way.R[2][2]
         f_p = way.outward(f)
-        lever = cross(way.p, f_p)
+        lever = cross(scale(way.p, self.unit), f_p)
         if j in self.formulation.forces:
             self._past(j, (f[0], f[1], 0), ZERO)
             f_p = (0, 0, mul(sense, f[2]))
@@ -175,7 +214,7 @@ class _Backward:
             return
         f_p = ZERO if all(map(is_zero, f)) else way.outward(f)
         # the lever of the hub's own placement acts on forces that pass it
-        lever = cross(self.ways[hub].p, f_p)
+        lever = cross(scale(self.ways[hub].p, self.unit), f_p)
         self._add(above, f_p, vadd(way.outward(m) if not all(map(is_zero, m)) else ZERO, lever))
 
     def _add(self, parent: int | None, f: Vec, m: Vec) -> None:

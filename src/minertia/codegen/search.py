@@ -110,7 +110,10 @@ class _OperationSearch:
     def _switches(self) -> list[tuple[str, int]]:
         robot = self.setting.robot
         first = [j for j in self.parallel if robot.joints[j].parent not in self.parallel]
-        return [(kind, j) for kind in ("turns", "moments") for j in self.parallel] + [("forces", j) for j in first]
+        found = [(kind, j) for kind in ("turns", "moments") for j in self.parallel] + [("forces", j) for j in first]
+        slides = any(joint.kind == "prismatic" for joint in robot.joints)  # there a mass is among the parameters
+        has_unit = slides and self.setting.parameters == "baked" and not robot.is_floating
+        return found + [("unit", j) for j in range(robot.n_joints) if has_unit]
 
     # ------------------------------------------------------------------ columns
 
@@ -168,6 +171,8 @@ class _OperationSearch:
 
 
 def _flip(formulation: Formulation, kind: str, j: int) -> Formulation:
+    if kind == "unit":
+        return replace(formulation, unit=None if formulation.unit == j else j)
     if kind == "turns":
         return replace(formulation, turns=formulation.turns ^ {j})
     if kind == "moments":

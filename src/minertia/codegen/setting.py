@@ -54,6 +54,7 @@ class Representative:
             "moments": sorted(f.moments),
             "forces": sorted(f.forces),
             "shifts": list(self.shifts),
+            **({} if f.unit is None else {"unit": [f.unit]}),
         }
 
     @staticmethod
@@ -61,7 +62,9 @@ class Representative:
         """What `to_dict` wrote."""
         turns, moments, forces = (frozenset(int(str(j)) for j in data[k]) for k in ("turns", "moments", "forces"))
         shifts = tuple(float(str(s)) for s in data["shifts"])
-        return Representative(tuple(str(name) for name in data["kept"]), Formulation(turns, moments, forces), shifts)
+        unit = next((int(str(j)) for j in data.get("unit", ())), None)
+        formulation = Formulation(turns, moments, forces, unit)
+        return Representative(tuple(str(name) for name in data["kept"]), formulation, shifts)
 
 
 @dataclass(frozen=True)

@@ -52,17 +52,17 @@ def compound_links(
         if p is None and not first:
             continue
         target = ground if p is None else compounds[p]
-        for symbol, value in _moved(compounds[j], ways[j]).items():
+        for symbol, value in moved(compounds[j], ways[j]).items():
             target[symbol] = add(target[symbol], value)
     return compounds, ground
 
 
-def _moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
+def moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
     """`transport` through a passage, in fewer operations: a turn about z, a fixed rotation, then the lever p.
 
     The mass and first moment together act through s = ms + M p / 2: J gains 2 (p.s) 1 - p s' - s p'.
     """
-    x = transport(_turned(x, way.turn), (way.R, ZERO))
+    x = transport(turned_back(x, way.turn), (way.R, ZERO))
     p, m, ms = way.p, x["M"], first_moment(x)
     s = vadd(ms, scale(p, mul(0.5, m)))
     along = [mul(mul(2, a), b) for a, b in zip(p, s, strict=True)]
@@ -74,7 +74,7 @@ def _moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
     return dict(zip(LINK_SYMBOLS, (*six, *vadd(ms, scale(p, m)), m), strict=True))
 
 
-def _turned(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[str, Scalar]:
+def turned_back(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[str, Scalar]:
     """The parameters of a body in a frame turned back about z: R J R' with the products its entries share."""
     c, s = turn
     if is_zero(s):

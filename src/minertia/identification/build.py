@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, expected
-from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.campaign import SETS, Campaign
 from minertia.identification.campaigns.prepare import (
     PreparedCampaign,
     PreparedLog,
@@ -116,9 +116,8 @@ def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent)
 def linear_of(campaign: Campaign) -> LinearModel:
     """The unknowns of a campaign."""
     usual: tuple[Any, ...] = (*START, *springs(campaign.robot))
-    return linear_model(
-        campaign.robot, usual if campaign.effects is None else campaign.effects, joints=campaign.joints or None
-    )
+    effects = usual if campaign.effects is None else campaign.effects
+    return linear_model(campaign.robot, effects, joints=campaign.joints or None, method=SETS[campaign.parameters])
 
 
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
@@ -131,7 +130,9 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         first = observe(model, short, names=names)
         speeds = highest_speeds(first)
         wanted = candidates(campaign.robot, speeds)
-        superset = linear_model(campaign.robot, wanted, joints=campaign.joints or None)
+        superset = linear_model(
+            campaign.robot, wanted, joints=campaign.joints or None, method=SETS[campaign.parameters]
+        )
         load = load_efforts(model, _plain_values(first))
 
         def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:

@@ -41,6 +41,7 @@ def model_text(model: IdentifiedModel) -> str:
         "kind": KIND,
         "physical": model.is_physical,
         "joints": list(linear.row_names),
+        "method": linear.base.method,
         "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
         "unknowns": {
             "names": list(linear.names),
@@ -89,7 +90,8 @@ def read_model(path: str | Path) -> IdentifiedModel:
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     robot = nominal_robot(document, str(path), ReadOptions())
     effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
-    linear = linear_model(robot, effects, joints=document["joints"])
+    method = str(document.get("method", "closed-form"))
+    linear = linear_model(robot, effects, joints=document["joints"], method=method)
     unknowns = document["unknowns"]
     if list(linear.names) != list(unknowns["names"]):
         raise DescriptionError("the unknowns in the file are not those of its robot and effects", file=path)

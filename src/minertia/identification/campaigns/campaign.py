@@ -61,6 +61,7 @@ class Log:
         )
 
 
+SETS = {"base": "closed-form", "mlc": "mlc"}  # sets that are fitted, with the method that derives each
 LogLike: TypeAlias = "str | Path | Recording | LogMotion | Log"
 
 
@@ -83,7 +84,8 @@ class Campaign:
     effects: besides the links' inertia, by words of docs/campaign.md (None: chosen by cross-validation).  joints: whose
     efforts are used, by name or number from 1 (none: all).  estimator: a name with its options, or an object.
     fix: full names of parameters that are known, with their values.  prior: what estimators may be drawn to: "robot",
-    a robot, values by full name, or the path of a robot or model file.
+    a robot, values by full name, or the path of a robot or model file.  parameters: the set that is fitted, "base"
+    (regrouped parameters) or "mlc" (minimal linear combinations of composite bodies); both have the same efforts.
     evaluation: how residuals are judged (None: from the first log).  places: folders in which files are looked up.
     """
 
@@ -99,6 +101,7 @@ class Campaign:
     estimator: str | Estimator = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
     fix: Mapping[str, float] = field(default_factory=dict)
+    parameters: str = "base"
     prior: str | Path | Robot | Mapping[str, float] | None = None
     evaluation: Evaluation | None = None
     source: str = ""
@@ -121,6 +124,7 @@ class Campaign:
             estimator: str | Estimator = "auto",
             options: Mapping[str, Any] = ...,
             fix: Mapping[str, float] = ...,
+            parameters: str = "base",
             prior: str | Path | Robot | Mapping[str, float] | None = None,
             evaluation: Evaluation | None = None,
             source: str = "",
@@ -136,6 +140,8 @@ class Campaign:
         put("validate", self._logs(self.validate, "validation log"))
         put("columns", self._columns())
         put("robot", self._coupled())
+        if self.parameters not in SETS:
+            raise UnknownName("set of parameters", self.parameters, tuple(SETS))
         put("name", self.name or self.robot.name)
         put("joints", joint_names(self.robot, self.joints))
         if self.effects is not None:

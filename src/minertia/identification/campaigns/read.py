@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import CampaignError, FilterError, MinertiaError
-from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
+from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
 from minertia.identification.campaigns.effects import joint_list, parse_effects
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
@@ -27,7 +27,7 @@ TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "col
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
-MODEL_KEYS = ("effects", "fix", "prior")
+MODEL_KEYS = ("effects", "fix", "parameters", "prior")
 FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
 ESTIMATOR_KEYS = ("name", *RANGES, "kind")  # which of them an estimator takes, it says itself
 EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
@@ -80,6 +80,7 @@ class _CampaignReader:
             options=options,
             prior=self._prior(model),
             fix=self._numbers(model.table("fix")),
+            parameters=self._set(model),
             evaluation=self._evaluation(),
             source=str(self.path),
             places=tuple(self._places(robots=False)),
@@ -176,6 +177,12 @@ class _CampaignReader:
             return Evaluation(cutoff, rate, table.number("trim_s") or 0.0, table.flag("log_unit", False))
         except FilterError as err:
             raise table.fail(str(err)) from None
+
+    def _set(self, model: CampaignTable) -> str:
+        name = model.text("parameters") or "base"
+        if name not in SETS:
+            raise model.fail(f"parameters are {' or '.join(SETS)}, not {shown(name)}", "parameters")
+        return name
 
     def _prior(self, model: CampaignTable) -> str | Path | None:
         name = model.text("prior")

@@ -29,6 +29,7 @@ def campaign_record(campaign: Campaign) -> dict[str, Any]:
         "estimator": {"name": _name(campaign.estimator), **campaign.options},
         "effects": None if campaign.effects is None else [_effect(campaign.robot, e) for e in campaign.effects],
         "fix": dict(campaign.fix),
+        "parameters": campaign.parameters,
         "prior": _prior(campaign.prior),
         "repairs": asdict(campaign.repairs),
         "columns": columns,

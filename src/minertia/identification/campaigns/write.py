@@ -51,7 +51,12 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
         "columns": record["columns"],
         "drive": record["drive"],
         "filter": record["filter"],
-        "model": {"effects": record["effects"], "fix": record["fix"], "prior": _prior(record["prior"], folder)},
+        "model": {
+            "effects": record["effects"],
+            "fix": record["fix"],
+            "parameters": None if campaign.parameters == "base" else campaign.parameters,
+            "prior": _prior(record["prior"], folder),
+        },
         "estimator": record["estimator"],
         "evaluation": record["evaluation"],
     }
