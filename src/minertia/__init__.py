@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
     from minertia.base.symbolic import SymbolicDynamics, symbolic
     from minertia.codegen.generate import GenerationResult, generate
+    from minertia.dynamics.frame import ChosenFrame
     from minertia.dynamics.model import (
         forward_dynamics,
+        forward_kinematics,
         gravity_torques,
         inverse_dynamics,
+        jacobian,
         kinetic_energy,
         mass_matrix,
         potential_energy,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BaseParameters": "minertia.base.grouping",
     "Campaign": "minertia.identification.campaigns.campaign",
+    "ChosenFrame": "minertia.dynamics.frame",
     "ColumnMap": "minertia.identification.logs.columns",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
@@ -97,6 +101,7 @@ _HOME = {
     "check_robot": "minertia.robot.check",
     "excite": "minertia.excitation.excite",
     "forward_dynamics": "minertia.dynamics.model",
+    "forward_kinematics": "minertia.dynamics.model",
     "generate": "minertia.codegen.generate",
     "gravity_torques": "minertia.dynamics.model",
     "identify": "minertia.identification.identify",
@@ -104,6 +109,7 @@ _HOME = {
     "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
     "iter_blocks": "minertia.identification.logs.readers",
+    "jacobian": "minertia.dynamics.model",
     "judge": "minertia.identification.judge",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
@@ -130,6 +136,7 @@ _HOME = {
 __all__ = [
     "BaseParameters",
     "Campaign",
+    "ChosenFrame",
     "ColumnMap",
     "Drive",
     "DriveGains",
@@ -162,6 +169,7 @@ __all__ = [
     "check_robot",
     "excite",
     "forward_dynamics",
+    "forward_kinematics",
     "generate",
     "gravity_torques",
     "identify",
@@ -169,6 +177,7 @@ __all__ = [
     "identify_payload",
     "inverse_dynamics",
     "iter_blocks",
+    "jacobian",
     "judge",
     "kinetic_energy",
     "mass_matrix",

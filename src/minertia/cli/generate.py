@@ -37,7 +37,7 @@ Programs = Annotated[
         "--programs",
         metavar="NAME,...",
         help="inverse_dynamics, background, synchronous, gravity, mass_matrix, velocity_torque, base_regressor, "
-        "forward_dynamics, recursive_update ...",
+        "forward_dynamics, recursive_update, jacobian ...; docs/programs.md lists all.",
         show_default=False,
     ),
 ]
@@ -53,6 +53,15 @@ MaybeFriction = Annotated[
     typer.Option(
         "--friction/--no-friction", help="Friction, springs and offsets; those of the robot or model unless told."
     ),
+]
+FrameName = Annotated[
+    str | None,
+    typer.Option(
+        "--frame", metavar="NAME", help="Frame of wrench, Jacobian and pose; the last link.", show_default=False
+    ),
+]
+FrameAxes = Annotated[
+    str, typer.Option("--axes", metavar="world|link", help="Axes in which vectors at that frame are given.")
 ]
 Effort = Annotated[
     float,
@@ -75,6 +84,8 @@ def generate(
         str, typer.Option("--target", metavar="c|cortex-m|numpy|matlab|fmu|ros2", help="What to write.")
     ] = "c",
     gravity: Gravity = None,
+    frame: FrameName = None,
+    axes: FrameAxes = "world",
     effort: Effort = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     replay: Annotated[
@@ -88,6 +99,7 @@ def generate(
 ) -> None:
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
+    from minertia.dynamics.frame import ChosenFrame
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
     say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
@@ -106,6 +118,7 @@ def generate(
         seed=seed,
         representatives=None if replay is None else codegen.load_representatives(replay),
         target=target,
+        frame=ChosenFrame(frame, axes),
         force=force,
     )
     _show(given.name, result, as_json)
@@ -125,6 +138,8 @@ def count(
     rotors: Rotors = False,
     friction: Friction = False,
     gravity: Gravity = None,
+    frame: FrameName = None,
+    axes: FrameAxes = "world",
     effort: Effort = 0.0,
     floating: Floating = False,
     snap: Snap = None,
@@ -132,6 +147,7 @@ def count(
 ) -> None:
     """Count the operations of a robot's programs, read off the code itself."""
     from minertia.codegen import generate as codegen
+    from minertia.dynamics.frame import ChosenFrame
 
     given = read_given(robot, floating, snap, numbers=True)
     result = codegen.count_programs(
@@ -142,6 +158,7 @@ def count(
         rotors=rotors,
         friction=friction,
         gravity=gravity,
+        frame=ChosenFrame(frame, axes),
         effort=effort,
     )
     _show(given.name, result, as_json)

@@ -18,6 +18,7 @@ from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2,
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
+from minertia.dynamics.frame import LAST_LINK, ChosenFrame, frame_named
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
@@ -99,12 +100,13 @@ def generate(
     representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
     temperature: bool = True,
+    frame: ChosenFrame = LAST_LINK,
     force: bool = False,
 ) -> GenerationResult:
     """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.
-    parameters, payload, motors, values, essential, temperature: see `Setting`.
+    parameters, payload, motors, values, essential, temperature, frame: see `Setting`.
     rotors, friction: include rotor inertias, and all other effects; None for those that the robot has.
     gravity [m/s2] in the base frame instead of the robot's.
     effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
@@ -120,6 +122,7 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, precision, motors)
+    frame_named(robot, frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
         robot.require_values("generated code")
     setting = Setting(
@@ -133,6 +136,7 @@ def generate(
         motors,
         temperature and not row.at_joints,
         row.at_joints,
+        frame,
     )
     if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
         precision, sincos = "float", "own"
@@ -243,6 +247,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.frame != LAST_LINK:
+            chosen.append([s.frame.name, s.frame.axes])
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]

@@ -24,7 +24,14 @@ SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
 LARGE = 9  # joints: beyond, only a few choices are counted
 TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
-WITHOUT_CHOICE = frozenset({"synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"})
+WITHOUT_CHOICE = frozenset(
+    {
+        *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
+        *("jacobian", "forward_kinematics"),
+    }
+)
+# programs whose choice is that of a smaller one with the same recursion
+LIKE = {"inverse_dynamics_wrench": "inverse_dynamics", "forward_dynamics_wrench": "forward_dynamics"}
 
 
 def representative(
@@ -33,7 +40,7 @@ def representative(
     """The cheapest representative found for a program; None where there is nothing to choose."""
     if name in WITHOUT_CHOICE:
         return None
-    search = _Search(setting, name, seed)
+    search = _Search(setting, LIKE.get(name, name), seed)
     starts = [start] if start is not None else search.starts()
     best = min(starts, key=search.cost)
     best = search.flipped(best)

@@ -21,6 +21,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
 from minertia.codegen.program import Port
+from minertia.dynamics.frame import LAST_LINK, ChosenFrame
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
@@ -77,6 +78,7 @@ class Setting:
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
     of_velocity: leave out of the program `friction` what depends on more than velocities (springs, friction by load).
+    frame: that of wrenches, Jacobians and poses.
     """
 
     robot: Robot
@@ -89,6 +91,7 @@ class Setting:
     motors: bool = False
     temperature: bool = True
     of_velocity: bool = False
+    frame: ChosenFrame = LAST_LINK
 
     def __post_init__(self) -> None:
         if self.motors and self.robot.coupling is None:

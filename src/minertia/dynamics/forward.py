@@ -10,6 +10,7 @@ from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub, total
 from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
+from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, rigid_torques
 from minertia.errors import SingularMass
@@ -19,11 +20,20 @@ ZERO = 1e-13  # part of a diagonal entry that rounding leaves of a pivot that is
 
 
 def forward_dynamics(
-    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
+    robot: Robot,
+    chi: Parameters,
+    q: Scalars,
+    qd: Scalars,
+    tau: Scalars,
+    temperature: Scalars | None = None,
+    outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
-    """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included."""
+    """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included.
+
+    outside: a wrench that the surroundings exert on a link.
+    """
     state = State(q, qd, [0] * robot.n_velocity)
-    rigid = rigid_torques(robot, chi, state)
+    rigid = rigid_torques(robot, chi, state, outside=outside)
     D = total_mass_matrix(robot, chi, q)
     return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature), velocity_names(robot))
 
