@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from minertia.algebra.expr import Expr
 from minertia.algebra.recursive import square_root_update
 from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
-from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, combined, flat, summed
+from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
 from minertia.codegen.frame_programs import FRAME_BUILDERS
+from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.compound import Matrix
@@ -107,15 +106,8 @@ def _forward_dynamics(d: Draft) -> Built:
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
     """Y of the base parameters (essential ones alone where so set), row by row; int 0 where structure is zero."""
-    base, n = d.setting.base, d.robot.n_velocity
     state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
-    entries = regressor_entries(d.robot, state, frozenset(base.kept))
-    mixing = np.linalg.inv(base.K[:, base.kept_indices])
-    rows: list[list[Scalar]] = []
-    for i in range(n):
-        own = [entries.get((i, name), 0) for name in base.kept]
-        rows.append([combined(own, mixing[:, c]) for c in d.setting.essential_rows])
-    return rows
+    return base_rows(d, regressor_entries(d.robot, state, frozenset(d.setting.base.kept)), d.robot.n_velocity)
 
 
 def _base_regressor(d: Draft) -> Built:
@@ -173,7 +165,9 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "forward_dynamics": _forward_dynamics,
     "recursive_update": _recursive_update,
     **FRAME_BUILDERS,
+    **MOTION_BUILDERS,
 }
+FIXED_BASE = frozenset(MOTION_BUILDERS)  # programs that a floating base does not have
 
 
 def build(
@@ -205,12 +199,13 @@ def _used_inputs(draft: Draft, outputs: Sequence[Scalar]) -> set[str]:
 
 def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
     """Names of the columns, and where the entries of a sparse matrix stand."""
-    if not name.startswith(("base_regressor", "recursive")):
+    if not name.startswith(("base_regressor", "recursive", "slotine_li_regressor")):
         return {"columns": draft.setting.names}
-    rows, base = regressor_rows(draft), draft.setting.base
+    base = draft.setting.base
     columns = tuple(base.names[k] for k in draft.setting.essential_rows)
     if name != "base_regressor_entries":
-        return {"columns": columns, "shape": (len(rows), len(columns))}
+        return {"columns": columns, "shape": (draft.robot.n_velocity, len(columns))}
+    rows = regressor_rows(draft)
     pattern = tuple((i, c) for i, row in enumerate(rows) for c, entry in enumerate(row) if not _is_number(entry, 0))
     return {"columns": columns, "shape": (len(rows), len(columns)), "pattern": pattern}
 

@@ -27,11 +27,18 @@ TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
 WITHOUT_CHOICE = frozenset(
     {
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
-        *("jacobian", "forward_kinematics"),
+        *("jacobian", "forward_kinematics", "slotine_li_regressor"),
     }
 )
 # programs whose choice is that of a smaller one with the same recursion
-LIKE = {"inverse_dynamics_wrench": "inverse_dynamics", "forward_dynamics_wrench": "forward_dynamics"}
+LIKE = {
+    "inverse_dynamics_wrench": "inverse_dynamics",
+    "forward_dynamics_wrench": "forward_dynamics",
+    "coriolis_matrix": "velocity_torque",
+    "slotine_li": "inverse_dynamics",
+    "inverse_dynamics_derivatives": "inverse_dynamics",
+    "forward_dynamics_derivatives": "inverse_dynamics",
+}
 
 
 def representative(

@@ -60,7 +60,18 @@ def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]
 
     names: of its rows, for a sentence where it is singular.
     """
-    n = len(b)
+    return solve_columns(A, [b], names)[0]
+
+
+def solve_columns(A: Matrix, columns: Sequence[Scalars], names: Sequence[str]) -> list[list[Scalar]]:
+    """The same for several right-hand sides."""
+    L, d = _factors(A, names)
+    return [_substituted(L, d, b) for b in columns]
+
+
+def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
+    """L and d with A = L diag(d) L'."""
+    n = len(A)
     L: Matrix = [[0] * n for _ in range(n)]
     d: list[Scalar] = [0] * n
     for j in range(n):
@@ -71,7 +82,11 @@ def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]
         for i in range(j + 1, n):
             rest = sub(A[i][j], _dot(L[i][:j], scaled))
             L[i][j] = 0 if is_zero(rest) else div(rest, d[j])
-    y: list[Scalar] = []
+    return L, d
+
+
+def _substituted(L: Matrix, d: Scalars, b: Scalars) -> list[Scalar]:
+    n, y = len(b), list[Scalar]()
     for i in range(n):
         y.append(sub(b[i], _dot(L[i][:i], y)))
     x: list[Scalar] = [div(value, pivot) for value, pivot in zip(y, d, strict=True)]

@@ -14,13 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics import compound, energy, forward, newton_euler, regressor
+from minertia.dynamics import (
+    compound,
+    derivatives,
+    effects,
+    energy,
+    forward,
+    newton_euler,
+    reference_motion,
+    regressor,
+    sensitivity,
+)
 from minertia.dynamics import frame as frames
 from minertia.dynamics.frame import ChosenFrame
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
 from minertia.errors import InputError, ShapeError
-from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
@@ -151,6 +161,79 @@ def torque_regressor(
         return call.table(regressor.regressor_entries(*given), names)
 
 
+def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
+    """C(q, qd), shape (N, n, n), of a fixed base: C qd are the velocity efforts, and D' - 2 C is skew."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd)
+        return call.matrix(derivatives.coriolis_matrix(robot.numeric, call.chi, call.state.q, call.state.qd))
+
+
+def slotine_li_torques(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    qdr: Values,
+    qddr: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> Any:
+    """Efforts D(q) qddr + C(q, qd) qdr + g(q) [N m or N] along a reference, with rotors at qddr and friction at qd."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qddr, qdr=qdr, temperature=temperature)
+        given, state = (robot.numeric, call.chi), call.state
+        rigid = reference_motion.reference_torques(*given, state.q, state.qd, call.reference, state.qdd)
+        more = effects.effect_torques(*given, state, rigid, call.temperature)
+        return call.vector([a + b for a, b in zip(rigid, more, strict=True)])
+
+
+def slotine_li_regressor(
+    robot: Robot, q: Values, qd: Values, qdr: Values, qddr: Values, *, columns: Sequence[str] | None = None
+) -> Any:
+    """Y(q, qd, qdr, qddr), shape (N, n, columns), with Y X the efforts of `slotine_li_torques`; columns: full names."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, (), q=q, qd=qd, qdd=qddr, qdr=qdr)
+        names, state = robot.columns() if columns is None else _names(columns), call.state
+        given = (robot.numeric, state.q, state.qd, call.reference, state.qdd, frozenset(names))
+        entries = reference_motion.reference_entries(*given)
+        for column in effects.effect_columns(robot.numeric, state, frozenset(names)):
+            full = full_name(column.symbol, column.joint + 1)
+            entries |= {(c, full): entry for c, entry in column.efforts.items()}
+        return call.table(entries, names)
+
+
+def inverse_dynamics_derivatives(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> tuple[Any, Any, Any]:
+    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n), of a fixed base; Coulomb friction has no slope."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
+        found = sensitivity.inverse_slopes(robot.numeric, call.chi, call.state, call.temperature)
+        return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dqdd)
+
+
+def forward_dynamics_derivatives(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> tuple[Any, Any, Any]:
+    """Derivatives of accelerations by q, by qd and by tau, each (N, n, n), of a fixed base."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
+        found = sensitivity.forward_slopes(robot.numeric, call.chi, *call.state, call.temperature)
+        return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
+
+
 class _Call:
     """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
 
@@ -165,6 +248,7 @@ class _Call:
         scalars = {name: self._scalars(name, values) for name, values in given.items()}
         self.state = State(scalars["q"], scalars.get("qd", rest), scalars.get("qdd", rest))
         self.temperature, self.wrench = scalars.get("temperature"), scalars.get("wrench")
+        self.reference: list[Scalar] = scalars.get("qdr", rest)
 
     def outside(self, frame: ChosenFrame | str | None) -> frames.AppliedWrench | None:
         """The wrench as it acts on the link of its frame."""
