@@ -23,7 +23,7 @@ from tests.random_robots import random_robot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = '*/ system("x"); /* \\\n??/ \u00e9"""'
-ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+ALL = tuple(BUILDERS)
 
 
 def _selftest(folder, name, compiler, flags=("-O0",)):
@@ -90,6 +90,13 @@ def test_float_is_close_enough(tmp_path):
     program = build(setting, "inverse_dynamics", result.representatives["inverse_dynamics"])
     inputs, wanted = reference(setting, program, samples=200)
     assert difference(call(lib, "puma560", program, inputs, np.float32)["tau"], wanted["tau"]) < 1e-4
+
+
+def test_a_large_program_warns(monkeypatch):
+    assert not generate(robots.planar2r(), None, programs=("gravity",)).notes
+    monkeypatch.setattr("minertia.codegen.generate.LONG", 20)
+    (note,) = generate(robots.puma560(), None, programs=("inverse_dynamics",)).notes
+    assert "the function of inverse_dynamics has" in note and "more than 20" in note
 
 
 def test_hostile_names_stay_in_comments(tmp_path):

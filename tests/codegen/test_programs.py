@@ -32,8 +32,7 @@ TOLERANCE = dict.fromkeys((name for name in BUILDERS if name.startswith("forward
 
 
 def _programs(robot):
-    small = [name for name in BUILDERS if name != "recursive_update" or robot.n <= 2]
-    return [name for name in small if not (robot.is_floating and name in FIXED_BASE)]
+    return [name for name in BUILDERS if not (robot.is_floating and name in FIXED_BASE)]
 
 
 @pytest.mark.parametrize("effects", [False, True], ids=["links", "effects"])

@@ -31,6 +31,7 @@ DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
            "base_regressor", "forward_dynamics")  # fmt: skip
 REPRESENTATIVES = "representatives.json"
+LONG = 10_000  # lines of one function; compilers for controllers take minutes beyond
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,12 @@ class _Unit:
         self.source = layout.source(style, self.title, list(self.rendered.values()))
         self.counts: dict[str, Count] = count_c(self.source)
         self.hash = self._hash()
+        self.notes += [
+            f"the function of {program.name} has {self.count(program).lines} lines, more than {LONG}: a compiler for a "
+            "controller may take minutes, and its flash may not hold it"
+            for program in self.programs
+            if self.count(program).lines > LONG
+        ]
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from minertia.algebra.derivative import reverse
 from minertia.codegen.program import Port, Program
-from minertia.errors import UnknownName
+from minertia.errors import MinertiaError, UnknownName
 
 STATE = ("q", "qd", "qdd")
 
@@ -21,6 +21,8 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
 
     Inputs: those of the program, then `w_` + name for each output port.  Outputs: `d_` + name for each input asked for.
     """
+    if program.tail is not None:
+        raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")
     ports = {port.name: port for port in program.inputs}
     asked = tuple(name for name in STATE if name in ports) if wrt is None else tuple(wrt)
     for name in asked:

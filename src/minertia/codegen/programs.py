@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.recursive import square_root_update
 from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
@@ -14,7 +13,7 @@ from minertia.codegen.frame_programs import FRAME_BUILDERS
 from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
-from minertia.dynamics.compound import Matrix
+from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.regressor import regressor_entries
@@ -127,27 +126,17 @@ def _recursive_update(d: Draft) -> Built:
     n, p = len(rows), len(rows[0])
     tau, forget = Port("tau", (n,), EFFORT), Port("forgetting", (1,), "forgetting factor, 0 to 1")
     beta, factor = Port("beta", (p,), "base parameters"), Port("S", (p * (p + 1) // 2,), _FACTOR)
-    S = _upper(d.read(factor), p)
-    theta: list[Scalar] = list(d.read(beta))
-    step: Scalar = d.read(forget)[0]
-    for row, effort in zip(rows, d.read(tau), strict=True):
-        S, theta = square_root_update(S, theta, row, effort, step)
-        step = 1  # one step of time: forget once
-    packed = [S[i][j] for i in range(p) for j in range(i, p)]
     inputs = [d.q_port, d.qd_port, d.qdd_port, tau, forget, beta, factor]
-    return inputs, [Port("beta_next", beta.shape, beta.meaning), Port("S_next", factor.shape, _FACTOR)], theta + packed
+    return inputs, [Port("beta_next", beta.shape, beta.meaning), Port("S_next", factor.shape, _FACTOR)], flat(rows)
 
 
 _FACTOR = "upper triangle, row by row, of S with covariance S S'"
 
 
-def _upper(values: Sequence[Scalar], p: int) -> Matrix:
-    S: Matrix = [[0] * p for _ in range(p)]
-    k = iter(values)
-    for i in range(p):
-        for j in range(i, p):
-            S[i][j] = next(k)
-    return S
+def _tail(draft: Draft) -> RootUpdate:
+    rows = regressor_rows(draft)
+    first = tuple(next((c for c, entry in enumerate(row) if not _is_number(entry, 0)), len(row) - 1) for row in rows)
+    return RootUpdate(len(rows), len(rows[0]), first)
 
 
 BUILDERS: dict[str, Callable[[Draft], Built]] = {
@@ -204,7 +193,8 @@ def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
     base = draft.setting.base
     columns = tuple(base.names[k] for k in draft.setting.essential_rows)
     if name != "base_regressor_entries":
-        return {"columns": columns, "shape": (draft.robot.n_velocity, len(columns))}
+        tail = {"tail": _tail(draft)} if name == "recursive_update" else {}
+        return {"columns": columns, "shape": (draft.robot.n_velocity, len(columns)), **tail}
     rows = regressor_rows(draft)
     pattern = tuple((i, c) for i, row in enumerate(rows) for c, entry in enumerate(row) if not _is_number(entry, 0))
     return {"columns": columns, "shape": (len(rows), len(columns)), "pattern": pattern}

@@ -153,8 +153,11 @@ class _Renderer:
         lines = self._statements(order, names)
         used = [p for p in self.program.inputs if p.name not in self.program.parameters]
         values = iter(self.program.outputs)
-        for port in self.program.ports:
+        for port in self.program.straight_ports:
             lines += [f"  {port.name}[{k}] = {self._output(next(values), names)};" for k in range(port.size)]
+        if self.program.tail is not None:
+            head, loops = self.program.tail.c_lines(self.real, self.style.suffix)
+            lines = [*head, *lines, *loops]
         return self._function(self._head(), used, names, lines)
 
     def _output(self, value: Expr | float, names: dict[int, str]) -> str:
