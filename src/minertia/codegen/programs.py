@@ -8,11 +8,13 @@ from typing import Any
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
+from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
 from minertia.codegen.frame_programs import FRAME_BUILDERS
 from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
+from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State, structural_gravity
@@ -155,8 +157,11 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "recursive_update": _recursive_update,
     **FRAME_BUILDERS,
     **MOTION_BUILDERS,
+    **SIGNAL_BUILDERS,
+    **ADAPTIVE_BUILDERS,
 }
-FIXED_BASE = frozenset(MOTION_BUILDERS)  # programs that a floating base does not have
+# programs that a floating base does not have
+FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
 
 def build(
@@ -188,7 +193,7 @@ def _used_inputs(draft: Draft, outputs: Sequence[Scalar]) -> set[str]:
 
 def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
     """Names of the columns, and where the entries of a sparse matrix stand."""
-    if not name.startswith(("base_regressor", "recursive", "slotine_li_regressor")):
+    if not name.startswith("recursive") and "regressor" not in name:
         return {"columns": draft.setting.names}
     base = draft.setting.base
     columns = tuple(base.names[k] for k in draft.setting.essential_rows)

@@ -27,7 +27,8 @@ TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
 WITHOUT_CHOICE = frozenset(
     {
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
-        *("jacobian", "forward_kinematics", "slotine_li_regressor"),
+        *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
+        *("differentiator", "low_pass", "adaptive_start", "adaptive_law"),
     }
 )
 # programs whose choice is that of a smaller one with the same recursion
@@ -38,6 +39,7 @@ LIKE = {
     "slotine_li": "inverse_dynamics",
     "inverse_dynamics_derivatives": "inverse_dynamics",
     "forward_dynamics_derivatives": "inverse_dynamics",
+    "momentum_observer": "background",
 }
 
 

@@ -20,6 +20,7 @@ from minertia.dynamics import (
     effects,
     energy,
     forward,
+    momentum,
     newton_euler,
     reference_motion,
     regressor,
@@ -232,6 +233,23 @@ def forward_dynamics_derivatives(
         call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
         found = sensitivity.forward_slopes(robot.numeric, call.chi, *call.state, call.temperature)
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
+
+
+def momentum_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+    """Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34): no accelerations."""
+    with np.errstate(all="ignore"):
+        call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
+        found = momentum.momentum_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
+        return call.table(found[0], names), call.table(found[1], names)
+
+
+def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+    """E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35): one row, no accelerations."""
+    with np.errstate(all="ignore"):
+        call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
+        found = momentum.power_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
+        energy, power = (call.table(entries, names) for entries in found)
+        return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
 
 
 class _Call:
