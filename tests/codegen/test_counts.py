@@ -159,3 +159,15 @@ def test_the_loops_of_the_estimator_are_counted_as_written_out():
     assert count["lines"] < regressor.counts["base_regressor"]["lines"] + 60
     loops = count["multiplications"] - regressor.counts["base_regressor"]["multiplications"]
     assert 2.5 * triangle * n < loops <= most
+
+
+def test_what_is_rounding_costs_nothing():
+    """The physical PUMA has the published base parameters, so its code is the same; a sum that cancels is 0."""
+    counts = [_count(read_robot(name), rotors=False, friction=False) for name in ("puma560", "puma560_physical")]
+    assert counts[0] == counts[1]
+    robot = robots.rx90()
+    values = dict(zip(robot.columns(), robot.parameter_vector(), strict=True))
+    exact = robot.with_parameters({**values, "XX6": 0.3, "YY6": 0.3})
+    rounded = robot.with_parameters({**values, "XX6": 0.1 + 0.2, "YY6": 0.3})
+    assert values and 0.1 + 0.2 != 0.3
+    assert _count(rounded) == _count(exact) < _count(robot)

@@ -176,7 +176,7 @@ class Setting:
         return np.hstack([matrix, K[:, ten]])
 
     def _baked_values(self) -> Array:
-        beta = self.base.values() if self.values is None else np.asarray(self.values, float)
+        beta = self._nominal_values() if self.values is None else np.asarray(self.values, float)
         if beta.shape != (self.base.count,):
             raise MinertiaError(f"{len(beta)} values are given; '{self.robot.name}' has {self.base.count} parameters")
         if not np.all(np.isfinite(beta)):
@@ -186,6 +186,15 @@ class Setting:
         rows = self.essential_rows
         kept[rows] = beta[rows]
         return kept
+
+    def _nominal_values(self) -> Array:
+        """The robot's base parameters; 0 where the terms of a group leave nothing but their rounding."""
+        beta = self.base.values()
+        table = dict(
+            zip(self.robot.columns(True, True), self.robot.parameter_vector(rotors=True, friction=True), strict=True)
+        )
+        terms = np.abs(self.base.K) @ np.abs([table[name] for name in self.base.columns])
+        return np.where(np.abs(beta) <= NEGLIGIBLE * terms, 0.0, beta)
 
     @cached_property
     def essential_rows(self) -> list[int]:
