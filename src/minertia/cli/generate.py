@@ -54,6 +54,15 @@ MaybeFriction = Annotated[
         "--friction/--no-friction", help="Friction, springs and offsets; those of the robot or model unless told."
     ),
 ]
+SmoothFriction = Annotated[
+    float | None,
+    typer.Option(
+        "--smooth-friction",
+        metavar="WIDTH",
+        help="Coulomb friction as tanh(qd / WIDTH) [rad/s or m/s] instead of sign(qd).",
+        show_default=False,
+    ),
+]
 FrameName = Annotated[
     str | None,
     typer.Option(
@@ -78,6 +87,7 @@ def generate(
     rotors: MaybeRotors = None,
     friction: MaybeFriction = None,
     without: Without = None,
+    smooth: SmoothFriction = None,
     single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
     own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
     target: Annotated[
@@ -100,8 +110,10 @@ def generate(
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
     from minertia.dynamics.frame import ChosenFrame
+    from minertia.robot.smooth import smooth_friction
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
+    given = given if smooth is None else smooth_friction(given, smooth)
     say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
     result = codegen.generate(
         given,

@@ -15,6 +15,7 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
+from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
@@ -271,7 +272,8 @@ def _header(unit: _Unit) -> str:
     facts += [(p.name, layout.count_text(unit.count(p))) for p in unit.programs]
     joints = unit.setting.robot.coordinate_names
     facts += [(f"joint {k + 1}", name) for k, name in enumerate(joints)]
-    return layout.header(unit.style, unit.title, layout.facts(facts), len(joints), list(unit.rendered.values()))
+    names = entry_names(unit.style.prefix, unit.setting, unit.programs)
+    return layout.header(unit.style, unit.title, layout.facts(facts), len(joints), list(unit.rendered.values()), names)
 
 
 def _selftest(unit: _Unit) -> str:
@@ -292,6 +294,7 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
             unit.counts,
             usage(style, unit.programs, unit.rendered),
             layout.effect_table(unit.setting),
+            layout.size_table(style, unit.programs, unit.counts),
         ),
     }
 

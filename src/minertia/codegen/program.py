@@ -43,6 +43,7 @@ class Program:
     columns.
     columns: names of the parameters the columns of such a matrix (or the entries of `theta`) stand for.
     tail: loops that make the outputs of the ports from those of the graph, which are then a regressor Y.
+    joints: names of the coordinates, for comments.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Program:
     shape: tuple[int, int] = (0, 0)
     columns: tuple[str, ...] = ()
     tail: RootUpdate | None = None
+    joints: tuple[str, ...] = ()
 
     @property
     def straight_ports(self) -> tuple[Port, ...]:

@@ -181,6 +181,7 @@ def build(
         ports=tuple(ports),
         outputs=tuple(output if isinstance(output, Expr) else float(output) for output in outputs),
         parameters=tuple(port.name for port in parameters),
+        joints=setting.robot.coordinate_names,
         **_shape_of(draft, name),
     )
     return program if thorough is None else program.simplified(thorough=thorough)
