@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from minertia.base.derive import base_parameters
     from minertia.base.grouping import BaseParameters
     from minertia.base.symbolic import SymbolicDynamics, symbolic
+    from minertia.codegen.compiled import compile, program, to_jax, to_torch
     from minertia.codegen.generate import GenerationResult, generate
+    from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
     from minertia.dynamics.frame import ChosenFrame
     from minertia.dynamics.model import (
         coriolis_matrix,
@@ -37,8 +39,12 @@ if TYPE_CHECKING:
     )
     from minertia.errors import MinertiaError
     from minertia.excitation.excite import excite
+    from minertia.excitation.fourier import Fourier
     from minertia.excitation.limits import MotionLimits, motion_limits
+    from minertia.excitation.options import MotionSearch, Optimality, Recorded
     from minertia.excitation.result import Excitation
+    from minertia.excitation.space import Box, Workspace
+    from minertia.excitation.spline import Spline
     from minertia.excitation.trajectory import Trajectory
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
@@ -71,12 +77,16 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
     from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import Rehearsal
+    from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
 
 _HOME = {
+    "Arithmetic": "minertia.codegen.options",
     "BaseParameters": "minertia.base.grouping",
+    "Box": "minertia.excitation.space",
     "Campaign": "minertia.identification.campaigns.campaign",
     "ChosenFrame": "minertia.dynamics.frame",
+    "CodeModel": "minertia.codegen.options",
+    "CodeSearch": "minertia.codegen.options",
     "ColumnMap": "minertia.identification.logs.columns",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
@@ -84,6 +94,7 @@ _HOME = {
     "Evaluation": "minertia.identification.signals.evaluation",
     "Excitation": "minertia.excitation.result",
     "Filter": "minertia.identification.signals.filtering",
+    "Fourier": "minertia.excitation.fourier",
     "GenerationResult": "minertia.codegen.generate",
     "Identification": "minertia.identification.result",
     "IdentifiedModel": "minertia.identification.model",
@@ -91,16 +102,22 @@ _HOME = {
     "Log": "minertia.identification.campaigns.campaign",
     "MinertiaError": "minertia.errors",
     "MotionLimits": "minertia.excitation.limits",
+    "MotionSearch": "minertia.excitation.options",
+    "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
     "Problem": "minertia.identification.build",
+    "Recorded": "minertia.excitation.options",
     "Recording": "minertia.identification.logs.recording",
     "Rehearsal": "minertia.validation.rehearsed",
+    "RehearsalOptions": "minertia.validation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
     "Residuals": "minertia.identification.evidence.residuals",
     "Robot": "minertia.robot.robot",
     "SignificantParameters": "minertia.identification.significance",
+    "Spline": "minertia.excitation.spline",
     "SymbolicDynamics": "minertia.base.symbolic",
     "Trajectory": "minertia.excitation.trajectory",
+    "Workspace": "minertia.excitation.space",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "build_problem": "minertia.identification.build",
@@ -111,7 +128,11 @@ _HOME = {
     "forward_dynamics": "minertia.dynamics.model",
     "forward_dynamics_derivatives": "minertia.dynamics.model",
     "forward_kinematics": "minertia.dynamics.model",
+    "compile": "minertia.codegen.compiled",
     "generate": "minertia.codegen.generate",
+    "program": "minertia.codegen.compiled",
+    "to_jax": "minertia.codegen.compiled",
+    "to_torch": "minertia.codegen.compiled",
     "gravity_torques": "minertia.dynamics.model",
     "identify": "minertia.identification.identify",
     "identify_gains": "minertia.identification.payload",
@@ -148,9 +169,13 @@ _HOME = {
 }
 
 __all__ = [
+    "Arithmetic",
     "BaseParameters",
+    "Box",
     "Campaign",
     "ChosenFrame",
+    "CodeModel",
+    "CodeSearch",
     "ColumnMap",
     "Drive",
     "DriveGains",
@@ -158,6 +183,7 @@ __all__ = [
     "Evaluation",
     "Excitation",
     "Filter",
+    "Fourier",
     "GenerationResult",
     "Identification",
     "IdentifiedModel",
@@ -165,16 +191,22 @@ __all__ = [
     "Log",
     "MinertiaError",
     "MotionLimits",
+    "MotionSearch",
+    "Optimality",
     "Payload",
     "Problem",
+    "Recorded",
     "Recording",
     "Rehearsal",
+    "RehearsalOptions",
     "Repairs",
     "Residuals",
     "Robot",
     "SignificantParameters",
+    "Spline",
     "SymbolicDynamics",
     "Trajectory",
+    "Workspace",
     "__version__",
     "audit",
     "base_parameters",
@@ -186,7 +218,11 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_kinematics",
+    "compile",
     "generate",
+    "program",
+    "to_jax",
+    "to_torch",
     "gravity_torques",
     "identify",
     "identify_gains",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate
+from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
@@ -86,8 +87,8 @@ void *memset(void *a, int c, size_t n)
 def test_the_estimator_of_58_parameters_fits_a_controller(tmp_path):
     """Flash, stack and the result of one step on a Cortex-M4F; docs/programs.md states these figures."""
     robot = read_robot("ur10e")
-    options = {"programs": ("recursive_update",), "parameters": "base", "rotors": True, "friction": True}
-    generate(robot, tmp_path, target="cortex-m", **options)
+    model = CodeModel("base", rotors=True, friction=True)
+    generate(robot, tmp_path, target="cortex-m", programs=("recursive_update",), model=model)
     (tmp_path / "math.h").write_text("#define sqrtf __builtin_sqrtf\n#define fabsf __builtin_fabsf\n")
     (tmp_path / "library.c").write_text(LIBRARY)
     for name in ("ur10e", "library"):

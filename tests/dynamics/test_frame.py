@@ -110,7 +110,7 @@ def test_wrong_frames_are_one_sentence():
     with pytest.raises(InputError, match=r"no frame called 'tol0' on 'PUMA 560'; it has base, j1, j2, j3, j4, j5, j6$"):
         mi.jacobian(robot, q, "tol0")
     with pytest.raises(InputError, match="it has base, j1"):
-        mi.generate(robot, None, programs=("jacobian",), frame=ChosenFrame("j9"))
+        mi.generate(robot, None, programs=("jacobian",), model=mi.CodeModel(frame=ChosenFrame("j9")))
     with pytest.raises(UnknownName, match="choice of axes"):
         ChosenFrame("j6", "body")
     with pytest.raises(ShapeError, match=r"wrench has shape \(3,\)"):

@@ -16,7 +16,7 @@ from minertia.algebra.vec3 import ZERO, Vec, dot
 from minertia.codegen.draft import EFFORT, Built, Draft, summed
 from minertia.codegen.motion_programs import reference_ports
 from minertia.codegen.program import Port
-from minertia.dynamics.kinematics import Motion, joint_rates, passages, velocity_of
+from minertia.dynamics.kinematics import LinkMotion, joint_rates, passages, velocity_of
 from minertia.dynamics.reference_motion import reference_motions, reference_torques
 from minertia.dynamics.regressor import unit_wrenches
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -95,7 +95,9 @@ def _factor(P: Square) -> Square:
     return G
 
 
-def _slopes(d: Draft, motions: Sequence[Motion], q: Sequence[Scalar], s: Sequence[Scalar]) -> list[dict[str, Scalar]]:
+def _slopes(
+    d: Draft, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
+) -> list[dict[str, Scalar]]:
     """Of each link, Y's by parameter: the twist of the link at the rates s times its wrench for a unit parameter."""
     found, twists = [], list[tuple[Vec, Vec]]()
     ways, rates = passages(d.robot, q), joint_rates(d.robot, s)

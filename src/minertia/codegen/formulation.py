@@ -15,7 +15,7 @@ from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
 from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
 from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import (
-    Motion,
+    LinkMotion,
     Passage,
     State,
     base_motion,
@@ -99,10 +99,10 @@ def forward(
     gravity: Vec,
     straight: dict[int, Straight],
     formulation: Formulation,
-) -> tuple[Motion, list[Motion]]:
-    """Motion of the base and of every link; see `kinematics.forward`."""
+) -> tuple[LinkMotion, list[LinkMotion]]:
+    """LinkMotion of the base and of every link; see `kinematics.forward`."""
     base = base_motion(robot, state, gravity)
-    motions: list[Motion] = []
+    motions: list[LinkMotion] = []
     rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
     for j, (joint, way) in enumerate(zip(robot.joints, ways, strict=True)):
         parent = base if joint.parent is None else motions[joint.parent]
@@ -119,7 +119,9 @@ def forward(
     return base, motions
 
 
-def _turned_once(robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]) -> tuple[Vec, Vec]:
+def _turned_once(
+    robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
+) -> tuple[Vec, Vec]:
     """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
@@ -143,7 +145,7 @@ class _Backward:
         self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
 
     def run(
-        self, base: Motion, motions: Sequence[Motion], chi: Parameters, outside: AppliedWrench | None
+        self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters, outside: AppliedWrench | None
     ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
         first = int(self.robot.is_floating)
         if first:

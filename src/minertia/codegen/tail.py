@@ -108,26 +108,26 @@ class RootUpdate:
 
 def root_update(Y: Any, tau: Any, forgetting: Any, beta: Any, S: Any) -> tuple[Any, Any]:
     """One step of recursive least squares on arrays with any leading shape; S: triangle, row by row."""
-    rows, p = Y.shape[-2:]
-    upper = np.triu_indices(p)
+    rows, p = Y.shape[-2], Y.shape[-1]
     leading = np.broadcast_shapes(Y.shape[:-2], tau.shape[:-1], forgetting.shape[:-1], beta.shape[:-1], S.shape[:-1])
-    R = np.zeros((*leading, p, p))
-    R[..., upper[0], upper[1]] = S
-    beta = np.broadcast_to(beta, (*leading, p)).copy()
-    forget = np.broadcast_to(forgetting, (*leading, 1))[..., 0]
+    padded = np.concatenate([S, S[..., :1] * 0], axis=-1)  # a zero behind, for what is below the diagonal
+    end = p * (p + 1) // 2
+    place = [[i * p - i * (i + 1) // 2 + j if i <= j else end for i in range(p)] for j in range(p)]
+    columns = [np.broadcast_to(padded[..., np.asarray(place[j])], (*leading, p)) for j in range(p)]
     for row in range(rows):
-        y, gain = Y[..., row, :], np.zeros((*leading, p))
-        alpha = forget if row == 0 else np.ones(leading)
-        error = tau[..., row] - (y * beta).sum(-1)
+        y = Y[..., row, :]
+        alpha = forgetting[..., :1] if row == 0 else 1.0
+        error = tau[..., row : row + 1] - (y * beta).sum(-1)[..., None]
+        gain = columns[0] * 0
         for j in range(p):
-            column = R[..., :, j].copy()
-            f = (column * y).sum(-1)
+            f = (columns[j] * y).sum(-1)[..., None]
             after = alpha + f * f
-            R[..., :, j] = np.sqrt(alpha / after)[..., None] * (column - (f / alpha)[..., None] * gain)
-            R[..., j + 1 :, j] = 0.0
-            gain = gain + f[..., None] * column
+            old = columns[j]
+            columns[j] = np.sqrt(alpha / after) * (old - (f / alpha) * gain)
+            gain = gain + f * old
             alpha = after
-        beta = beta + gain * (error / alpha)[..., None]
+        beta = beta + gain * (error / alpha)
         if row == 0:
-            R = R / np.sqrt(forget)[..., None, None]
-    return beta, R[..., upper[0], upper[1]]
+            columns = [column / np.sqrt(forgetting[..., :1]) for column in columns]
+    packed = [columns[j][..., i : i + 1] for i in range(p) for j in range(i, p)]
+    return beta, np.concatenate(packed, axis=-1)

@@ -29,7 +29,7 @@ from minertia.algebra.vec3 import (
     vadd,
 )
 from minertia.dynamics.compound import Matrix, compound_links
-from minertia.dynamics.kinematics import Motion, Passage, State, forward, joint_rates, passages, structural_gravity
+from minertia.dynamics.kinematics import LinkMotion, Passage, State, forward, joint_rates, passages, structural_gravity
 from minertia.dynamics.newton_euler import Parameters, body_wrench
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.inertia import first_moment, inertia_matrix
@@ -117,7 +117,7 @@ class _Pairs:
             self._column(j)
         return Slopes(self.Q, self.C)
 
-    def _leaps(self, base: Motion, state: State) -> list[Vec]:
+    def _leaps(self, base: LinkMotion, state: State) -> list[Vec]:
         """Velocity of each joint's origin relative to that of its parent, in the parent's frame."""
         found = []
         for joint, way, rate in zip(self.robot.joints, self.ways, joint_rates(self.robot, state.qd), strict=True):
@@ -213,7 +213,7 @@ class _Pairs:
         matrix[i][j] = add(matrix[i][j], robot.joints[row].rate(robot.joints[column].rate(entry)))
 
 
-def _own(x: Mapping[str, Scalar], motion: Motion, positions: bool) -> _Moving:
+def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _Moving:
     """One link alone: r' = w x r."""
     force, moment = body_wrench(x, motion) if positions else (ZERO, ZERO)
     ms = first_moment(x)

@@ -12,7 +12,7 @@ from minertia.algebra.scalar import Scalar, add, mul, neg, sub, total
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.frame import AppliedWrench
-from minertia.dynamics.kinematics import Motion, Passage, Scalars, State, forward, passages, structural_gravity
+from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, State, forward, passages, structural_gravity
 from minertia.robot.inertia import first_moment
 from minertia.robot.robot import Robot
 
@@ -54,8 +54,8 @@ def rigid_torques(
 def backward(
     robot: Robot,
     ways: Sequence[Passage],
-    base: Motion,
-    motions: Sequence[Motion],
+    base: LinkMotion,
+    motions: Sequence[LinkMotion],
     chi: Parameters,
     outside: AppliedWrench | None = None,
 ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
@@ -87,7 +87,7 @@ def backward(
     return ground, efforts
 
 
-def body_wrench(x: Mapping[str, Scalar], motion: Motion) -> tuple[Vec, Vec]:
+def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
     """Force and moment, at the frame origin, that move one link."""
     _, wd, vd, U, (xx, yy, zz, xy, xz, yz) = motion
     ms = first_moment(x)

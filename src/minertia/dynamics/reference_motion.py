@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, scale, vadd
-from minertia.dynamics.kinematics import Motion, Passage, Scalars, joint_rates, motion, passages, structural_gravity
+from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, joint_rates, motion, passages, structural_gravity
 from minertia.dynamics.newton_euler import Parameters, backward, to_coordinates
 from minertia.dynamics.regressor import Entries, entries_of_motions
 from minertia.errors import InputError
@@ -50,19 +50,19 @@ def reference_entries(
 
 def reference_motions(
     robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
-) -> list[Motion]:
+) -> list[LinkMotion]:
     """What stands for the motion of every link in its wrench."""
     return _forward(robot, passages(robot, q), qd, qdr, qddr, gravity)[1]
 
 
 def _forward(
     robot: Robot, ways: Sequence[Passage], qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None
-) -> tuple[Motion, list[Motion]]:
+) -> tuple[LinkMotion, list[LinkMotion]]:
     expect_fixed_base(robot, "a reference motion")
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     base = motion(ZERO, ZERO, (neg(g[0]), neg(g[1]), neg(g[2])))
     turns: list[tuple[Vec, Vec]] = []  # angular velocity of each link, and that of the reference
-    motions: list[Motion] = []
+    motions: list[LinkMotion] = []
     rates = zip(*(joint_rates(robot, rate) for rate in (qd, qdr, qddr)), strict=True)
     for joint, way, (v, r, a) in zip(robot.joints, ways, rates, strict=True):
         parent = base if joint.parent is None else motions[joint.parent]
@@ -77,7 +77,7 @@ def _forward(
     return base, motions
 
 
-def _mixed_motion(w: Vec, r: Vec, wd: Vec, vd: Vec) -> Motion:
+def _mixed_motion(w: Vec, r: Vec, wd: Vec, vd: Vec) -> LinkMotion:
     """`kinematics.motion` with (w r' + r w') / 2 for w w'."""
     half = scale(r, 0.5)
     xx, yy, zz = mul(w[0], r[0]), mul(w[1], r[1]), mul(w[2], r[2])
@@ -87,4 +87,4 @@ def _mixed_motion(w: Vec, r: Vec, wd: Vec, vd: Vec) -> Motion:
         (add(xy, wd[2]), neg(add(xx, zz)), sub(yz, wd[0])),
         (sub(xz, wd[1]), add(yz, wd[0]), neg(add(xx, yy))),
     )
-    return Motion(w, wd, vd, U, (xx, yy, zz, xy, xz, yz))
+    return LinkMotion(w, wd, vd, U, (xx, yy, zz, xy, xz, yz))

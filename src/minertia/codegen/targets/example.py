@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from string import Template
 
 from minertia.codegen.program import Program
-from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.c import CStyle, Rendered
 
 
-def usage(style: Style, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
+def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
     """One loop at 1 kHz and one with two rates, where their programs were generated; else a call of the first."""
     found = {program.name: program for program in programs}
     parts = []
@@ -75,7 +75,7 @@ void control_loop(void)
 """)
 
 
-def _one_loop(style: Style, program: Program, rendered: Rendered) -> str:
+def _one_loop(style: CStyle, program: Program, rendered: Rendered) -> str:
     sizes = {f"n_{port.name}": str(port.size) for port in (*program.inputs, *program.ports)}
     task = {program.name: program}
     arguments = [port.name for port in program.inputs if port.name not in program.parameters]
@@ -90,7 +90,7 @@ def _one_loop(style: Style, program: Program, rendered: Rendered) -> str:
     )
 
 
-def _warmth(style: Style, size: str, is_warm: bool) -> dict[str, str]:
+def _warmth(style: CStyle, size: str, is_warm: bool) -> dict[str, str]:
     return {
         "sensor": f"\nvoid read_temperatures({style.precision} *temperature);" * is_warm,
         "warm": f", temperature[{size}]" * is_warm,
@@ -98,7 +98,7 @@ def _warmth(style: Style, size: str, is_warm: bool) -> dict[str, str]:
     }
 
 
-def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
+def _servo_loop(style: CStyle, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
     tasks = {name: found[name] for name in ("background", "synchronous")}
     sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
     prepared = [name for name in tasks if rendered[name].has_prepare]
@@ -111,7 +111,7 @@ def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[st
     return LOOP.substitute(sizes | extra | warmth, prefix=style.prefix, real=style.precision, once=once)
 
 
-def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
+def _once(style: CStyle, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
     """The function to call when parameters change."""
     names = list(dict.fromkeys(name for task in prepared for name in tasks[task].parameters))
     arguments = ", ".join(f"const {style.precision} *{name}" for name in names)
@@ -122,7 +122,7 @@ def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -
     return "\n".join([*lines, "}", ""])
 
 
-def _plain(style: Style, program: Program, rendered: Rendered) -> str:
+def _plain(style: CStyle, program: Program, rendered: Rendered) -> str:
     prefix, real = style.prefix, style.precision
     lines = [f'#include "{prefix}.h"', ""]
     inputs = [port for port in program.inputs if port.name not in program.parameters]

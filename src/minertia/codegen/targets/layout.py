@@ -12,7 +12,7 @@ from minertia.codegen.count import Count
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets import size
-from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import split_name
@@ -195,7 +195,7 @@ def count_text(count: Count) -> str:
     )
 
 
-def header(style: Style, title: str, lines: str, joints: int, parts: Sequence[Rendered], names: str = "") -> str:
+def header(style: CStyle, title: str, lines: str, joints: int, parts: Sequence[Rendered], names: str = "") -> str:
     """The .h file; names: enumerations of the entries of arrays."""
     return HEADER.substitute(
         title=comment(title),
@@ -208,7 +208,7 @@ def header(style: Style, title: str, lines: str, joints: int, parts: Sequence[Re
     )
 
 
-def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
+def source(style: CStyle, title: str, parts: Sequence[Rendered]) -> str:
     """The .c file."""
     text = "\n".join(part.definition for part in parts)
     names = {
@@ -229,7 +229,7 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
     )
 
 
-def sincos(style: Style) -> str:
+def sincos(style: CStyle) -> str:
     """The function that takes all sines and cosines together."""
     numbers, text = SINCOS_NUMBERS[style.precision], style.number
     constants = {"one": 1.0, "half": 0.5, "two_over_pi": 2 / math.pi}
@@ -247,25 +247,25 @@ def sincos(style: Style) -> str:
         top=numbers["bits"] - 1,
         shift=numbers["bits"] - 2,
         reduced=reduced[1:-1],
-        sine=_nested([text(v) for v in numbers["sine"]]),
-        cosine=_nested([text(v) for v in numbers["cosine"]]),
+        sine=nested([text(v) for v in numbers["sine"]]),
+        cosine=nested([text(v) for v in numbers["cosine"]]),
     )
 
 
-def _nested(coefficients: Sequence[str]) -> str:
+def nested(coefficients: Sequence[str]) -> str:
     """A polynomial in y, by Horner's rule, over a few lines."""
     *first, last = coefficients
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)
 
 
-def makefile(style: Style, target: str = "c") -> str:
+def makefile(style: CStyle, target: str = "c") -> str:
     """Builds and runs the self-test; for a controller's target, also its object."""
     text = MAKEFILE.substitute(name=style.prefix)
     return text + CORTEX_M.substitute(name=style.prefix) if target == "cortex-m" else text
 
 
 def readme(
-    style: Style, title: str, counts: Mapping[str, Count], example: str, effects: str = "", sizes: str = ""
+    style: CStyle, title: str, counts: Mapping[str, Count], example: str, effects: str = "", sizes: str = ""
 ) -> str:
     """A page with the counts, sizes on a controller and the effects in the code (tables), and examples of use."""
     more = any(c.functions for c in counts.values())
@@ -295,7 +295,7 @@ def readme(
     )
 
 
-def size_table(style: Style, programs: Sequence[Program], counts: Mapping[str, Count]) -> str:
+def size_table(style: CStyle, programs: Sequence[Program], counts: Mapping[str, Count]) -> str:
     """What each function takes on a small controller, for the README."""
     rows = []
     for program in programs:
