@@ -72,9 +72,9 @@ def test_against_pinocchio(name, axes):
             )
             assert close(mi.jacobian(robot, q, chosen), np.reshape(J, (6, -1)))
             wrench = rng.uniform(-30, 30, 6)
-            tau = mi.inverse_dynamics(robot, q, qd, qdd, wrench=wrench, frame=chosen)
+            tau = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, chosen))
             assert close(tau, oracle.wrench_torques(q, qd, qdd, frame, axes, wrench))
-            assert close(mi.forward_dynamics(robot, q, qd, tau, wrench=wrench, frame=chosen), qdd)
+            assert close(mi.forward_dynamics(robot, q, qd, tau, wrench=mi.FrameWrench(wrench, chosen)), qdd)
             if frame == "mid":
                 continue
             setting = Setting(robot, frame=chosen)
@@ -90,7 +90,7 @@ def test_power_of_a_wrench_on_trees_and_floating_bases(axes):
         (q, qd, qdd), chosen = random_states(robot, 3, seed), ChosenFrame("tool", axes)
         wrench = np.random.default_rng(seed).uniform(-5, 5, (3, 6))
         saved = mi.inverse_dynamics(robot, q, qd, qdd) - mi.inverse_dynamics(
-            robot, q, qd, qdd, wrench=wrench, frame=chosen
+            robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, chosen)
         )
         motion = np.einsum("kij,kj->ki", mi.jacobian(robot, q, chosen), qd)
         assert np.allclose((saved * qd).sum(1), (wrench * motion).sum(1))
@@ -100,7 +100,7 @@ def test_a_wrench_of_the_ground_does_nothing():
     robot = planted("puma560")
     q, qd, qdd = (part[0] for part in random_states(robot, 1, 0))
     free = mi.inverse_dynamics(robot, q, qd, qdd)
-    assert np.allclose(mi.inverse_dynamics(robot, q, qd, qdd, wrench=np.ones(6), frame="base"), free)
+    assert np.allclose(mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(np.ones(6), "base")), free)
     assert not np.any(mi.jacobian(robot, q, "base"))
 
 

@@ -44,7 +44,7 @@ class Slopes:
     coriolis: Matrix
 
 
-class _Moving(NamedTuple):
+class _MovingCompound(NamedTuple):
     """A compound link in motion, in its joint's frame; trace: of K; force, moment: what moves it."""
 
     mass: Scalar
@@ -64,7 +64,7 @@ class _Moving(NamedTuple):
         return vadd(scale(z, _trace(self.K)), scale(apply(transpose(self.K), z), -1))
 
 
-class _Axis(NamedTuple):
+class _MovingAxis(NamedTuple):
     """The twist of a joint with its first and second rate, in the joint's frame."""
 
     w: Vec
@@ -75,7 +75,7 @@ class _Axis(NamedTuple):
     v2: Vec  # less S_w x acceleration of the origin
 
 
-class _Carried(NamedTuple):
+class _PassedOn(NamedTuple):
     """What joint j gives to a joint before it: wrenches of its columns, and the functional of its row."""
 
     fv: Vec
@@ -126,7 +126,7 @@ class _Pairs:
             found.append(vadd(cross(parent.w, way.p), sliding))
         return found
 
-    def _compounds(self, chi: Parameters) -> list[_Moving]:
+    def _compounds(self, chi: Parameters) -> list[_MovingCompound]:
         compounds, _ = compound_links(self.robot, chi, self.ways)
         own = [_own(x, motion, self.positions) for x, motion in zip(chi, self.motions, strict=True)]
         for j in reversed(range(self.robot.n_joints)):
@@ -137,7 +137,7 @@ class _Pairs:
                 own[p] = self._added(own[p], own[j], self.ways[j], self.leaps[j])
         return own
 
-    def _added(self, parent: _Moving, child: _Moving, way: Passage, leap: Vec) -> _Moving:
+    def _added(self, parent: _MovingCompound, child: _MovingCompound, way: Passage, leap: Vec) -> _MovingCompound:
         """The parent's l, K, force and moment with those of a child."""
         momentum = vadd(way.outward(child.l), scale(leap, child.mass))
         K = madd(_turned(child.K, way), _outer(leap, way.outward(child.ms)), _outer(momentum, way.p))
@@ -150,11 +150,11 @@ class _Pairs:
             moment=vadd(parent.moment, moment),
         )
 
-    def _axis(self, j: int) -> _Axis:
+    def _axis(self, j: int) -> _MovingAxis:
         S_w, S_v = self.robot.joints[j].twist
         w, _, vd, U, _ = self.motions[j]
         second = vadd(apply(U, S_v), cross(vd, S_w))
-        return _Axis(S_w, S_v, cross(w, S_w), cross(w, S_v), apply(U, S_w), second)
+        return _MovingAxis(S_w, S_v, cross(w, S_w), cross(w, S_v), apply(U, S_w), second)
 
     def _column(self, j: int) -> None:
         """Entries of joint j with itself and every joint before it."""
@@ -167,7 +167,7 @@ class _Pairs:
             self._enter_column(parent, j, here)
             i, parent = parent, self.robot.joints[parent].parent
 
-    def _start(self, j: int) -> _Carried:
+    def _start(self, j: int) -> _PassedOn:
         body, a = self.moving[j], self.axes[j]
         mass, ms, J = body.mass, body.ms, body.J
         fv = vadd(cross(a.w1, ms), cross(a.w, body.l), scale(a.v1, mass))
@@ -176,20 +176,20 @@ class _Pairs:
         beta = vadd(apply(J, a.w), cross(ms, a.v))
         gamma = vadd(body.spun_back(a.w), cross(body.l, a.v))
         if not self.positions:
-            return _Carried(fv, mv, ZERO, ZERO, alpha, beta, gamma)
+            return _PassedOn(fv, mv, ZERO, ZERO, alpha, beta, gamma)
         w1 = scale(a.w1, 2)
         fq = vadd(cross(a.w2, ms), cross(w1, body.l), scale(a.v2, mass), cross(a.w, body.force))
         mq = vadd(apply(J, a.w2), body.spun(w1), cross(ms, a.v2), cross(a.w, body.moment), cross(a.v, body.force))
-        return _Carried(fv, mv, fq, mq, alpha, beta, gamma)
+        return _PassedOn(fv, mv, fq, mq, alpha, beta, gamma)
 
-    def _handed_on(self, i: int, c: _Carried) -> _Carried:
+    def _handed_on(self, i: int, c: _PassedOn) -> _PassedOn:
         """The same seen from the parent of joint i."""
         way, leap = self.ways[i], self.leaps[i]
         fv, mv, fq, mq, alpha, beta, gamma = (way.outward(v) for v in c)
         beta, gamma = vadd(beta, cross(way.p, alpha)), vadd(gamma, cross(leap, alpha))
-        return _Carried(fv, vadd(mv, cross(way.p, fv)), fq, vadd(mq, cross(way.p, fq)), alpha, beta, gamma)
+        return _PassedOn(fv, vadd(mv, cross(way.p, fv)), fq, vadd(mq, cross(way.p, fq)), alpha, beta, gamma)
 
-    def _enter_row(self, row: int, column: int, c: _Carried) -> None:
+    def _enter_row(self, row: int, column: int, c: _PassedOn) -> None:
         """What the motion of a joint before it (or its own) does to the effort of a joint."""
         a = self.axes[column]
         self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
@@ -197,7 +197,7 @@ class _Pairs:
             entry = total(dot(c.beta, a.w2), mul(2, dot(c.gamma, a.w1)), dot(c.alpha, a.v2))
             self._put(self.Q, row, column, entry)
 
-    def _enter_column(self, row: int, column: int, c: _Carried) -> None:
+    def _enter_column(self, row: int, column: int, c: _PassedOn) -> None:
         """What the motion of a joint does to the effort of a joint before it."""
         a = self.axes[row]
         self._put(self.C, row, column, add(dot(a.w, c.mv), dot(a.v, c.fv)))
@@ -213,11 +213,13 @@ class _Pairs:
         matrix[i][j] = add(matrix[i][j], robot.joints[row].rate(robot.joints[column].rate(entry)))
 
 
-def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _Moving:
+def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _MovingCompound:
     """One link alone: r' = w x r."""
     force, moment = body_wrench(x, motion) if positions else (ZERO, ZERO)
     ms = first_moment(x)
-    return _Moving(0, ZERO, (ZERO, ZERO, ZERO), cross(motion.w, ms), matmul(skew(motion.w), _spread(x)), force, moment)
+    return _MovingCompound(
+        0, ZERO, (ZERO, ZERO, ZERO), cross(motion.w, ms), matmul(skew(motion.w), _spread(x)), force, moment
+    )
 
 
 def _spread(x: Mapping[str, Scalar]) -> Mat:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minertia.algebra.scalar import Scalar, add
 from minertia.algebra.vec3 import Pose, Vec, X, Y, Z, apply, column, compose, cross, scale, transpose, vadd
@@ -37,6 +37,17 @@ class ChosenFrame:
 
 
 LAST_LINK = ChosenFrame()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameWrench:
+    """A wrench that the surroundings exert on a robot: values (N, 6), force [N] then moment [N m], at a frame's origin.
+
+    frame: a name (axes of the world) or a `ChosenFrame`; by default the last link's.
+    """
+
+    values: Any
+    frame: ChosenFrame | str | None = None
 
 
 class AppliedWrench(NamedTuple):

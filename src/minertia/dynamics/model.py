@@ -27,7 +27,7 @@ from minertia.dynamics import (
     sensitivity,
 )
 from minertia.dynamics import frame as frames
-from minertia.dynamics.frame import ChosenFrame
+from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
 from minertia.errors import InputError, ShapeError
@@ -48,18 +48,17 @@ def inverse_dynamics(
     parameters: Parameters | None = None,
     gravity: Sequence[float] | None = None,
     temperature: Values | None = None,
-    wrench: Values | None = None,
-    frame: ChosenFrame | str | None = None,
+    wrench: FrameWrench | Values | None = None,
 ) -> Any:
     """Efforts [N m or N] of a motion, shape (N, n): links, rotors, friction, springs, offsets (theory, eqs. 6 to 9).
 
     temperature (N, n) [degC] of the joints, for friction that depends on it; by default the reference temperature.
-    wrench (N, 6): force [N] and moment [N m] that the surroundings exert on the robot at the origin of a frame, in axes
-    of the world unless a `ChosenFrame` says otherwise; by default that of the last link.
+    wrench (N, 6): force [N] and moment [N m] that the surroundings exert on the robot at the origin of the last link's
+    frame, in axes of the world; a `FrameWrench` says another frame or other axes.
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
-        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=wrench)
-        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature, call.outside(frame))
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=_numbers(wrench))
+        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature, call.outside(wrench))
         return call.vector(newton_euler.inverse_dynamics(*given))
 
 
@@ -111,13 +110,12 @@ def forward_dynamics(
     *,
     parameters: Parameters | None = None,
     temperature: Values | None = None,
-    wrench: Values | None = None,
-    frame: ChosenFrame | str | None = None,
+    wrench: FrameWrench | Values | None = None,
 ) -> Any:
-    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature, wrench, frame: see `inverse_dynamics`."""
+    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature, wrench: see `inverse_dynamics`."""
     with np.errstate(all="ignore"):
-        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature, wrench=wrench)
-        given = (call.temperature, call.outside(frame))
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature, wrench=_numbers(wrench))
+        given = (call.temperature, call.outside(wrench))
         return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, *given))
 
 
@@ -268,9 +266,9 @@ class _Call:
         self.temperature, self.wrench = scalars.get("temperature"), scalars.get("wrench")
         self.reference: list[Scalar] = scalars.get("qdr", rest)
 
-    def outside(self, frame: ChosenFrame | str | None) -> frames.AppliedWrench | None:
+    def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
         """The wrench as it acts on the link of its frame."""
-        chosen, robot = _chosen(frame), self.robot.numeric
+        chosen, robot = _chosen(given.frame if isinstance(given, FrameWrench) else None), self.robot.numeric
         place = frames.frame_named(robot, chosen.name)
         return None if self.wrench is None else frames.applied(robot, self.state.q, place, chosen.axes, self.wrench)
 
@@ -334,6 +332,10 @@ def _chosen(frame: ChosenFrame | str | None) -> ChosenFrame:
     if frame is not None and not isinstance(frame, str | ChosenFrame):
         raise InputError("a frame is given by its name or as a ChosenFrame")
     return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
+
+
+def _numbers(wrench: FrameWrench | Values | None) -> Values | None:
+    return wrench.values if isinstance(wrench, FrameWrench) else wrench
 
 
 def _is_list(values: Values) -> bool:

@@ -21,7 +21,7 @@ from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
 
-class _Twist(NamedTuple):
+class _UnitMotion(NamedTuple):
     """A coordinate's unit motion of a link in the link's frame, and its inertial rate."""
 
     A: Vec
@@ -30,12 +30,12 @@ class _Twist(NamedTuple):
     L_rate: Vec
 
 
-class _Link(NamedTuple):
+class _MovingLink(NamedTuple):
     """A link's motion in its frame, the unit motions of the coordinates before it, gravity reversed, height times g."""
 
     w: Vec
     v: Vec
-    twists: dict[int, _Twist]
+    twists: dict[int, _UnitMotion]
     up: Vec
     height: Scalar
 
@@ -77,10 +77,10 @@ def power_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]
     return energies, powers
 
 
-def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_Link]:
+def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_MovingLink]:
     ways, rates = passages(robot, q), joint_rates(robot, qd)
-    ground = _Link(ZERO, ZERO, {}, scale(structural_gravity(robot.gravity), -1), 0)
-    found: list[_Link] = []
+    ground = _MovingLink(ZERO, ZERO, {}, scale(structural_gravity(robot.gravity), -1), 0)
+    found: list[_MovingLink] = []
     for j, (joint, way, rate) in enumerate(zip(robot.joints, ways, rates, strict=True)):
         above = ground if joint.parent is None else found[joint.parent]
         w, v = velocity_of(above.w, above.v, way, joint, rate)
@@ -89,17 +89,17 @@ def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_Link]:
         for row, t in above.twists.items():
             linear = vadd(t.L, cross(t.A, way.p))
             linear_rate = vadd(t.L_rate, cross(t.A_rate, way.p), cross(t.A, leap))
-            twists[row] = _Twist(*(way.inward(part) for part in (t.A, linear, t.A_rate, linear_rate)))
+            twists[row] = _UnitMotion(*(way.inward(part) for part in (t.A, linear, t.A_rate, linear_rate)))
         S_w, S_v = (scale(part, joint.rate(1)) for part in joint.twist)
-        own, c = _Twist(S_w, S_v, cross(w, S_w), cross(w, S_v)), robot.coordinate_of(j)
+        own, c = _UnitMotion(S_w, S_v, cross(w, S_w), cross(w, S_v)), robot.coordinate_of(j)
         before = twists.get(c)  # a follower moves with a coordinate met before
-        twists[c] = own if before is None else _Twist(*(vadd(*pair) for pair in zip(before, own, strict=True)))
+        twists[c] = own if before is None else _UnitMotion(*(vadd(*pair) for pair in zip(before, own, strict=True)))
         height = add(above.height, dot(above.up, way.p))
-        found.append(_Link(w, v, twists, way.inward(above.up), height))
+        found.append(_MovingLink(w, v, twists, way.inward(above.up), height))
         yield found[-1]
 
 
-def _unit_momenta(link: _Link) -> dict[str, tuple[Vec, Vec, Vec]]:
+def _unit_momenta(link: _MovingLink) -> dict[str, tuple[Vec, Vec, Vec]]:
     """Of each parameter set to 1: momentum, angular momentum, and w x ms."""
     (x, y, z), v = link.w, link.v
     found: dict[str, tuple[Vec, Vec, Vec]] = {
@@ -115,7 +115,7 @@ def _unit_momenta(link: _Link) -> dict[str, tuple[Vec, Vec, Vec]]:
     return found | {"M": (v, ZERO, ZERO)}
 
 
-def _unit_energies(link: _Link) -> dict[str, Scalar]:
+def _unit_energies(link: _MovingLink) -> dict[str, Scalar]:
     """Kinetic and potential energy for each parameter set to 1."""
     (x, y, z), v = link.w, link.v
     mixed = cross(v, link.w)

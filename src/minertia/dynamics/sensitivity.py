@@ -18,7 +18,7 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 
-class EffortSlopes(NamedTuple):
+class InverseSlopes(NamedTuple):
     """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix, more with friction by load)."""
 
     dq: Matrix
@@ -26,7 +26,7 @@ class EffortSlopes(NamedTuple):
     dqdd: Matrix
 
 
-class AccelerationSlopes(NamedTuple):
+class ForwardSlopes(NamedTuple):
     """Derivatives of accelerations, n x n each: by q, by qd, and by tau."""
 
     dq: Matrix
@@ -45,27 +45,25 @@ class EffectSlopes(NamedTuple):
 
 def inverse_slopes(
     robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None, D: Matrix | None = None
-) -> EffortSlopes:
+) -> InverseSlopes:
     """d tau/dq, d tau/dqd, d tau/dqdd; D: the mass matrix of the links where it is known."""
     links = slopes(robot, chi, state)
     D = mass_matrix(robot, chi, state.q) if D is None else D
     twice = [[mul(2, entry) for entry in row] for row in links.coriolis]
     effects = effect_slopes(robot, chi, state, temperature)
     parts = zip((links.position, twice, D), effects[:3], strict=True)
-    return EffortSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
+    return InverseSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
 
 
 def forward_slopes(
     robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
-) -> AccelerationSlopes:
+) -> ForwardSlopes:
     """d qdd/dq, d qdd/dqd, d qdd/dtau."""
     qdd = forward_dynamics(robot, chi, q, qd, tau, temperature)
     return slopes_under(robot, chi, State(q, qd, qdd), temperature, mass_matrix(robot, chi, q))
 
 
-def slopes_under(
-    robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix
-) -> AccelerationSlopes:
+def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix) -> ForwardSlopes:
     """The derivatives of accelerations at a state whose accelerations are known; D: mass matrix of the links.
 
     tau(q, qd, qdd) stays the same: D dqdd = dtau - (d tau/dq) dq - (d tau/dqd) dqd.  Friction by load multiplies the
@@ -82,7 +80,7 @@ def slopes_under(
     right += [[_over(1, factors[i]) if i == k else 0 for i in range(n)] for k in range(n)]
     columns = solve_columns(whole, right, velocity_names(robot))
     found = [[[columns[n * part + k][i] for k in range(n)] for i in range(n)] for part in range(3)]
-    return AccelerationSlopes(*found)
+    return ForwardSlopes(*found)
 
 
 def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None) -> EffectSlopes:

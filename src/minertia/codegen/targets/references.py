@@ -13,6 +13,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.dynamics import model
 from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.kinematics import State
 from minertia.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -37,7 +38,7 @@ def motor_side(setting: Setting, tau: Array) -> Array:
 def _with_wrench(setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator) -> tuple[Arrays, Array]:
     wrench = rng.uniform(-20.0, 20.0, (len(inputs["q"]), 6))
     state = (inputs["q"], inputs["qd"], inputs["qdd"])
-    options: dict[str, Any] = {"temperature": inputs.get("temperature"), "wrench": wrench, "frame": setting.frame}
+    options: dict[str, Any] = {"temperature": inputs.get("temperature"), "wrench": FrameWrench(wrench, setting.frame)}
     tau = np.asarray(model.inverse_dynamics(setting.robot, *state, parameters=chi, **options))
     return inputs | {"wrench": wrench}, tau
 
