@@ -76,3 +76,13 @@ def test_a_list_without_a_program_is_refused_and_nothing_written(names, tmp_path
     assert main(["generate", "planar2r", "--programs", names, "--out", str(tmp_path / "code")]) == 2
     assert "names no program" in capsys.readouterr().err
     assert not (tmp_path / "code").exists()
+
+
+def test_a_frame_and_smooth_friction(tmp_path, capsys):
+    args = ["generate", "puma560", "--programs", "inverse_dynamics_wrench,jacobian", "--frame", "j5", "--axes", "link"]
+    assert main([*args, "--smooth-friction", "0.05", "--out", str(tmp_path / "x"), "--json"]) == 0
+    header, source = ((tmp_path / "x" / f"puma_560.{end}").read_text() for end in ("h", "c"))
+    assert "frame j5, its own axes" in header and "tanh(" in source and "_sign(" not in source
+    capsys.readouterr()
+    assert main([*args, "--smooth-friction", "-1", "--out", str(tmp_path / "y")]) == 2
+    assert "width of smooth friction" in capsys.readouterr().err

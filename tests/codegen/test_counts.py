@@ -173,3 +173,20 @@ def test_what_is_rounding_costs_nothing():
     rounded = robot.with_parameters({**values, "XX6": 0.1 + 0.2, "YY6": 0.3})
     assert values and 0.1 + 0.2 != 0.3
     assert _count(rounded) == _count(exact) < _count(robot)
+
+
+@pytest.mark.parametrize(
+    ("program", "puma", "panda"),
+    [
+        ("coriolis_matrix", (423, 316), (802, 635)),
+        ("slotine_li", (239, 176), (395, 336)),
+        ("inverse_dynamics_derivatives", (897, 667), (1609, 1289)),
+        ("forward_dynamics_derivatives", (1660, 1260), (2788, 2329)),
+        ("momentum_observer", (178, 141), (372, 292)),
+        ("adaptive_law", (2218, 1741), (2585, 2026)),
+    ],
+)
+def test_programs_around_the_dynamics(program, puma, panda):
+    """The counts of docs/programs.md."""
+    _at_most(_count(robots.puma560(), program), puma)
+    _at_most(_count(robots.panda(), program), panda)
