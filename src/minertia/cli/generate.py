@@ -91,7 +91,7 @@ def generate(
     single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
     own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
     target: Annotated[
-        str, typer.Option("--target", metavar="c|cortex-m|numpy|matlab|fmu|ros2", help="What to write.")
+        str, typer.Option("--target", metavar="c|cortex-m|cuda|numpy|jax|torch|matlab|fmu|ros2", help="What to write.")
     ] = "c",
     gravity: Gravity = None,
     frame: FrameName = None,
