@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-from minertia.codegen.kernels.device import CudaKernel
+from minertia.codegen.device import CudaKernel
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.options import PRECISIONS, CodeModel, CodeSearch
 from minertia.codegen.program import Program
