@@ -126,31 +126,37 @@ def payload_beside(
     *,
     at: str | None = None,
     physical: bool = True,
+    gains: Array | None = None,
 ) -> Payload:
     """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
 
     at: link or frame in which the load is given, by default the last link's own.  physical: make the result a body that
-    can exist.
+    can exist.  gains: relative deviation of the gain of each effort, where efforts come from gains.
     """
     with one_thread():
         load = None
         for _ in range(2 if model.choice.needs_load else 1):  # the first pass finds the rigid-body torques
             problem = _loaded_and_unloaded(model, unloaded, loaded, at, load or _no_load(model))
-            values, covariance, silent = _from_logs(problem)
+            values, covariance, silent = _from_logs(problem, gains)
             load = load_efforts(model, values[:-10]) if model.choice.needs_load else None
     return _payload(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
 
 
 def payload_on(
-    known: KnownRobot, loaded: Sequence[LogMotion], *, at: str | None = None, physical: bool = True
+    known: KnownRobot,
+    loaded: Sequence[LogMotion],
+    *,
+    at: str | None = None,
+    physical: bool = True,
+    gains: Array | None = None,
 ) -> Payload:
-    """The load of logs of a robot that is known without it."""
+    """The load of logs of a robot that is known without it; the rest as for `payload_beside`."""
     model, ten = known.model, np.zeros(10)
     with one_thread():
         for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
             load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
             problem = observe(loaded_model(model, at, True), loaded, load=load)
-            ten, covariance, silent = _from_model(problem, known.beta, known.covariance)
+            ten, covariance, silent = _from_model(problem, known.beta, known.covariance, gains)
     return _payload(model.robot, at, ten, covariance, silent, physical)
 
 
@@ -177,18 +183,19 @@ def _loaded_and_unloaded(
     return without.appended(observe(loaded_model(model, at, True), loaded, load=load))
 
 
-def _from_logs(problem: Observation) -> tuple[Array, Array, dict[str, str]]:
+def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array, dict[str, str]]:
     """Values of all unknowns, their covariance under correlated residuals, and what of the load was not excited."""
     found = excitation(problem)
     part = problem if found.is_complete else problem.reduced(found.independent)
     beta, R, sigma = weighted_solution(part)
     inv = inverse(R[:-1, :-1])
-    wider = spread(part, beta, sigma).inflation
-    covariance = part.expand_covariance(inv @ inv.T * np.outer(wider, wider))
-    return part.expand(beta), covariance, _silent(found.not_excited)
+    covariance = spread(part, beta, sigma).stated + _by_gains(part, inv, sigma, part.totals[:, :, -1], gains)
+    return part.expand(beta), part.expand_covariance(covariance), _silent(found.not_excited)
 
 
-def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple[Array, Array, dict[str, str]]:
+def _from_model(
+    problem: Observation, values: Array, covariance: Array, gains: Array | None
+) -> tuple[Array, Array, dict[str, str]]:
     """The robot's values enter as measurements with their covariance."""
     p = problem.count - 10
     found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
@@ -206,12 +213,23 @@ def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple
         if np.all(np.abs(updated / sigma - 1) < 1e-3):
             break
         sigma = updated
-    inv = inverse(R[:-1, :-1])
+    stated = spread(problem, beta, sigma, rows[:, :-1]).stated
+    by_load = problem.totals[:, :, p:-1] @ beta[p:]  # the robot's own values were found with the same gains
+    stated = stated + _by_gains(problem, inverse(R[:-1, :-1]), sigma, by_load, gains)
     ten, own_covariance = np.zeros(10), np.zeros((10, 10))
     shown = [k - p for k in seen]
     ten[shown] = beta[p:]
-    own_covariance[np.ix_(shown, shown)] = (inv @ inv.T)[p:, p:]
+    own_covariance[np.ix_(shown, shown)] = stated[p:, p:]
     return ten, own_covariance, _silent(found.not_excited)
+
+
+def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
+    """Covariance of the values from relative deviations of the gains; efforts: what they scale, as triangles."""
+    if gains is None:
+        return np.zeros((problem.count, problem.count))
+    each = zip(problem.totals[:, :, :-1], efforts, sigma, gains, strict=True)
+    D = np.column_stack([inv @ (inv.T @ (Y.T @ tau)) * (u / s**2) for Y, tau, s, u in each])
+    return np.asarray(D @ D.T)
 
 
 def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
