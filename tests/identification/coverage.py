@@ -15,8 +15,8 @@ from minertia.identification.loads.gains import drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.identification.problem.observation import Observation, observe
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.robot.robot import Robot
 from tests.identification.motions import Motion, fourier_motion
 
@@ -61,6 +61,11 @@ class Trial:
         for _ in range(count):
             yield tuple(self._noisy(motion, rng, time) for motion in self.motions)  # type: ignore[misc]
 
+    def as_if_white(self, pair: tuple[Motion, Motion]) -> tuple[np.ndarray, np.ndarray]:
+        """Values of the fit without the load, and their deviations for white residuals."""
+        beta, R, _ = weighted_solution(observe(self.model, [pair[0]]))
+        return beta, np.linalg.norm(inverse(R[:-1, :-1]), axis=1)
+
     def _noisy(self, motion: Motion, rng: np.random.Generator, time: float) -> Motion:
         size = np.maximum(np.sqrt(np.mean(motion.tau**2, axis=0)), 1e-3) * self.level
         noise = forgotten(rng, motion.tau.shape, time, self.rate) + 0.3 * rng.normal(size=motion.tau.shape)
@@ -73,14 +78,9 @@ def held(values: np.ndarray, truth: np.ndarray, deviations: np.ndarray) -> np.nd
 
 
 def fit(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    problem, beta, deviations = fitted(trial, empty)
-    return held(beta, trial.model.nominal(), deviations)
-
-
-def fitted(trial: Trial, motion: Motion) -> tuple[Observation, np.ndarray, np.ndarray]:
-    problem = observe(trial.model, [motion])
+    problem = observe(trial.model, [empty])
     beta, _, sigma = weighted_solution(problem)
-    return problem, beta, np.sqrt(np.diag(spread(problem, beta, sigma).stated))
+    return held(beta, trial.model.nominal(), np.sqrt(np.diag(spread(problem, beta, sigma).stated)))
 
 
 def payload_logs(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
@@ -95,11 +95,11 @@ def payload_model(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
 
 
 def load_held(found: Payload) -> np.ndarray:
-    """Mass, centre and inertia that the motion shows."""
-    shown = [True] * 4 + ["M" not in found.not_excited and not found.not_excited] * 6
+    """Mass, centre and inertia, unless something of the load does not show."""
+    assert not found.not_excited
     values = np.array([found.mass, *found.com, *found.inertia])
     deviations = np.array([found.mass_deviation, *found.com_deviation, *found.inertia_deviation])
-    return held(values, np.array([MASS, *COM, *INERTIA]), deviations)[shown]
+    return held(values, np.array([MASS, *COM, *INERTIA]), deviations)
 
 
 def gains(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:

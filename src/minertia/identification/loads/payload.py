@@ -28,7 +28,10 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
+MOMENTS = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+LOOSE = 0.05  # m: deviation from which a centre is not to be relied on
 ROUNDS = 4  # in which friction by load and the load it depends on are found
+UNDETERMINED = 0.5  # of the largest moment of inertia: deviation from which a moment is not to be relied on
 UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
 
 
@@ -37,7 +40,8 @@ class Payload:
     """A load in a frame of the robot.
 
     mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
-    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.
+    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.  cautions: sentences
+    on what not to rely on.  95 % intervals are 1.96 deviations to either side.
     """
 
     frame: str
@@ -51,6 +55,7 @@ class Payload:
     covariance: Array
     is_physical: bool
     not_excited: Mapping[str, str]
+    cautions: tuple[str, ...] = ()
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
 
     def to_frame(self) -> Any:
@@ -61,7 +66,7 @@ class Payload:
     def _rows(self) -> list[tuple[str, float, float, str]]:
         """(name, value, deviation, unit) of what the load is."""
         centre = zip(("x", "y", "z"), self.com, self.com_deviation, strict=True)
-        about = zip(("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), self.inertia, self.inertia_deviation, strict=True)
+        about = zip(MOMENTS, self.inertia, self.inertia_deviation, strict=True)
         return [
             ("mass", self.mass, self.mass_deviation, "kg"),
             *((name, value, deviation, "m") for name, value, deviation in centre),
@@ -78,7 +83,7 @@ class Payload:
     def _repr_html_(self) -> str:
         rows = [(name, f"{value:.5g}", f"{deviation:.2g}", unit) for name, value, deviation, unit in self._rows()]
         headers, title = ("", "value", "deviation", "unit"), f"Load in the frame of {self.frame}"
-        return html_table(title, headers, rows, right=(1, 2), notes=tuple(self.not_excited.values()))
+        return html_table(title, headers, rows, right=(1, 2), notes=(*self.not_excited.values(), *self.cautions))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -92,6 +97,7 @@ class Payload:
             "inertia_deviation": list(self.inertia_deviation),
             "physical": self.is_physical,
             "not_excited": dict(self.not_excited),
+            "cautions": list(self.cautions),
             "fields": {vendor: self.fields(vendor) for vendor in VENDORS},
         }
 
@@ -273,7 +279,27 @@ def _payload(
         covariance=covariance,
         is_physical=impossible(ten.tolist()) is None,
         not_excited=dict(silent),
+        cautions=_cautions(inertia, deviation[1:4], deviation[4:]),
     )
+
+
+def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[float]) -> tuple[str, ...]:
+    """What of a load must not be entered in a controller as if it were known."""
+    size = float(np.linalg.eigvalsh(inertia).max())
+    open_ = [name for name, d in zip(MOMENTS, deviations, strict=True) if d >= UNDETERMINED * size]
+    told = []
+    if open_:
+        told.append(
+            f"these logs do not determine {', '.join(open_)}: leave the inertia of a controller at its default, or "
+            "move the wrist faster and identify again"
+        )
+    loose = [axis for axis, d in zip("xyz", centre, strict=True) if d >= LOOSE]
+    if loose:
+        told.append(
+            f"the centre of mass is known to no better than {max(centre):.2g} m along {', '.join(loose)}: turn the "
+            "load about more directions against gravity"
+        )
+    return tuple(told)
 
 
 def _sizes(ten: Array) -> Array:
