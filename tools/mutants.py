@@ -152,17 +152,21 @@ class Sites(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """Constants of a module have names that others import."""
-        if not self.inside:
-            names = [n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-            self.names = tuple(names)
-        if self.names != ("__all__",):
-            self.visit(node.value)
-        self.names = ()
+        self.assigned(node.targets, node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         """No fault is in an annotation."""
         if node.value is not None:
-            self.visit(node.value)
+            self.assigned([node.target], node.value)
+
+    def assigned(self, targets: Sequence[ast.AST], value: ast.AST) -> None:
+        """Faults of a value; constants of a module are noted by name."""
+        if not self.inside:
+            names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            self.names = tuple(names)
+        if self.names != ("__all__",):
+            self.visit(value)
+        self.names = ()
 
     def visit_Raise(self, node: ast.Raise) -> None:
         """Words are held elsewhere."""

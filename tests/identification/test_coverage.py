@@ -38,7 +38,7 @@ def test_intervals_hold(kind, time, record_property):
     """Three arms and logs of 12 to 60 s together."""
     trials = [
         (Trial(random_robot(5, n=4), duration=30.0), 60),
-        (Trial(random_robot(7, n=3), duration=12.0), 60),
+        (Trial(random_robot(1, n=3), duration=12.0), 60),
         (Trial(random_robot(3, n=4), duration=60.0, rate=25.0), 60),
     ]
     found = [coverage(trial, kind, time, count) for trial, count in trials]
