@@ -35,7 +35,7 @@ SPREAD = (
     "tests/identification/test_coverage.py",
     "tests/identification/test_evidence.py",
 )
-AUDIT = ("tests/identification/test_audit.py",)
+AUDIT = ("tests/identification/test_audit.py", "tests/identification/test_audit_thresholds.py")
 PLACES: dict[str, tuple[str, ...]] = {
     "base/closed_form.py": BASE,
     "base/mlc.py": BASE,

@@ -72,12 +72,12 @@ def test_a_model_with_friction_by_load():
 
 @pytest.mark.parametrize("way", ["logs", "model"])
 def test_deviations_hold_the_gains_own(runs, way):
-    """Gains that are off by 5 %, each by itself: what they do to the mass is about what is stated."""
+    """Gains that are off by 10 %, each by itself: what they do to the mass is about what is stated."""
     robot, empty, loaded = runs
     columns = ColumnMap(drive=Drive(gains=(10.0,) * 6))
     rng, off, stated = np.random.default_rng(0), [], []
     for _ in range(6):
-        wrong = [replace(m, tau=m.tau * (1 + 0.05 * delta)) for delta in [rng.normal(size=6)] for m in (empty, loaded)]
+        wrong = [replace(m, tau=m.tau * (1 + 0.1 * delta)) for delta in [rng.normal(size=6)] for m in (empty, loaded)]
         how = campaign(robot, wrong[0], columns=columns)
         found = identify_payload(how if way == "logs" else identify(how).model(), wrong[1])
         off.append(found.mass - MASS)
@@ -94,10 +94,10 @@ def test_gains_are_known_as_well_as_is_stated(runs):
         identify_payload(campaign(robot, empty, columns=ColumnMap(drive=drive)), loaded) for drive in (quoted, weighed)
     )
     assert not any("gains" in caution for caution in (*plain.cautions, *stated.cautions))
-    assert any("5 % of each is assumed" in caution for caution in assumed.cautions)
+    assert any("10 % of each is assumed" in caution for caution in assumed.cautions)
     assert assumed.mass == plain.mass == stated.mass
     of_gains = [np.sqrt(p.mass_deviation**2 - plain.mass_deviation**2) for p in (assumed, stated)]
-    assert of_gains[0] == pytest.approx(50 * of_gains[1], rel=0.02)
+    assert of_gains[0] == pytest.approx(100 * of_gains[1], rel=0.02)
 
 
 def test_an_inertia_that_is_not_determined_comes_with_a_caution(runs):
