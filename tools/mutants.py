@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BASE = ("tests/base/test_facts.py", "tests/base/test_random_robots.py", "tests/base/test_lettered_robots.py")
+BASE = ("tests/base/test_facts.py", "tests/base/test_rules.py", "tests/base/test_lettered_robots.py")
 SPREAD = (
     "tests/identification/test_noise.py",
     "tests/identification/test_coverage.py",
@@ -446,13 +446,16 @@ def _run(root: Path, places: Sequence[str], count: int, seed: int, out: Path | N
         importlib.import_module(module_name(file))
     importlib.import_module("pytest")
     faults = drawn(root, count, seed, places)
-    calls = watched(root, sorted({test for file in places for test in PLACES[file]}))
     told: dict[str, int] = {}
-    for number, fault in enumerate(faults, 1):
-        tests = calls.tests(fault, PLACES[fault.file])
-        found = is_noticed(root, fault, tests, sum(calls.seconds[test] for test in tests))
-        told[found] = told.get(found, 0) + 1
-        _say(out, f"{number:4d} {found:15} {fault}")
+    for sources in dict.fromkeys(PLACES[file] for file in places):
+        own = [fault for fault in faults if PLACES[fault.file] == sources]
+        calls = watched(root, sources) if own else None
+        for fault in own:
+            assert calls is not None
+            tests = calls.tests(fault, sources)
+            found = is_noticed(root, fault, tests, sum(calls.seconds[test] for test in tests))
+            told[found] = told.get(found, 0) + 1
+            _say(out, f"{sum(told.values()):4d} {found:15} {fault}")
     killed = sum(n for word, n in told.items() if word.startswith("killed"))
     _say(out, f"{killed} of {len(faults)} noticed ({100 * killed / max(len(faults), 1):.1f} %): {told}")
 
