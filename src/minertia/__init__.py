@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
     from minertia.base.symbolic import SymbolicDynamics, symbolic
     from minertia.codegen.generate import GenerationResult, generate
+    from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
     from minertia.dynamics.model import (
         forward_dynamics,
         gravity_torques,
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
     )
     from minertia.errors import MinertiaError
     from minertia.excitation.excite import excite
+    from minertia.excitation.fourier import Fourier
     from minertia.excitation.limits import MotionLimits, motion_limits
+    from minertia.excitation.options import MotionSearch, Optimality, Recorded
     from minertia.excitation.result import Excitation
+    from minertia.excitation.space import Box, Workspace
+    from minertia.excitation.spline import Spline
     from minertia.excitation.trajectory import Trajectory
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
@@ -61,11 +66,15 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
     from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import Rehearsal
+    from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
 
 _HOME = {
+    "Arithmetic": "minertia.codegen.options",
     "BaseParameters": "minertia.base.grouping",
+    "Box": "minertia.excitation.space",
     "Campaign": "minertia.identification.campaigns.campaign",
+    "CodeModel": "minertia.codegen.options",
+    "CodeSearch": "minertia.codegen.options",
     "ColumnMap": "minertia.identification.logs.columns",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
@@ -73,6 +82,7 @@ _HOME = {
     "Evaluation": "minertia.identification.signals.evaluation",
     "Excitation": "minertia.excitation.result",
     "Filter": "minertia.identification.signals.filtering",
+    "Fourier": "minertia.excitation.fourier",
     "GenerationResult": "minertia.codegen.generate",
     "Identification": "minertia.identification.result",
     "IdentifiedModel": "minertia.identification.model",
@@ -80,16 +90,22 @@ _HOME = {
     "Log": "minertia.identification.campaigns.campaign",
     "MinertiaError": "minertia.errors",
     "MotionLimits": "minertia.excitation.limits",
+    "MotionSearch": "minertia.excitation.options",
+    "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
     "Problem": "minertia.identification.build",
+    "Recorded": "minertia.excitation.options",
     "Recording": "minertia.identification.logs.recording",
     "Rehearsal": "minertia.validation.rehearsed",
+    "RehearsalOptions": "minertia.validation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
     "Residuals": "minertia.identification.evidence.residuals",
     "Robot": "minertia.robot.robot",
     "SignificantParameters": "minertia.identification.significance",
+    "Spline": "minertia.excitation.spline",
     "SymbolicDynamics": "minertia.base.symbolic",
     "Trajectory": "minertia.excitation.trajectory",
+    "Workspace": "minertia.excitation.space",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "build_problem": "minertia.identification.build",
@@ -128,8 +144,12 @@ _HOME = {
 }
 
 __all__ = [
+    "Arithmetic",
     "BaseParameters",
+    "Box",
     "Campaign",
+    "CodeModel",
+    "CodeSearch",
     "ColumnMap",
     "Drive",
     "DriveGains",
@@ -137,6 +157,7 @@ __all__ = [
     "Evaluation",
     "Excitation",
     "Filter",
+    "Fourier",
     "GenerationResult",
     "Identification",
     "IdentifiedModel",
@@ -144,16 +165,22 @@ __all__ = [
     "Log",
     "MinertiaError",
     "MotionLimits",
+    "MotionSearch",
+    "Optimality",
     "Payload",
     "Problem",
+    "Recorded",
     "Recording",
     "Rehearsal",
+    "RehearsalOptions",
     "Repairs",
     "Residuals",
     "Robot",
     "SignificantParameters",
+    "Spline",
     "SymbolicDynamics",
     "Trajectory",
+    "Workspace",
     "__version__",
     "audit",
     "base_parameters",

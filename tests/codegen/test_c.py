@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate, load_representatives, write_files
+from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.names import comment, identifier
@@ -36,8 +37,8 @@ def _selftest(folder, name, compiler, flags=("-O0",)):
 def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
     for parameters, sincos in (("baked", "own"), ("standard", "libm")):
         folder = tmp_path / parameters
-        options = {"parameters": parameters, "sincos": sincos, "precision": precision}
-        generate(robots.puma560(), folder, programs=ALL, payload=True, rotors=True, friction=True, **options)
+        model, arithmetic = CodeModel(parameters, True, True, payload=True), Arithmetic(precision, sincos)
+        generate(robots.puma560(), folder, programs=ALL, model=model, arithmetic=arithmetic)
         assert "FAILED" not in _selftest(folder, "puma560", compiler)
 
 
@@ -54,7 +55,7 @@ def test_sanitizers_are_quiet(tmp_path, compiler):
     for robot in (robots.planar2r(), random_robot(4, tree=True)):
         folder = tmp_path / robot.name
         programs = ("inverse_dynamics", "background", "synchronous", "forward_dynamics", "base_regressor_entries")
-        generate(robot, folder, programs=programs, parameters="base", sincos="own")
+        generate(robot, folder, programs=programs, model=CodeModel("base"), arithmetic=Arithmetic(sincos="own"))
         flags = ["-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         trial = [compiler, *flags, "-x", "c", "-", "-o", tmp_path / "a.out"]
         if subprocess.run(trial, input=b"int main(void){return 0;}", capture_output=True).returncode:
@@ -66,7 +67,7 @@ def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
     robot = robots.puma560()
     for precision, dtype, reach, error in (("double", np.float64, 1.6e6, 3e-16), ("float", np.float32, 3000.0, 2e-7)):
         folder = tmp_path / precision
-        generate(robot, folder, precision=precision, sincos="own")
+        generate(robot, folder, arithmetic=Arithmetic(precision=precision, sincos="own"))
         source = folder / "puma560.c"
         source.write_text(source.read_text().replace("static void puma560_sincos", "void puma560_sincos"))
         lib = library(folder, "puma560", "gcc", ("-O2", "-Wno-missing-prototypes"))
@@ -84,7 +85,9 @@ def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
 
 def test_float_is_close_enough(tmp_path):
     robot = robots.puma560(True)
-    result = generate(robot, tmp_path, programs=("inverse_dynamics",), precision="float", sincos="own")
+    result = generate(
+        robot, tmp_path, programs=("inverse_dynamics",), arithmetic=Arithmetic(precision="float", sincos="own")
+    )
     lib = library(tmp_path, "puma560", "gcc")
     setting = Setting(robot)
     program = build(setting, "inverse_dynamics", result.representatives["inverse_dynamics"])
@@ -96,7 +99,7 @@ def test_hostile_names_stay_in_comments(tmp_path):
     robot = robots.planar2r()
     joints = tuple(replace(joint, name=f"{HOSTILE}{k}") for k, joint in enumerate(robot.joints))
     robot = replace(robot, name=HOSTILE, joints=joints)
-    result = generate(robot, tmp_path, parameters="standard")
+    result = generate(robot, tmp_path, model=CodeModel("standard"))
     prefix = next(path.stem for path in result.files if path.suffix == ".h")
     for compiler in COMPILERS:
         _selftest(tmp_path, prefix, compiler, ["-trigraphs"])
@@ -123,18 +126,16 @@ def test_identifiers_and_comments(text):
     assert not any(bad in written for bad in ("*/", "/*", "//", "\\", "??", "\n", "\r", "\0")) and written.isascii()
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"parameters": "base", "friction": True, "payload": True}], ids=["baked", "run"]
-)
-def test_the_example_of_the_readme_compiles(tmp_path, options):
-    generate(robots.planar2r(), tmp_path, **options)
+@pytest.mark.parametrize("model", [CodeModel(), CodeModel("base", friction=True, payload=True)], ids=["baked", "run"])
+def test_the_example_of_the_readme_compiles(tmp_path, model):
+    generate(robots.planar2r(), tmp_path, model=model)
     example = (tmp_path / "README.md").read_text().split("```c\n")[1].split("```")[0]
     (tmp_path / "example.c").write_text(example)
     run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
 
 
 def test_header_is_cpp(tmp_path):
-    generate(robots.planar2r(), tmp_path, parameters="base")
+    generate(robots.planar2r(), tmp_path, model=CodeModel("base"))
     (tmp_path / "use.cpp").write_text('#include "planar_2r.h"\nint main() { return PLANAR_2R_JOINTS == 2 ? 0 : 1; }\n')
     for compiler in ("g++", "clang++"):
         if subprocess.run(["which", compiler], capture_output=True).returncode == 0:
@@ -143,9 +144,9 @@ def test_header_is_cpp(tmp_path):
 
 def test_same_robot_same_bytes_and_replay(tmp_path):
     robot = robots.puma560()
-    first = generate(robot, tmp_path / "a", effort=0.5, programs=("inverse_dynamics",))
+    first = generate(robot, tmp_path / "a", programs=("inverse_dynamics",), search=CodeSearch(effort=0.5))
     kept = load_representatives(tmp_path / "a")
-    again = generate(robot, tmp_path / "b", programs=("inverse_dynamics",), representatives=kept)
+    again = generate(robot, tmp_path / "b", programs=("inverse_dynamics",), search=CodeSearch(representatives=kept))
     assert [p.name for p in first.files] == [p.name for p in again.files]
     for a, b in zip(first.files, again.files, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -164,7 +165,7 @@ def test_no_half_written_files(tmp_path):
 def test_golden_c(tmp_path):
     """Generated text is reviewed; MINERTIA_UPDATE_GOLDEN=1 accepts a change."""
     programs = ("inverse_dynamics", "background", "synchronous")
-    for path in generate(robots.planar2r(), tmp_path, programs=programs, parameters="base").files:
+    for path in generate(robots.planar2r(), tmp_path, programs=programs, model=CodeModel("base")).files:
         golden = GOLDEN / "planar_2r" / path.name
         lines = path.read_text().splitlines(keepends=True)
         text = "".join(line for line in lines if "minertia wrote this file" not in line)  # without the seal

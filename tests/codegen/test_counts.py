@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from minertia.codegen.count import Count, count_c
-from minertia.codegen.generate import count_programs, generate
+from minertia.codegen.generate import MODEL, count_programs, generate
+from minertia.codegen.options import CodeModel, CodeSearch
 from minertia.codegen.setting import Representative
 from minertia.robot.read import read_robot
 from tests.codegen import robots
@@ -19,8 +20,8 @@ from tests.codegen import robots
 FOUND = json.loads((Path(__file__).parents[1] / "golden" / "representatives.json").read_text())
 
 
-def _count(robot, program="inverse_dynamics", **options):
-    counts = generate(robot, None, programs=(program,), **options).counts[program]
+def _count(robot, program="inverse_dynamics", model=MODEL, **search):
+    counts = generate(robot, None, programs=(program,), model=model, search=CodeSearch(**search)).counts[program]
     return counts["multiplications"], counts["additions"]
 
 
@@ -32,7 +33,7 @@ def _at_most(found, limit):
 def test_general_chain(n):
     """Lin 1995: (89n-82)M (77n-71)A; Gautier and Khalil 1990: (92n-127)M (81n-117)A."""
     _at_most(_count(robots.general(n)), (87 * n - 122, 75 * n - 115))
-    assert _count(robots.general(n), parameters="base") == _count(robots.general(n))
+    assert _count(robots.general(n), model=CodeModel("base")) == _count(robots.general(n))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +75,9 @@ def test_a_short_search_helps():
 
 def test_puma560_without_the_luck_of_equal_numbers():
     """At run time only the zeros are known, not that two of the published moments are equal."""
-    _at_most(_count(robots.puma560(), parameters="standard"), (176, 141))
+    _at_most(_count(robots.puma560(), model=CodeModel("standard")), (176, 141))
     choice = {"inverse_dynamics": Representative.from_dict(FOUND["puma560"])}
-    _at_most(_count(robots.puma560(), parameters="standard", representatives=choice), (171, 137))
+    _at_most(_count(robots.puma560(), model=CodeModel("standard"), representatives=choice), (171, 137))
 
 
 # the parameters that contribute 1 % of a joint's largest effort or more, on random motions: 13 inertial ones
@@ -95,7 +96,7 @@ PUMA260 = ("ZZR1", "XXR2", "XZR2", "ZZR2", "MXR2", "XXR3", "ZZR3", "MYR3", "ZZR4
 def test_puma260(program, payload, limit):
     """Below Izaguirre, Hashimoto, Paul and Hayward 1992."""
     robot = read_robot("puma260")
-    found = _count(robot, program, parameters="base", essential=PUMA260, payload=payload)
+    found = _count(robot, program, CodeModel("base", essential=PUMA260, payload=payload))
     assert found[0] < limit[0] and found[1] < limit[1]
 
 

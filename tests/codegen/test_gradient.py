@@ -6,7 +6,7 @@ import pytest
 from minertia.codegen.gradient import gradient
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets.c import Style, render
+from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import UnknownName
 from tests.codegen import robots
@@ -46,6 +46,6 @@ def test_a_gradient_is_a_program_like_others():
     setting = Setting(robots.puma560(), "base")
     swept = gradient(build(setting, "base_regressor_entries"), ("q", "qdd"))
     assert [port.name for port in swept.ports] == ["d_q", "d_qdd"]
-    assert "base_regressor_entries_gradient" in render(swept, Style("x")).definition
+    assert "base_regressor_entries_gradient" in render(swept, CStyle("x")).definition
     with pytest.raises(UnknownName):
         gradient(build(setting, "gravity"), ("qd",))

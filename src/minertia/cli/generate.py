@@ -88,24 +88,19 @@ def generate(
 ) -> None:
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
+    from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
+    given = given if gravity is None else given.with_gravity(gravity)
     say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
     result = codegen.generate(
         given,
         out,
         programs=None if programs is None else _listed(programs),
-        parameters=parameters,
-        payload=payload,
-        rotors=rotors,
-        friction=friction,
-        gravity=gravity,
-        precision="float" if single else "double",
-        sincos="own" if own_sincos else "libm",
-        effort=effort,
-        seed=seed,
-        representatives=None if replay is None else codegen.load_representatives(replay),
         target=target,
+        model=CodeModel(parameters, rotors, friction, payload),
+        arithmetic=Arithmetic("float" if single else "double", "own" if own_sincos else "libm"),
+        search=CodeSearch(effort, seed, {} if replay is None else codegen.load_representatives(replay)),
         force=force,
     )
     _show(given.name, result, as_json)
@@ -132,17 +127,15 @@ def count(
 ) -> None:
     """Count the operations of a robot's programs, read off the code itself."""
     from minertia.codegen import generate as codegen
+    from minertia.codegen.options import CodeModel, CodeSearch
 
     given = read_given(robot, floating, snap, numbers=True)
+    given = given if gravity is None else given.with_gravity(gravity)
     result = codegen.count_programs(
         given,
         codegen.COUNTED if programs is None else _listed(programs),
-        parameters=parameters,
-        payload=payload,
-        rotors=rotors,
-        friction=friction,
-        gravity=gravity,
-        effort=effort,
+        model=CodeModel(parameters, rotors, friction, payload),
+        search=CodeSearch(effort),
     )
     _show(given.name, result, as_json)
 

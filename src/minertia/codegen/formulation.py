@@ -14,7 +14,7 @@ from typing import NamedTuple
 from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
 from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
 from minertia.dynamics.kinematics import (
-    Motion,
+    LinkMotion,
     Passage,
     State,
     base_motion,
@@ -91,10 +91,10 @@ def forward(
     gravity: Vec,
     straight: dict[int, Straight],
     formulation: Formulation,
-) -> tuple[Motion, list[Motion]]:
+) -> tuple[LinkMotion, list[LinkMotion]]:
     """Motion of the base and of every link; see `kinematics.forward`."""
     base = base_motion(robot, state, gravity)
-    motions: list[Motion] = []
+    motions: list[LinkMotion] = []
     rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
     for j, (joint, way) in enumerate(zip(robot.joints, ways, strict=True)):
         parent = base if joint.parent is None else motions[joint.parent]
@@ -111,7 +111,9 @@ def forward(
     return base, motions
 
 
-def _turned_once(robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]) -> tuple[Vec, Vec]:
+def _turned_once(
+    robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
+) -> tuple[Vec, Vec]:
     """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
@@ -134,7 +136,9 @@ class _Backward:
         self.moments: list[Vec] = [ZERO] * n
         self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
 
-    def run(self, base: Motion, motions: Sequence[Motion], chi: Parameters) -> tuple[tuple[Vec, Vec], list[Scalar]]:
+    def run(
+        self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters
+    ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
         first = int(self.robot.is_floating)
         if first:
             self.ground = body_wrench(chi[0], base)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub, total
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_torques
-from minertia.dynamics.kinematics import Motion, Passage, Scalars, State, forward, passages, structural_gravity
+from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, State, forward, passages, structural_gravity
 from minertia.robot.inertia import first_moment
 from minertia.robot.robot import Robot
 
@@ -37,7 +37,7 @@ def rigid_torques(robot: Robot, chi: Parameters, state: State, gravity: Vec | No
 
 
 def backward(
-    robot: Robot, ways: Sequence[Passage], base: Motion, motions: Sequence[Motion], chi: Parameters
+    robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters
 ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
     """Wrench (force, moment) at the base and the effort along every joint, from the tips to the base."""
     n, first = len(robot.joints), int(robot.is_floating)
@@ -63,7 +63,7 @@ def backward(
     return ground, efforts
 
 
-def body_wrench(x: Mapping[str, Scalar], motion: Motion) -> tuple[Vec, Vec]:
+def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
     """Force and moment, at the frame origin, that move one link."""
     _, wd, vd, U, (xx, yy, zz, xy, xz, yz) = motion
     ms = first_moment(x)

@@ -6,27 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.expr import Expr, Graph
+from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Port, Program
 from minertia.codegen.targets.names import comment
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import MinertiaError
 
-PRECISIONS = ("double", "float")
-SINCOS = ("libm", "own")
+DOUBLE = Arithmetic()
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
-    """How the text is written: prefix of all names, number type, where sines come from."""
+class CStyle:
+    """How the text is written: prefix of all names, and the numbers."""
 
     prefix: str
-    precision: str = "double"
-    sincos: str = "libm"
+    arithmetic: Arithmetic = DOUBLE
 
-    def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise UnknownName("precision", self.precision, PRECISIONS)
-        if self.sincos not in SINCOS:
-            raise UnknownName("source of sines", self.sincos, SINCOS)
+    @property
+    def precision(self) -> str:
+        """Type of all numbers."""
+        return self.arithmetic.precision
+
+    @property
+    def sincos(self) -> str:
+        """Where sines and cosines come from."""
+        return self.arithmetic.sincos
 
     @property
     def suffix(self) -> str:
@@ -69,7 +72,7 @@ class Rendered:
     has_prepare: bool
 
 
-def render(program: Program, style: Style) -> Rendered:
+def render(program: Program, style: CStyle) -> Rendered:
     """The functions of a program."""
     return _Renderer(program, style).rendered()
 
@@ -77,7 +80,7 @@ def render(program: Program, style: Style) -> Rendered:
 class _Renderer:
     """One run over a program; `names` holds the C text of each node met."""
 
-    def __init__(self, program: Program, style: Style) -> None:
+    def __init__(self, program: Program, style: CStyle) -> None:
         self.program, self.style = program, style
         self.function = f"{style.prefix}_{program.name}"
         self.order = schedule(program.graph, program.expressions)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from string import Template
 
 from minertia.codegen.program import Program
-from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.c import CStyle, Rendered
 
 
-def usage(style: Style, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
+def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
     """A servo loop with both tasks where they were generated, else a plain call of the first program."""
     found = {program.name: program for program in programs}
     if {"background", "synchronous"} <= found.keys():
@@ -49,7 +49,7 @@ void servo_interrupt(void)
 """)
 
 
-def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
+def _servo_loop(style: CStyle, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
     tasks = {name: found[name] for name in ("background", "synchronous")}
     sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
     prepared = [name for name in tasks if rendered[name].has_prepare]
@@ -66,7 +66,7 @@ def _servo_loop(style: Style, found: Mapping[str, Program], rendered: Mapping[st
     return LOOP.substitute(sizes | extra | warmth, prefix=style.prefix, real=style.precision, once=once)
 
 
-def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
+def _once(style: CStyle, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
     """The function to call when parameters change."""
     names = list(dict.fromkeys(name for task in prepared for name in tasks[task].parameters))
     arguments = ", ".join(f"const {style.precision} *{name}" for name in names)
@@ -77,7 +77,7 @@ def _once(style: Style, tasks: Mapping[str, Program], prepared: Sequence[str]) -
     return "\n".join([*lines, "}", ""])
 
 
-def _plain(style: Style, program: Program, rendered: Rendered) -> str:
+def _plain(style: CStyle, program: Program, rendered: Rendered) -> str:
     prefix, real = style.prefix, style.precision
     lines = [f'#include "{prefix}.h"', ""]
     inputs = [port for port in program.inputs if port.name not in program.parameters]

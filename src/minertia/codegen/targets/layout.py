@@ -10,7 +10,7 @@ from typing import Any
 
 from minertia.codegen.count import Count
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import split_name
@@ -192,7 +192,7 @@ def count_text(count: Count) -> str:
     )
 
 
-def header(style: Style, title: str, lines: str, joints: int, parts: Sequence[Rendered]) -> str:
+def header(style: CStyle, title: str, lines: str, joints: int, parts: Sequence[Rendered]) -> str:
     """The .h file."""
     return HEADER.substitute(
         title=comment(title),
@@ -204,7 +204,7 @@ def header(style: Style, title: str, lines: str, joints: int, parts: Sequence[Re
     )
 
 
-def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
+def source(style: CStyle, title: str, parts: Sequence[Rendered]) -> str:
     """The .c file."""
     text = "\n".join(part.definition for part in parts)
     names = {
@@ -225,7 +225,7 @@ def source(style: Style, title: str, parts: Sequence[Rendered]) -> str:
     )
 
 
-def sincos(style: Style) -> str:
+def sincos(style: CStyle) -> str:
     """The function that takes all sines and cosines together."""
     numbers, text = SINCOS_NUMBERS[style.precision], style.number
     constants = {"one": 1.0, "half": 0.5, "two_over_pi": 2 / math.pi}
@@ -254,13 +254,13 @@ def _nested(coefficients: Sequence[str]) -> str:
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)
 
 
-def makefile(style: Style, target: str = "c") -> str:
+def makefile(style: CStyle, target: str = "c") -> str:
     """Builds and runs the self-test; for a controller's target, also its object."""
     text = MAKEFILE.substitute(name=style.prefix)
     return text + CORTEX_M.substitute(name=style.prefix) if target == "cortex-m" else text
 
 
-def readme(style: Style, title: str, counts: Mapping[str, Count], example: str, effects: str = "") -> str:
+def readme(style: CStyle, title: str, counts: Mapping[str, Count], example: str, effects: str = "") -> str:
     """A short page with the counts, the effects that the code holds (a table) and an example of use."""
     more = any(c.functions for c in counts.values())
     rows = "\n".join(

@@ -14,7 +14,7 @@ from minertia.algebra.recursive import square_root_update
 from minertia.base.numeric import random_states
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
-from minertia.codegen.targets.c import Style
+from minertia.codegen.targets.c import CStyle
 from minertia.dynamics import model
 from minertia.robot.effects import ROTOR_SYMBOLS
 
@@ -178,14 +178,14 @@ _FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
 }
 
 
-def render_selftest(style: Style, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
+def render_selftest(style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
     tables = "\n".join(_tables(style, *case) for case in cases)
     calls = "".join(_calls(style, *case) for case in cases)
     return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=tables, calls=calls)
 
 
-def _tables(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+def _tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
     lines = []
     for kind, arrays in (("in", inputs), ("out", outputs)):
         for name, array in arrays.items():
@@ -195,7 +195,7 @@ def _tables(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has
     return "\n".join(lines) + "\n"
 
 
-def _calls(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+def _calls(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
     function = f"{style.prefix}_{program.name}"
     sizes = {port.name: port.size for port in program.inputs}
     lines = ["  {"]
