@@ -427,31 +427,34 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="faults to draw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="part of the names of the sources")
+    parser.add_argument("--again", type=Path, help="an earlier list: only what was not noticed there is run")
     parser.add_argument("--out", type=Path, help="file for the list of faults; it is written as they are run")
     given = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
     out = None if given.out is None else given.out.resolve()
+    places = [file for file in PLACES if given.only in file]
     root = copied(here)
     try:
-        _run(root, [file for file in PLACES if given.only in file], given.count, given.seed, out)
+        faults = drawn(root, given.count, given.seed, places)
+        if given.again is not None:
+            lines = given.again.read_text("utf-8").splitlines()
+            faults = [fault for fault in faults if any(str(fault) in line and " killed " not in line for line in lines)]
+        _run(root, faults, out)
     finally:
         shutil.rmtree(root.parent)
 
 
-def _run(root: Path, places: Sequence[str], count: int, seed: int, out: Path | None) -> None:
+def _run(root: Path, faults: Sequence[Fault], out: Path | None) -> None:
     os.environ.update(OPENBLAS_NUM_THREADS="1", PYTHONHASHSEED="0")
     os.chdir(root)
     sys.path[:0] = [str(root / "src"), str(root)]
-    for file in places:
+    for file in {fault.file for fault in faults}:
         importlib.import_module(module_name(file))
     importlib.import_module("pytest")
-    faults = drawn(root, count, seed, places)
     told: dict[str, int] = {}
-    for sources in dict.fromkeys(PLACES[file] for file in places):
-        own = [fault for fault in faults if PLACES[fault.file] == sources]
-        calls = watched(root, sources) if own else None
-        for fault in own:
-            assert calls is not None
+    for sources in dict.fromkeys(PLACES[fault.file] for fault in faults):
+        calls = watched(root, sources)
+        for fault in (fault for fault in faults if PLACES[fault.file] == sources):
             tests = calls.tests(fault, sources)
             found = is_noticed(root, fault, tests, sum(calls.seconds[test] for test in tests))
             told[found] = told.get(found, 0) + 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
 
 import minertia.identification.evidence.intervals as intervals
-from minertia.identification.evidence.intervals import NORMAL, Weighted, spread_of, stretches
+from minertia.identification.evidence.intervals import NORMAL, Spread, Weighted, spread_of, stretches
 from minertia.identification.evidence.noise import Kinds, Residue, fitted_powers, memory_length
 from tests.identification.coverage import forgotten
 
@@ -131,8 +133,11 @@ def test_the_power_that_uncertain_knowledge_adds_is_taken_off():
     P = np.eye(2) / deviation**2
     A = X.T @ X + P
     inv = np.linalg.inv(np.linalg.cholesky(A)).T
-    kinds = Kinds.of(samples)
-    residue = Residue(kinds, inv, [[0, 1]], inv.T @ P @ inv)
+    kinds, known = Kinds.of(samples), inv.T @ P @ inv
+    residue = Residue(kinds, inv, [[0, 1]], known)
+    assert residue.taking is not None and residue.knowing is not None
+    assert np.allclose(residue.taking @ residue.taking.T, np.eye(2) + known)
+    assert np.allclose(residue.knowing @ residue.knowing.T, known)
     count = 300
     for _ in range(count):
         noise, wrong = rng.normal(size=samples), deviation * rng.normal(size=2)
@@ -164,11 +169,46 @@ def test_some_stretches_stand_for_all(monkeypatch):
     whole = spread_of([row], [samples], inv, [[0, 1]])
     monkeypatch.setattr(intervals, "STRETCH", 300)
     monkeypatch.setattr(intervals, "STRETCHES", 5)
+    looked: list[np.ndarray] = []
+    monkeypatch.setattr(Residue, "add", lambda self, X, e, own=Residue.add: (looked.append(e), own(self, X, e)))
     some = spread_of([row], [samples], inv, [[0, 1]])
+    assert [np.flatnonzero(row.e[:, 0] == e[0, 0])[0] for e in looked] == [0, 1200, 2400, 3600, 4800]
     assert some.inflation[1] == pytest.approx(whole.inflation[1], rel=0.2)
     assert 0.3 < some.inflation[0] / whole.inflation[0] < 3
     assert np.allclose(some.white, whole.white)
     assert whole.length == pytest.approx(8 * np.log(10), rel=0.3) and whole.blocks == samples // whole.length
+
+
+def one_value(power: float, variance: float, seen: float, added: float = 0.0) -> Spread:
+    """Of one value of deviation 1 under white noise, whose rows were partly seen, in white noise of known power."""
+    kinds = Kinds.of(50)
+    only = np.eye(len(kinds.memory))[0]
+    residue = SimpleNamespace(
+        kinds=kinds,
+        inverse=np.array([[1.0]]),
+        shown=[[0]],
+        gram=[seen * only[:, None, None]],
+        knowing=None if not added else np.array([[added**0.5]]),
+        powers=lambda j: (power * only, variance * np.outer(only, only)),
+    )
+    return intervals._spread(residue, 1000)  # type: ignore[arg-type]
+
+
+def test_variance_and_degrees_of_freedom_of_one_value():
+    for seen in (1.0, 0.25):
+        found = one_value(2.0, 0.5, seen)
+        assert found.covariance[0, 0] == pytest.approx(2.0)
+        assert found.freedom[0] == pytest.approx(2 * 2.0**2 / 0.5)
+        assert found.inflation[0] == pytest.approx(np.sqrt(2.0) * student.ppf(0.975, 16) / NORMAL)
+    assert one_value(3.0, 100.0, 1.0).freedom[0] == 2.0  # at least
+    assert one_value(3.0, 0.0, 1.0).inflation[0] == pytest.approx(np.sqrt(3.0), rel=1e-5)  # a power that is certain
+    known = one_value(2.0, 0.5, 0.6, added=0.4)
+    assert known.covariance[0, 0] == pytest.approx(0.4 + 0.6 * 2.0)
+
+
+def test_noise_that_is_kind_to_a_value_is_not_believed_altogether():
+    assert one_value(1e-9, 0.0, 1.0).covariance[0, 0] == pytest.approx(0.01)
+    assert one_value(1e-9, 0.0, 1.0).stated[0, 0] == pytest.approx(0.01, rel=1e-5)
 
 
 def test_a_value_that_the_stretches_do_not_show_is_not_called_sure(monkeypatch):

@@ -101,6 +101,13 @@ def test_a_general_rotation_is_left_alone():
     assert np.array_equal(np.array(snap_rotation(R), float), R)
 
 
+@pytest.mark.parametrize("off", [3e-4, -3e-4])
+def test_one_angle_of_three_is_put_right(off):
+    R = turned(2, math.pi / 3 + off) @ turned(1, 0.5) @ turned(0, 0.3)
+    found = np.array(snap_rotation(R), float)
+    assert np.allclose(found, turned(2, math.pi / 3) @ turned(1, 0.5) @ turned(0, 0.3), atol=1e-12)
+
+
 def test_angles_between_rotations():
     for angle in (1e-9, 0.3, 3.0):
         for axis in range(3):
