@@ -68,10 +68,10 @@ def test_memory_ends_where_a_tenth_is_left(time):
     kinds = Kinds.of(1000)
     own = np.exp(-np.arange(kinds.memory.shape[1]) / time)
     theta = np.linalg.lstsq(kinds.memory[1:6].T, own, rcond=None)[0]
-    assert memory_length(kinds, np.concatenate([[0.0], theta, np.zeros(len(kinds.memory) - 6)])) == pytest.approx(
+    assert memory_length(kinds, np.concatenate([[0.0], 9 * theta, np.zeros(len(kinds.memory) - 6)])) == pytest.approx(
         np.log(10) * time, rel=0.05
     )
-    assert memory_length(kinds, np.eye(len(kinds.memory))[0]) == 1
+    assert memory_length(kinds, 9 * np.eye(len(kinds.memory))[0]) == 1
 
 
 def rows(columns: np.ndarray, noise: np.ndarray) -> tuple[Weighted, np.ndarray]:
