@@ -202,6 +202,7 @@ def test_variance_and_degrees_of_freedom_of_one_value():
         assert found.inflation[0] == pytest.approx(np.sqrt(2.0) * student.ppf(0.975, 16) / NORMAL)
     assert one_value(3.0, 100.0, 1.0).freedom[0] == 2.0  # at least
     assert one_value(3.0, 0.0, 1.0).inflation[0] == pytest.approx(np.sqrt(3.0), rel=1e-5)  # a power that is certain
+    assert found.half_width(np.array([3.0])) == pytest.approx([3 * 1.959964])
     known = one_value(2.0, 0.5, 0.6, added=0.4)
     assert known.covariance[0, 0] == pytest.approx(0.4 + 0.6 * 2.0)
 
