@@ -28,7 +28,7 @@ FEWEST_FREEDOM = 2.0  # below it a deviation says nothing
 LEAST_INFLATION = 0.1  # noise is hardly ever so kind to a value
 STRETCH = 4096  # samples that are looked at together; noise is forgotten across their ends
 UNSEEN = 1e-3  # part of a value's information that the stretches looked at must hold
-STRETCHES = 24  # looked at, evenly over the logs, where there are more
+STRETCHES = 12  # looked at, evenly over the logs, where there are more
 
 
 @dataclass(frozen=True)
