@@ -95,15 +95,6 @@ def test_rank_and_gap():
     assert numeric.rank_and_gap(np.diag([1.0, 1e-12]))[0] == 1  # a column that is nothing but rounding
 
 
-def test_independent_columns_in_an_order():
-    a, b, c = np.eye(3)
-    R = np.column_stack([a, a + b, 2 * a, 0 * a, b - a, c + 1e-12 * a])
-    assert numeric.independent_columns(R, range(6)) == [0, 1, 5]
-    assert numeric.independent_columns(R, [5, 4, 3, 2, 1, 0]) == [5, 4, 2]
-    near = np.column_stack([a, a + 1e-7 * b, a + 1e-10 * c])
-    assert numeric.independent_columns(near, range(3)) == [0, 1]
-
-
 def test_rounding_is_cleared_from_coefficients():
     K = np.array([[1 + 1e-11, 1e-11, 0.3], [2.0 - 1e-6, -1e-6, 100.0]])
     assert np.array_equal(numeric.cleared(K), [[1.0, 0.0, 0.3], [2.0 - 1e-6, -1e-6, 100.0]])
