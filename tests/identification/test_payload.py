@@ -158,3 +158,15 @@ def test_drive_gains_from_a_known_load(runs):
     assert np.all(by_mass.deviations < 0.02 * gains)
     with pytest.raises(MinertiaError, match="does not show"):
         identify_gains(campaign(robot, currents[1]), currents[0], Load(MASS, COM, INERTIA))
+
+
+def test_gains_of_an_arm_that_does_not_show_all_of_the_load():
+    """Two joints that turn about parallel axes see three of the ten parameters of a load; the rest is left out."""
+    robot = read_robot("planar2r").with_parameters({"ZZ1": 0.5, "ZZ2": 0.2, "MX2": 0.4, "M1": 2.0, "M2": 1.0})
+    rng = np.random.default_rng(0)
+    logs = [
+        noisy(fourier_motion(arm, 400, k), rng, 0.01) for k, arm in enumerate((robot, robot.with_payload(1.5, COM)))
+    ]
+    currents = [replace(m, tau=m.tau / 10.0) for m in logs]
+    found = identify_gains(campaign(robot, currents[0]), currents[1], Load(1.5))
+    assert np.all(np.abs(found.gains - 10.0) < 4 * found.deviations) and np.all(found.deviations < 2.0)

@@ -167,7 +167,7 @@ def _spread(residue: Residue, samples: int) -> Spread:
     )  # 1 where all stretches are looked at
     S = own_known + noise * np.sqrt(np.outer(scale, scale))
     variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
-    most = max(float(np.max(variance / alone, initial=1.0)), 1.0)
+    most = float(np.max(variance / alone, initial=1.0))
     variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
     S = S + np.diag(variance - np.diag(S))
     freedom = np.maximum(2 * variance**2 / np.maximum(uncertain * scale**2, 1e-300), FEWEST_FREEDOM)

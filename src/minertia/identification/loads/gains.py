@@ -123,7 +123,8 @@ def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array
             least = max(1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300)
             sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(problem.samples), least)
             J, r = np.concatenate([J, rows / sigma[j]]), np.concatenate([r, rest / sigma[j]])
-        lengths = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+        lengths = np.linalg.norm(J, axis=0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
         step = np.linalg.lstsq(J / lengths, r, rcond=1e-10)[0] / lengths
         beta, k = beta + step[:p], k + step[p:]
         if np.all(np.abs(step[p:]) < 1e-9 * np.abs(k)):
