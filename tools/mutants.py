@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BASE = ("tests/base/test_rules.py", "tests/base/test_facts.py")
+BASE = ("tests/base/test_rules.py", "tests/base/test_facts.py", "tests/base/test_lettered_robots.py")
 SPREAD = (
     "tests/identification/test_noise.py",
     "tests/identification/test_coverage.py",

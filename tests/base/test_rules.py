@@ -165,3 +165,27 @@ def test_a_certificate_says_when_it_is_clear():
     assert Certificate(3, 5e3, 0.0, 100, 0).to_dict()["gap"] == 5e3
     assert Certificate(3, 5e3, 0.0, 100, 0).to_dict()["redrawn"] is None
     assert "second draw" in str(Certificate(3, 1e4, 0.0, 9, 0, Redrawn({}, 3, 2, 5.0, 0.0)))
+
+
+@pytest.mark.parametrize("name", ["puma560", "stanford", "planar2r"])
+def test_numbers_alone_keep_what_the_rules_keep(name):
+    robot = read_robot(name)
+    closed, numbers = (base_parameters(robot, m, rotors=True, friction=True) for m in ("closed-form", "numeric"))
+    assert set(numbers.kept) == set(closed.kept)
+    for form in numbers.relations:
+        whole = [v for v in form.terms.values() if v == round(float(v))]
+        assert whole and all(type(v) is int for v in whole)
+
+
+def test_columns_that_are_asked_for_are_kept():
+    robot = read_robot("puma560")
+    for method in ("closed-form", "numeric"):
+        kept = base_parameters(robot, method, keep=("YY2", "M3")).kept
+        assert "YY2" in kept or "M3" in kept
+        assert set(kept) != set(base_parameters(robot, method).kept)
+
+
+def test_relations_are_compared_column_by_column():
+    K = np.array([[1e-9, 2.0, 0.0], [0.0, 4.0, 0.0]])
+    sample = Sample.of_relations(K)
+    assert sample.shown.tolist() == [True, True, False]

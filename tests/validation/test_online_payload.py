@@ -107,17 +107,17 @@ def test_false_alarms_have_the_stated_rate() -> None:
 
 
 def test_sums_may_be_larger_where_neighbours_are_alike() -> None:
-    detector = ChangeDetector(2, 6, 0.01)
-    by_chance = detector.threshold * np.sqrt(21)
-    assert detector._most(0) == pytest.approx(max(by_chance, detector.by_jumps))
+    detector = ChangeDetector(2, 1, 0.01)
+    by_chance = detector.threshold * np.sqrt(6)
+    assert by_chance > detector.by_jumps and detector._most(0) == pytest.approx(by_chance)
     for _ in range(2000):
         detector._learn(0, 2.0, 1.0)  # squares of 4, neighbours alike by half
     assert detector.square[0] == pytest.approx(4.0) and detector.product[0] == pytest.approx(2.0)
     assert detector._most(0) == pytest.approx(by_chance * 2 * np.sqrt(3))
-    assert detector._most(1) == pytest.approx(max(by_chance, detector.by_jumps))
+    assert detector._most(1) == pytest.approx(by_chance)
     for _ in range(2000):
         detector._learn(1, 0.1, -0.1)  # less than expected, and unlike: no test is sharper for that
-    assert detector._most(1) == pytest.approx(max(by_chance, detector.by_jumps))
+    assert detector._most(1) == pytest.approx(by_chance)
     for _ in range(2000):
         detector._learn(1, 1.0, 1.0)
     assert detector._most(1) == pytest.approx(by_chance * np.sqrt(1.9 / 0.1), rel=1e-3)
@@ -130,6 +130,10 @@ def test_joints_that_turn_back_do_not_count() -> None:
     assert [len(recent) for recent in detector.recent] == [5, 0] and set(detector.recent[0]) == {3.0}
     detector.forget()
     assert not detector.recent[0]
+    for side in (9.0, -9.0):
+        told = [detector.is_change(np.array([side, 0.0]), np.array([True, True])) for _ in range(6)]
+        assert told == [False] * 5 + [True]
+        detector.forget()
 
 
 @pytest.mark.parametrize("half", [3, 15])
