@@ -15,7 +15,7 @@ from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference
 
-PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor")
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor", "recursive_update", "coriolis_matrix")
 
 
 def test_numpy_module(tmp_path):

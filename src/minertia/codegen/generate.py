@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
-from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
+from minertia.codegen.targets import array_module, c, cuda, fmu, layout, matlab, ros2, selftest
+from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
+from minertia.dynamics.frame import LAST_LINK, frame_named
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
@@ -31,6 +33,7 @@ DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
            "base_regressor", "forward_dynamics")  # fmt: skip
 REPRESENTATIVES = "representatives.json"
+LONG = 10_000  # lines of one function; compilers for controllers take minutes beyond
 MODEL, ARITHMETIC, SEARCH = CodeModel(), Arithmetic(), CodeSearch()  # what is usual
 RIGID = CodeModel("base", rotors=False, friction=False)  # what is counted
 
@@ -96,8 +99,9 @@ def generate(
     """Write code for a robot into a folder (None: only count); all files appear together.
 
     programs: of `programs.BUILDERS`; None for those of the target.  target: "c", "cortex-m" (float and own sines,
-    whatever `arithmetic` says), "numpy", "matlab", "fmu" or "ros2".  model: which parameters and effects enter, and
-    how.  search: for fewer operations.  force: replace files that minertia did not write, or that were edited since.
+    whatever `arithmetic` says), "cuda" (own sines), "numpy", "jax", "torch", "matlab", "fmu" or "ros2".  model: which
+    parameters and effects enter, and how.  search: for fewer operations.  force: replace files that minertia did not
+    write, or that were edited since.
     """
     expect_robot(robot)
     if target not in TARGETS:
@@ -108,10 +112,12 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, arithmetic.precision, model.motors)
+    frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
         robot.require_values("generated code")
     setting = model.setting(robot, at_joints=row.at_joints)
-    style = c.CStyle(identifier(robot.name), row.arithmetic or arithmetic)
+    numbers = row.arithmetic or arithmetic
+    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos))
     if out is not None:
         check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, search)
@@ -179,6 +185,12 @@ class _Unit:
         self.source = layout.source(style, self.title, list(self.rendered.values()))
         self.counts: dict[str, Count] = count_c(self.source)
         self.hash = self._hash()
+        self.notes += [
+            f"the function of {program.name} has {self.count(program).lines} lines, more than {LONG}: a compiler for a "
+            "controller may take minutes, and its flash may not hold it"
+            for program in self.programs
+            if self.count(program).lines > LONG
+        ]
 
     @property
     def title(self) -> str:
@@ -205,6 +217,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.frame != LAST_LINK:
+            chosen.append([s.frame.name, s.frame.axes])
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
@@ -214,18 +228,27 @@ class _Unit:
 Files = dict[str, str | bytes]
 
 
-def _header(unit: _Unit) -> str:
+def _facts(unit: _Unit) -> str:
     facts = [("parameters", unit.setting.parameters), ("hash of robot and options", unit.hash)]
     facts += [("format", str(layout.FORMAT)), ("precision", unit.style.precision)]
     facts += [(p.name, layout.count_text(unit.count(p))) for p in unit.programs]
     joints = unit.setting.robot.coordinate_names
     facts += [(f"joint {k + 1}", name) for k, name in enumerate(joints)]
-    return layout.header(unit.style, unit.title, layout.facts(facts), len(joints), list(unit.rendered.values()))
+    return layout.facts(facts)
+
+
+def _header(unit: _Unit) -> str:
+    joints = len(unit.setting.robot.coordinate_names)
+    names = entry_names(unit.style.prefix, unit.setting, unit.programs)
+    return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()), names)
+
+
+def _cases(unit: _Unit) -> list[tuple[Program, selftest.Arrays, selftest.Arrays, bool]]:
+    return [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
 
 
 def _selftest(unit: _Unit) -> str:
-    cases = [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
-    return selftest.render_selftest(unit.style, cases)
+    return selftest.render_selftest(unit.style, _cases(unit))
 
 
 def _c_files(unit: _Unit, target: str = "c") -> Files:
@@ -241,6 +264,7 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
             unit.counts,
             usage(style, unit.programs, unit.rendered),
             layout.effect_table(unit.setting),
+            layout.size_table(style, unit.programs, unit.counts),
         ),
     }
 
@@ -249,8 +273,26 @@ def _cortex_m_files(unit: _Unit) -> Files:
     return _c_files(unit, "cortex-m")
 
 
-def _numpy_files(unit: _Unit) -> Files:
-    return {f"{unit.style.prefix}.py": numpy_module.render(unit.programs, unit.title, unit.hash)}
+def _cuda_files(unit: _Unit) -> Files:
+    style, programs = unit.style, unit.programs
+    return {
+        f"{style.prefix}.cuh": cuda.render(style, unit.title, _facts(unit), programs, unit.rendered),
+        "selftest.cu": cuda.render_selftest(style, _cases(unit)),
+        "CMakeLists.txt": cuda.cmake(style),
+        "README.md": cuda.readme(style, unit.title, unit.counts, programs),
+    }
+
+
+def _numpy_files(unit: _Unit, framework: str = "numpy") -> Files:
+    return {f"{unit.style.prefix}.py": array_module.render(unit.programs, unit.title, unit.hash, framework)}
+
+
+def _jax_files(unit: _Unit) -> Files:
+    return _numpy_files(unit, "jax")
+
+
+def _torch_files(unit: _Unit) -> Files:
+    return _numpy_files(unit, "torch")
 
 
 def _matlab_files(unit: _Unit) -> Files:
@@ -280,7 +322,7 @@ class Target:
 
     names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
     nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
-    precision.  at_joints: efforts at the joints alone.  arithmetic: that it always has.
+    precision.  at_joints: efforts at the joints alone.  arithmetic, sincos: those that it always has.
     """
 
     render: Callable[[_Unit], Files]
@@ -291,6 +333,7 @@ class Target:
     is_double: bool = False
     at_joints: bool = False
     arithmetic: Arithmetic | None = None
+    sincos: str = ""
 
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
         """Refuse, before any work is done, what the target cannot hold."""
@@ -311,7 +354,11 @@ TARGETS: dict[str, Target] = {
     "c": Target(_c_files, _C_NAMES),
     # a double, or a library that computes in doubles, costs ten times as much there
     "cortex-m": Target(_cortex_m_files, _C_NAMES, arithmetic=Arithmetic("float", "own")),
+    # own sines: those of the CUDA library keep a stack for large angles
+    "cuda": Target(_cuda_files, ("{}.cuh", "selftest.cu", "CMakeLists.txt", "README.md"), sincos="own"),
     "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
+    "jax": Target(_jax_files, ("{}.py",), is_double=True),
+    "torch": Target(_torch_files, ("{}.py",), is_double=True),
     "matlab": Target(_matlab_files, is_double=True),
     "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
     "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
