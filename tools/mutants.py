@@ -76,6 +76,8 @@ COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 TURNED = {"<": ">", "<=": ">", ">": "<", ">=": "<", "==": "!=", "!=": "=="}
 EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": "*"}
 BOUNDS = ("maximum", "minimum", "max", "min", "abs", "sqrt")
+SAME = ("strict", "hermitian", "optimize", "full_matrices", "check_finite")  # arguments that change no right result
+SHOWN = ("__repr__", "__str__", "_repr_html_")  # words, which are held elsewhere
 GUARD = 1e-200  # numbers below it only keep divisions apart from zero: changing them changes nothing
 
 
@@ -134,6 +136,8 @@ class Sites(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Faults of a function."""
+        if node.name in SHOWN:
+            return
         self.inside.append(node.name)
         self.in_function += 1
         for statement in [*node.args.defaults, *(d for d in node.args.kw_defaults if d), *node.body]:
@@ -167,6 +171,11 @@ class Sites(ast.NodeVisitor):
         if self.names != ("__all__",):
             self.visit(value)
         self.names = ()
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        """Arguments that only choose a way to the same result are left alone."""
+        if node.arg not in SAME:
+            self.visit(node.value)
 
     def visit_Raise(self, node: ast.Raise) -> None:
         """Words are held elsewhere."""

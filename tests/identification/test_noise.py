@@ -196,10 +196,10 @@ def one_value(power: float, variance: float, seen: float, added: float = 0.0) ->
 
 def test_variance_and_degrees_of_freedom_of_one_value():
     for seen in (1.0, 0.25):
-        found = one_value(2.0, 0.5, seen)
-        assert found.covariance[0, 0] == pytest.approx(2.0)
-        assert found.freedom[0] == pytest.approx(2 * 2.0**2 / 0.5)
-        assert found.inflation[0] == pytest.approx(np.sqrt(2.0) * student.ppf(0.975, 16) / NORMAL)
+        found = one_value(3.0, 0.5, seen)
+        assert found.covariance[0, 0] == pytest.approx(3.0)
+        assert found.freedom[0] == pytest.approx(2 * 9.0 / 0.5)
+        assert found.inflation[0] == pytest.approx(np.sqrt(3.0) * student.ppf(0.975, 36) / NORMAL)
     assert one_value(3.0, 100.0, 1.0).freedom[0] == 2.0  # at least
     assert one_value(3.0, 0.0, 1.0).inflation[0] == pytest.approx(np.sqrt(3.0), rel=1e-5)  # a power that is certain
     assert found.half_width(np.array([3.0])) == pytest.approx([3 * 1.959964])
