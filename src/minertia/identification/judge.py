@@ -55,7 +55,7 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
     parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), alone)
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
-    unseen = _unseen(problem, estimate, correlated_covariance(estimate, parameters), training)
+    unseen = _unseen(problem, estimate, correlated_covariance(estimate, parameters, widths), training)
     theirs = rivals(problem.observation) if problem.unseen else {}
     return Evidence(
         training=training,
