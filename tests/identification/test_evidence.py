@@ -145,7 +145,7 @@ def test_identification_ends_with_a_verdict(runs):
     assert list(data["training"]) == ["relative", "rmse", "per_joint"]
     assert list(data["validation"][0])[:4] == ["log", "relative", "rmse", "per_joint"]
     assert list(data["training"]["per_joint"][0]) == ["joint", "relative", "rmse"]
-    assert list(data["verdict"]) == ["good", "reasons"]
+    assert list(data["verdict"]) == ["good", "reasons", "suspicions", "not_judged"]
     assert result.to_json()
 
 

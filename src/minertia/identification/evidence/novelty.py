@@ -1,0 +1,52 @@
+"""How much less surely than the fitted motion a fit predicts other motion.
+
+With the covariance s2 P of a fit on rows Y, efforts of other rows X are uncertain by s2 tr(X P X') where those of the
+fit are by s2 tr(Y P Y').  The other motion is that of the same joints in other combinations: each one's positions,
+velocities and accelerations in another order.  Where all joints move alike that is many times as uncertain, and folds
+of the fitted motion, which move alike too, cannot tell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.model import torque_regressor
+from minertia.identification.evidence.trial import Trial, without
+
+Array = NDArray[np.float64]
+RIDGE = 1e-6  # of the power of a column, below which nothing was excited
+LARGEST = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
+
+
+def other_combinations(trial: Trial) -> float:
+    """Uncertainty of the same joints' motions in other combinations over that of the fitted motion."""
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(len(trial.q)) for _ in range(trial.q.shape[1])]
+    mixed = tuple(np.column_stack([a[o, j] for j, o in enumerate(orders)]) for a in (trial.q, trial.qd, trial.qdd))
+    return _ratio(trial, _power(trial, mixed))
+
+
+def of_motion(trial: Trial, other: Trial) -> float:
+    """Uncertainty of another motion over that of the fitted one."""
+    return _ratio(trial, _power(trial, (other.q, other.qd, other.qdd)))
+
+
+def _power(trial: Trial, state: tuple[Array, ...]) -> Array:
+    """Mean products of the columns of the links' parameters, what effects of the joints take taken off."""
+    q, qd, qdd = state
+    Y, sizes = torque_regressor(trial.bare, q, qd, qdd), trial.sizes
+    parts = [without(trial.effects(j, q, qd, qdd), Y[:, j]) / sizes[j] for j in trial.joints if sizes[j] > 0]
+    return np.asarray(sum(part.T @ part for part in parts)) / len(q)
+
+
+def _ratio(trial: Trial, other: Array) -> float:
+    own = _power(trial, (trial.q, trial.qd, trial.qdd))
+    size = np.sqrt(np.diag(other))
+    kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
+    if not len(kept):
+        return 1.0
+    scale = np.outer(size[kept], size[kept])
+    own, other = own[np.ix_(kept, kept)] / scale, other[np.ix_(kept, kept)] / scale
+    P = np.linalg.inv(own + RIDGE * np.eye(len(kept)))
+    return float(np.sqrt(np.sum(other * P) / max(float(np.sum(own * P)), 1e-300)))
