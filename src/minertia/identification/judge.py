@@ -35,6 +35,7 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
+from minertia.identification.logs.recording import SI
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import load_efforts, predict
@@ -90,9 +91,11 @@ def _doubts(problem: Problem) -> Doubts:
     """What the rows of the logs say against the set-up and the motion."""
     if wrong_units((*problem.logs, *problem.unseen)) is not None:
         return Doubts()
+    units = {log.recording.effort_unit for log in problem.logs if log.recording is not None}
     unseen = [trial_of(problem.linear, [log.motion]) for log in problem.unseen]
-    fitted = trial_of(problem.linear, [log.motion for log in problem.logs])
-    return doubts(fitted, [trial for trial in unseen if trial is not None])
+    fitted = trial_of(problem.linear, [log.motion for log in problem.logs], in_newtons=units <= {SI})
+    with np.errstate(all="ignore"):
+        return doubts(fitted, [trial for trial in unseen if trial is not None])
 
 
 def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, int]]:

@@ -230,8 +230,10 @@ def _basis(Y: Array) -> Array:
     Y = Y[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
     if not Y.shape[1]:
         return Y
-    U, s, _ = np.linalg.svd(Y / np.linalg.norm(Y, axis=0), full_matrices=False)
-    return np.asarray(U[:, s > 1e-3 * s[0]])
+    Y = Y / np.linalg.norm(Y, axis=0)
+    squares, V = np.linalg.eigh(Y.T @ Y)  # an SVD of such columns does not always converge
+    kept = squares > 1e-6 * squares[-1]
+    return np.asarray(Y @ V[:, kept] / np.sqrt(squares[kept]))
 
 
 def _minimum(x: Array, cost: Array) -> float:

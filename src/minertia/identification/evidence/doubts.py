@@ -19,7 +19,7 @@ NOTHING_TRIED = (
     "delay and the size of the efforts"
 )
 WITHOUT_MASSES = (
-    "not judged, as the robot's file has no masses: the size of the efforts (unit, side, gains), the zero of the last "
+    "not judged, as {}: the size of the efforts (unit, side, gains), the zero of the last "
     "joint, and whether gravity points along no axis of the base"
 )
 
@@ -39,7 +39,8 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
         return Doubts(not_judged=(NOTHING_TRIED,))
     found = suspicions(trial)
     faults = [_contradiction(trial) if not found else None, _beyond_limits(trial), _moves_alike(trial, unseen)]
-    not_judged = () if trial.has_masses else (WITHOUT_MASSES,)
+    reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
+    not_judged = () if trial.has_masses else (WITHOUT_MASSES.format(reason),)
     return Doubts(found, tuple(f for f in faults if f is not None), not_judged)
 
 
@@ -57,7 +58,7 @@ def _contradiction(trial: Trial) -> str | None:
 
 def _beyond_limits(trial: Trial) -> str | None:
     """Efforts far beyond the file's limits, where no masses tell their size."""
-    if trial.has_masses:
+    if trial.has_masses or not trial.in_newtons:
         return None
     tau, over = np.abs(trial.tau()), []
     for j in trial.joints:

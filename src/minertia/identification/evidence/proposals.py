@@ -57,7 +57,7 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
     """Two joints in each other's columns."""
-    for a, b in combinations(trial.joints, 2):
+    for a, b in combinations(trial.tried, 2):
         order = list(range(trial.robot.n))
         order[a], order[b] = b, a
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
@@ -66,7 +66,7 @@ def exchanged(trial: Trial) -> Iterator[Proposal]:
 
 def signs(trial: Trial) -> Iterator[Proposal]:
     """A joint that counts the other way, in its position and effort or in one of them."""
-    for j in trial.joints:
+    for j in trial.tried:
         sign = _turned(trial, j)
         both = f"turn its sign: signs = {_list(sign)} in [drive], relative to those stated"
         effort = f"turn it: effort_signs = {_list(sign)} in [drive], relative to those stated"
@@ -82,7 +82,7 @@ def signs(trial: Trial) -> Iterator[Proposal]:
 
 def zeros(trial: Trial) -> Iterator[Proposal]:
     """A joint whose zero is elsewhere."""
-    for j in trial.joints:
+    for j in trial.tried:
         is_turning = trial.robot.joints[trial.robot.independent[j]].kind == "revolute"
         steps = (TURNS if trial.has_masses else QUARTERS) if is_turning else SLIDES
         for value in steps:
@@ -180,6 +180,14 @@ def scales(trial: Trial) -> Iterator[Proposal]:
         yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
 
 
+def gains(trial: Trial) -> Iterator[Proposal]:
+    """The effort of one joint of another size: less far off than in `scales`, so others must confirm it."""
+    if trial.has_masses and len(trial.joints) > 1:
+        found, explained = trial.scales()
+        for k in np.flatnonzero((explained > EXPLAINED) & (found > 0)):
+            yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+
+
 def _sized(trial: Trial, found: Array) -> Proposal:
     factors = np.ones(trial.robot.n)
     factors[list(trial.joints)] = 1 / found
@@ -200,6 +208,7 @@ def _sized(trial: Trial, found: Array) -> Proposal:
 
 CHECKS: dict[str, Proposing] = {
     "scale": scales,
+    "gain": gains,
     "order": exchanged,
     "signs": signs,
     "zeros": zeros,

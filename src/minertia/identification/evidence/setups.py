@@ -13,7 +13,7 @@ from minertia.identification.evidence.trial import Left, Trial
 
 SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
 FALLS = 0.5  # what is left, over what was left before, from which another set-up is believed
-MASSES_MORE = 0.15  # and how much less of the efforts the file's masses must leave
+MASSES_MORE = 0.08  # and how much less of the efforts the file's masses must leave
 REFIT_MORE = 0.03  # or masses fitted anew
 REFIT_ALONE = 0.05  # or those where the file has no masses to ask
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
@@ -68,8 +68,8 @@ def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     if trial.has_masses and float(trial.of_masses().max(initial=0.0)) < SURE:
         return ()
     before = trial.left()
-    found = [s for check in CHECKS if (s := _suspicion(trial, before, check)) is not None]
-    found.sort(key=lambda s: s.size)
+    each = [s for check in CHECKS if (s := _suspicion(trial, before, check)) is not None]
+    found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
     return tuple(s for s in found if s.size <= AS_GOOD * found[0].size + NO_MORE)
 
 

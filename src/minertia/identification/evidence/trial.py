@@ -29,8 +29,10 @@ Array = NDArray[np.float64]
 ROWS = 600  # samples of all logs together: a few hundred tell set-ups apart whose residuals differ by a factor
 BLOCKS = 2  # of a log in blocks that are looked at
 LONGEST_DELAY = 0.4  # s
-SLOW = 0.02  # of the highest speed, below which Coulomb friction turns round
+SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
 FEWEST = 40  # samples below which nothing is tried
+LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
+MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
 
@@ -96,12 +98,14 @@ class Trial:
     """The rows of some logs on which set-ups are compared.
 
     joints: indices of the efforts that are used.  springs: effects of the campaign that depend on positions.
+    in_newtons: whether efforts are in N m or N, so that masses can be asked.
     """
 
     robot: Robot
     joints: tuple[int, ...]
     tracks: tuple[_Track, ...]
     springs: tuple[Term, ...] = ()
+    in_newtons: bool = True
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -127,6 +131,14 @@ class Trial:
         return np.concatenate([track.efforts(delay) for track in self.tracks])
 
     @cached_property
+    def tried(self) -> tuple[int, ...]:
+        """Joints whose order, signs and zeros are tried."""
+        if len(self.joints) <= MOST_JOINTS or not self.has_masses:
+            return self.joints[:MOST_JOINTS]
+        worst = np.argsort(-self.of_masses(), kind="stable")[:MOST_JOINTS]
+        return tuple(sorted(self.joints[k] for k in worst))
+
+    @cached_property
     def sizes(self) -> Array:
         """Deviation of each coordinate's effort from its mean."""
         return np.asarray(np.std(self.tau(), axis=0))
@@ -148,8 +160,8 @@ class Trial:
 
     @cached_property
     def has_masses(self) -> bool:
-        """Whether the robot's file says what its links weigh."""
-        return self.robot.has_parameters and bool(np.any(self.masses))
+        """Whether the robot's file says what its links weigh, in the unit of the efforts."""
+        return self.in_newtons and self.robot.has_parameters and bool(np.any(self.masses))
 
     def state(self, setup: Setup) -> tuple[Array, Array, Array, Array]:
         """q, qd, qdd and efforts of all coordinates as a set-up reads them."""
@@ -163,12 +175,22 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
-        """Columns of a coordinate's rotor, friction and springs, without their means, which an offset takes."""
-        x, v, a = q[:, j], qd[:, j], qdd[:, j]
+        """Columns of a coordinate's rotors, friction and springs, without their means, which an offset takes."""
+        columns: list[Array] = []
+        for weights in self._drives(j):
+            v = qd @ weights
+            fastest = max(float(np.abs(v).max()), 1e-12)
+            columns += [qdd @ weights, v, *(np.tanh(v / (slow * fastest)) for slow in SLOW)]
         own = [t for t in self.springs if self.robot.coordinate_of(t.joint) == j]
-        springs = [np.asarray(t.effect.shape(JointState(x, v, a), t.settings), float) for t in own]
-        D = np.column_stack([a, v, np.tanh(v / max(SLOW * float(np.abs(v).max()), 1e-12)), *springs])
+        state = JointState(q[:, j], qd[:, j], qdd[:, j])
+        columns += [np.asarray(t.effect.shape(state, t.settings), float) for t in own]
+        D = np.column_stack(columns)
         return np.asarray(D - D.mean(axis=0))
+
+    def _drives(self, j: int) -> list[Array]:
+        """How each motor that acts on a coordinate turns with all of them, forwards where the coordinate does."""
+        G = np.eye(self.robot.n) if self.robot.coupling is None else np.array(self.robot.coupling, float)
+        return [row * np.sign(row[j]) for row in G if row[j] != 0]
 
     def _own(self, j: int) -> Array:
         return self.effects(j, self.q, self.qd, self.qdd)
@@ -232,8 +254,8 @@ class Trial:
         return float(x[0]), np.asarray(x[1:])
 
 
-def trial_of(model: LinearModel, motions: Sequence[LogMotion]) -> Trial | None:
-    """Rows of some logs; None where there are too few, or the base floats."""
+def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
+    """Rows of some logs; None where there are too few or they cannot be meant, or the base floats."""
     robot = model.robot.numeric
     if robot.is_floating or not motions:
         return None
@@ -241,7 +263,8 @@ def trial_of(model: LinearModel, motions: Sequence[LogMotion]) -> Trial | None:
     count = max(ROWS // max(sum(map(len, blocks)), 1), FEWEST)
     tracks = [_track(block, count) for own in blocks for block in own if len(block.t) > FEWEST]
     springs = tuple(t for t in model.choice.terms if t.effect.inputs == ("q",))
-    return Trial(robot, model.rows, tuple(tracks), springs) if tracks else None
+    is_sound = all(float(np.abs(a).max()) < LARGEST for t in tracks for a in (t.q, t.qd, t.qdd, t.tau))
+    return Trial(robot, model.rows, tuple(tracks), springs, in_newtons) if tracks and is_sound else None
 
 
 def _track(block: MotionLike, count: int) -> _Track:
