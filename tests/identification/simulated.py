@@ -95,6 +95,11 @@ def shaped(robot: Robot) -> Robot:
     return robot if np.linalg.norm(robot.gravity) > 1 else robot.with_gravity((0.0, 0.0, -9.81))
 
 
+def small_robots() -> list[Robot]:
+    """Small ones that are always there."""
+    return [_bare(shaped(random_robot(seed, tree=True, n=n))) for seed, n in TREES]
+
+
 def nominal_robots() -> list[Robot]:
     """All robots there are here."""
     found = [read_robot(name) for name in BUNDLED]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minertia.identification.evidence.trial import LONGEST_DELAY, Setup, Trial
 
 Array = NDArray[np.float64]
-SCALE = 2.2  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+SCALE = 2.0  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
 EXPLAINED = 0.5  # part of an effort's power that the file's masses must explain for its size to say something
 ELSEWHERE = math.radians(15)  # from which gravity points elsewhere
 TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))

@@ -12,7 +12,7 @@ from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.trial import Left, Trial
 
 SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
-FALLS = 0.5  # what is left, over what was left before, from which another set-up is believed
+FALLS = 0.65  # what is left, over what was left before, from which another set-up is believed
 MASSES_MORE = 0.08  # and how much less of the efforts the file's masses must leave
 REFIT_MORE = 0.03  # or masses fitted anew
 REFIT_ALONE = 0.05  # or those where the file has no masses to ask
