@@ -146,9 +146,8 @@ def _unseen(
         residuals = residuals_on(problem.linear, estimate.beta, log)[0]
         blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
         unknown = unknown_part(problem.linear, estimate.beta, covariance, blocks)
-        told = remarks(
-            problem.linear, estimate.beta, covariance, reach, training.relative, blocks, seen=residuals.relative
-        )
+        levels = {"seen": residuals.relative, "unknown": unknown}
+        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks, **levels)
         found.append(replace(residuals, remarks=told))
         changes.append(changed(residuals, training, unknown, _load_of(problem, estimate, log)))
     return tuple(found), tuple(sentence for sentence in changes if sentence is not None)

@@ -46,7 +46,7 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
 
 def _contradiction(trial: Trial) -> str | None:
     """The file's masses are not those of this log, and no other set-up mends it."""
-    left = trial.masses_left() if trial.has_masses else 0.0
+    left = trial.masses_left()[0] if trial.has_masses else 0.0
     if left < CONTRADICTS:
         return None
     return (

@@ -78,10 +78,14 @@ def remarks(
     parts: Sequence[MotionLike],
     *,
     seen: float = float("inf"),
+    unknown: float | None = None,
 ) -> tuple[str, ...]:
-    """Sentences on how far a motion leaves what was fitted; training, seen: relative residual there, and here."""
+    """Sentences on how far a motion leaves what was fitted; training, seen: relative residual there, and here.
+
+    unknown: `unknown_part` of the motion, where it is known already.
+    """
     found = []
-    part = unknown_part(model, beta, covariance, parts)
+    part = unknown_part(model, beta, covariance, parts) if unknown is None else unknown
     if training < part <= SEEN * max(seen, training):  # deviations far beyond what was seen are refuted by it
         found.append(
             f"the values are not known well enough for this motion: their deviations alone make {100 * part:.3g} % of "

@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
 from minertia.identification.evidence.trial import Trial, without
+from minertia.identification.problem.rows import STILL
 
 Array = NDArray[np.float64]
 RIDGE = 1e-6  # of the power of a column, below which nothing was excited
+NOTHING = 1e-6  # of a column, below which what is left of it is rounding
 LARGEST = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
 
 
 def other_combinations(trial: Trial) -> float:
     """Uncertainty of the same joints' motions in other combinations over that of the fitted motion."""
+    if np.sum(np.ptp(trial.q, axis=0) > STILL) < 2:
+        return 1.0
     rng = np.random.default_rng(0)
     orders = [rng.permutation(len(trial.q)) for _ in range(trial.q.shape[1])]
     mixed = tuple(np.column_stack([a[o, j] for j, o in enumerate(orders)]) for a in (trial.q, trial.qd, trial.qdd))
@@ -36,8 +40,13 @@ def _power(trial: Trial, state: tuple[Array, ...]) -> Array:
     """Mean products of the columns of the links' parameters, what effects of the joints take taken off."""
     q, qd, qdd = state
     Y, sizes = torque_regressor(trial.bare, q, qd, qdd), trial.sizes
-    parts = [without(trial.effects(j, q, qd, qdd), Y[:, j]) / sizes[j] for j in trial.joints if sizes[j] > 0]
-    return np.asarray(sum(part.T @ part for part in parts)) / len(q)
+    total = np.zeros((Y.shape[2], Y.shape[2]))
+    for j in trial.joints:
+        part = without(trial.effects(j, q, qd, qdd), Y[:, j]) / max(sizes[j], 1e-300)
+        is_left = np.linalg.norm(part, axis=0) > NOTHING * np.linalg.norm(Y[:, j], axis=0) / max(sizes[j], 1e-300)
+        part = part * (is_left & (sizes[j] > 0))  # a column that a rotor explains is rounding now
+        total += part.T @ part / len(q)
+    return total
 
 
 def _ratio(trial: Trial, other: Array) -> float:

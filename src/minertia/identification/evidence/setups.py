@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.trial import Left, Trial
 
 SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
-FALLS = 0.65  # what is left, over what was left before, from which another set-up is believed
-MASSES_MORE = 0.08  # and how much less of the efforts the file's masses must leave
-REFIT_MORE = 0.03  # or masses fitted anew
-REFIT_ALONE = 0.05  # or those where the file has no masses to ask
+MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
+REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
+REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # or how much more of the efforts
 MENDED = 0.5  # of the efforts: a set-up that leaves more mends nothing
@@ -77,7 +78,7 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
     best = _best(trial.coarse, list(CHECKS[check](trial)))
     if best is None:
         return None
-    if before.masses is not None and trial.masses_left(best.setup) > NO_WORSE * before.masses:
+    if before.masses is not None and trial.masses_left([best.setup])[0] > NO_WORSE * before.masses:
         return None
     after = trial.left(best.setup)
     return Suspicion(check, best.what, best.change, before, after) if _is_believed(before, after, check) else None
@@ -85,18 +86,25 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
 
 def _best(trial: Trial, proposals: list[Proposal]) -> Proposal | None:
     """The proposal that leaves least, refined where there are values between it and its neighbours."""
-    measure = trial.masses_left if trial.has_masses else trial.refit_left
-    left = {k: measure(p.setup) for k, p in enumerate(proposals)}
-    if not left:
+    if not proposals:
         return None
-    first = min(left, key=lambda k: left[k])
-    finer = [(measure(p.setup), k, p) for k, p in enumerate(proposals[first].nearby())]
-    least = min(finer, default=(left[first], 0, proposals[first]))
-    return least[2] if PLAIN * least[0] < left[first] else proposals[first]
+    left = _measured(trial, proposals)
+    first = int(np.argmin(left))
+    finer = list(proposals[first].nearby())
+    between = _measured(trial, finer)
+    if not finer or PLAIN * min(between) >= left[first]:
+        return proposals[first]
+    return finer[int(np.argmin(between))]
+
+
+def _measured(trial: Trial, proposals: list[Proposal]) -> list[float]:
+    """What the file's masses leave under each proposal; masses fitted anew, where there are none."""
+    setups = [proposal.setup for proposal in proposals]
+    return trial.masses_left(setups) if trial.has_masses else [trial.refit_left(setup) for setup in setups]
 
 
 def _is_believed(before: Left, after: Left, check: str) -> bool:
-    falls = after.refit < FALLS * before.refit
+    falls = after.refit < REFIT_FALLS * before.refit
     if before.masses is None or after.masses is None:
         return falls and before.refit - after.refit > REFIT_ALONE
     if after.masses > MENDED:
@@ -105,7 +113,8 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
     masses_stay = after.masses <= NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
         return after.masses < 0.8 * before.masses and refit_stays
-    by_masses = after.masses < FALLS * before.masses and before.masses - after.masses > MASSES_MORE
+    by_masses = after.masses < MASSES_FALL * before.masses and before.masses - after.masses > MASSES_MORE
+    by_masses &= check != "gain"  # a factor of one effort makes up for a wrong mass just as well
     by_refit = falls and before.refit - after.refit > REFIT_MORE
     return (by_masses and refit_stays) or (by_refit and masses_stay)
 

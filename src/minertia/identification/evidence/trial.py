@@ -30,6 +30,7 @@ ROWS = 600  # samples of all logs together: a few hundred tell set-ups apart who
 BLOCKS = 2  # of a log in blocks that are looked at
 LONGEST_DELAY = 0.4  # s
 SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
+TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
@@ -135,7 +136,7 @@ class Trial:
         """Joints whose order, signs and zeros are tried."""
         if len(self.joints) <= MOST_JOINTS or not self.has_masses:
             return self.joints[:MOST_JOINTS]
-        worst = np.argsort(-self.of_masses(), kind="stable")[:MOST_JOINTS]
+        worst = np.argsort(-self.of_masses()[0], kind="stable")[:MOST_JOINTS]
         return tuple(sorted(self.joints[k] for k in worst))
 
     @cached_property
@@ -195,15 +196,26 @@ class Trial:
     def _own(self, j: int) -> Array:
         return self.effects(j, self.q, self.qd, self.qdd)
 
-    def of_masses(self, setup: Setup = AS_STATED) -> Array:
-        """Part of each joint's varying effort that the file's masses leave, friction and rotors fitted."""
-        q, qd, qdd, tau = self.state(setup)
-        rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=setup.gravity)
-        return np.array([_left(self.effects(j, q, qd, qdd), tau[:, j], rigid[:, j]) for j in self.joints])
+    def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
+        """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).
 
-    def masses_left(self, setup: Setup = AS_STATED) -> float:
-        """`of_masses` of all joints."""
-        return root_mean_square(self.of_masses(setup))
+        Friction and rotors are fitted.  Set-ups of the same gravity go through the recursion together: its cost hardly
+        depends on how many samples there are.
+        """
+        found = np.zeros((len(setups), len(self.joints)))
+        for gravity in {setup.gravity for setup in setups}:
+            same = [k for k, setup in enumerate(setups) if setup.gravity == gravity]
+            for some in (same[start : start + TOGETHER] for start in range(0, len(same), TOGETHER)):
+                states = [self.state(setups[k]) for k in some]
+                q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
+                rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
+                for k, state, own in zip(some, states, rigid, strict=True):
+                    found[k] = [_left(self.effects(j, *state[:3]), state[3][:, j], own[:, j]) for j in self.joints]
+        return found
+
+    def masses_left(self, setups: Sequence[Setup] = (AS_STATED,)) -> list[float]:
+        """`of_masses` of all joints, for each set-up."""
+        return [root_mean_square(parts) for parts in self.of_masses(setups)]
 
     def refit_left(self, setup: Setup = AS_STATED) -> float:
         """What masses fitted anew leave."""
@@ -225,7 +237,7 @@ class Trial:
 
     def left(self, setup: Setup = AS_STATED) -> Left:
         """Both."""
-        return Left(self.masses_left(setup) if self.has_masses else None, self.refit_left(setup))
+        return Left(self.masses_left([setup])[0] if self.has_masses else None, self.refit_left(setup))
 
     def scales(self) -> tuple[Array, Array]:
         """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
