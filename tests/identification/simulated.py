@@ -325,11 +325,12 @@ def shifted_efforts(scene: Scene) -> Scene:
 
 
 def one_sine(scene: Scene) -> Scene:
-    frequency = scene.rng.uniform(0.15, 0.4)
+    frequency, in_phase = scene.rng.uniform(0.15, 0.4), scene.robot.n < 4 or scene.rng.random() < 0.5
 
     def single(motion: Sines) -> Sines:
         size = motion.amplitude.sum(axis=1, keepdims=True)
-        return Sines(motion.centre, size, np.full_like(size, frequency), np.zeros_like(size))
+        phase = np.zeros_like(size) if in_phase else scene.rng.uniform(0, 2 * np.pi, size.shape)
+        return Sines(motion.centre, size, np.full_like(size, frequency), phase)
 
     own = single(scene.motions[0])  # the same posture and amplitudes in every log
     return replace(scene, motions=tuple(own for _ in scene.motions))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.identification.evidence.novelty import LARGEST, of_motion, other_combinations
+from minertia.identification.evidence.novelty import ALONE, LARGEST, alike, of_motion, other_combinations
 from minertia.identification.evidence.setups import Suspicion, suspicions
 from minertia.identification.evidence.trial import Trial
 
@@ -77,11 +77,13 @@ def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
     """All joints move together: neither folds nor an unseen log that does the same say anything of other motion."""
     times = other_combinations(trial)
     tested = max((of_motion(trial, other) for other in unseen), default=1.0)
-    if not math.isfinite(times) or times < LARGEST * max(tested, 1.0):
+    together = alike([trial, *unseen])
+    if not math.isfinite(times) or (times < LARGEST * max(tested, 1.0) and together < ALONE):
         return None
     what = "the unseen logs move" if unseen else "the left-out folds move"
+    line = f" ({100 * together:.3g} % of their motion is one line or plane of positions)" if together >= ALONE else ""
     return (
-        f"the joints do not move independently: in other combinations of the same motions the efforts are {times:.2g} "
-        f"times less certain than in the fitted motion, and {what} alike, so they are no evidence; record motion in "
-        "which each joint has frequencies of its own (minertia excite)"
+        f"the joints do not move independently{line}: in other combinations of the same motions the efforts are "
+        f"{times:.2g} times less certain than in the fitted motion, and {what} alike, so they are no evidence; record "
+        "motion in which each joint has frequencies of its own (minertia excite)"
     )

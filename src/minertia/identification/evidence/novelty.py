@@ -8,6 +8,8 @@ of the fitted motion, which move alike too, cannot tell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,8 @@ from minertia.identification.problem.rows import STILL
 
 Array = NDArray[np.float64]
 RIDGE = 1e-6  # of the power of a column, below which nothing was excited
+ALONE = 0.99  # of the motion on one line or plane, from which all joints follow one function of time
+MANY = 4  # joints whose motion has no reason to stay in a plane
 NOTHING = 1e-6  # of a column, below which what is left of it is rounding
 LARGEST = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
 
@@ -29,6 +33,19 @@ def other_combinations(trial: Trial) -> float:
     orders = [rng.permutation(len(trial.q)) for _ in range(trial.q.shape[1])]
     mixed = tuple(np.column_stack([a[o, j] for j, o in enumerate(orders)]) for a in (trial.q, trial.qd, trial.qdd))
     return _ratio(trial, _power(trial, mixed))
+
+
+def alike(trials: Sequence[Trial]) -> float:
+    """Part of the motion of all moving joints, each in its own size, that is one line of positions.
+
+    Of four joints and more: that is in one plane, where joints on one sine stay whatever their phases.
+    """
+    q = np.concatenate([trial.q for trial in trials])
+    moving = np.flatnonzero(np.ptp(q, axis=0) > STILL)
+    if len(moving) < 2:
+        return 0.0
+    shares = np.linalg.eigvalsh(np.corrcoef(q[:, moving].T)) / len(moving)
+    return float(shares[-1:].sum() if len(moving) < MANY else shares[-2:].sum())
 
 
 def of_motion(trial: Trial, other: Trial) -> float:
