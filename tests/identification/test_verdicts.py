@@ -164,3 +164,15 @@ def test_published_values_are_comparable():
     (log,) = campaign.train
     result = identify(replace(campaign, train=[Log(log.source, None, 12.0)], validate=[Log(log.source, 12.0, None)]))
     assert result.verdict.is_good, result.verdict.reasons
+
+
+@needs_shared
+def test_a_physical_fit_is_not_called_more_uncertain_than_what_was_seen():
+    """A prior holds values that the data leave open: their deviations say nothing of the efforts."""
+    result = identify(real("kr300_weigand"))
+    for residuals in result.validation:
+        for remark in residuals.remarks:
+            if "of the effort uncertain" in remark:
+                part = float(remark.split("deviations alone make ")[1].split(" %")[0]) / 100
+                assert part <= 2 * max(residuals.relative, result.training.relative)
+    assert result.verdict.is_good
