@@ -20,6 +20,7 @@ REFIT_ALONE = 0.05  # how much less these must leave where the file has no masse
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # or how much more of the efforts
 MENDED = 0.5  # of the efforts: a set-up that leaves more mends nothing
+TOGETHER = 8  # set-ups whose columns are made together
 PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
 AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
 
@@ -100,7 +101,14 @@ def _best(trial: Trial, proposals: list[Proposal]) -> Proposal | None:
 def _measured(trial: Trial, proposals: list[Proposal]) -> list[float]:
     """What the file's masses leave under each proposal; masses fitted anew, where there are none."""
     setups = [proposal.setup for proposal in proposals]
-    return trial.masses_left(setups) if trial.has_masses else [trial.refit_left(setup) for setup in setups]
+    if trial.has_masses:
+        return trial.masses_left(setups)
+    found: list[float] = []
+    for start in range(0, len(setups), TOGETHER):
+        some = setups[start : start + TOGETHER]
+        trial.make_columns(some)
+        found += [trial.refit_left(setup) for setup in some]
+    return found
 
 
 def _is_believed(before: Left, after: Left, check: str) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +106,7 @@ class Trial:
     tracks: tuple[_Track, ...]
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
-    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -220,7 +219,7 @@ class Trial:
     def refit_left(self, setup: Setup = AS_STATED) -> float:
         """What masses fitted anew leave."""
         q, qd, qdd, tau = self.state(setup)
-        Y = self._columns(replace(setup, delay=0.0, scales=None, effort_signs=None))
+        Y = self._columns(setup)
         sides = {j: np.column_stack([Y[:, j], tau[:, j]]) for j in self.joints}
         parts = [without(self.effects(j, q, qd, qdd), side) for j, side in sides.items()]
         sizes = [float(np.std(tau[:, j]) * np.sqrt(len(tau))) for j in self.joints]
@@ -228,12 +227,22 @@ class Trial:
         return float(np.sqrt(_least_squares(np.asarray(G)) / len(self.joints)))
 
     def _columns(self, setup: Setup) -> Array:
-        """Columns of the links' parameters; those made last are kept, for set-ups that differ in efforts alone."""
-        if self.made.get("setup") != setup:
-            q, qd, qdd, _ = self.state(setup)
-            Y = torque_regressor(self.bare, q, qd, qdd, gravity=setup.gravity)
-            self.made.update(setup=setup, columns=Y)
-        return np.asarray(self.made["columns"])
+        """Columns of the links' parameters, which do not depend on how efforts are read."""
+        key = replace(setup, delay=0.0, scales=None, effort_signs=None)
+        if key not in self.made:
+            self.make_columns([key])
+        return self.made[key]
+
+    def make_columns(self, setups: Sequence[Setup]) -> None:
+        """Make the columns of some set-ups together, and forget those of others."""
+        keys = dict.fromkeys(replace(setup, delay=0.0, scales=None, effort_signs=None) for setup in setups)
+        self.made.clear()
+        for gravity in {key.gravity for key in keys}:
+            same = [key for key in keys if key.gravity == gravity]
+            states = [self.state(key) for key in same]
+            q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
+            Y = torque_regressor(self.bare, q, qd, qdd, gravity=gravity)
+            self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
     def left(self, setup: Setup = AS_STATED) -> Left:
         """Both."""
