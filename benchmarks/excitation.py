@@ -25,9 +25,10 @@ from minertia.excitation.criteria import log_det
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.model import RegressorModel
-from minertia.excitation.objective import Objective, Problem
+from minertia.excitation.objective import MotionProblem, Objective
 from minertia.excitation.optimise import Search
 from minertia.excitation.posture import feasible_posture
+from minertia.excitation.space import Workspace
 
 GOALS = {"puma560": 8.0, "panda": 25.0}  # of the search
 COST_GOAL, SEARCHES = 300.0, 2
@@ -85,9 +86,9 @@ class Pinocchio:
 def setting(name):
     robot = read_robot(name)
     base = base_parameters(robot)
-    limits = motion_limits(robot, **LIMITS, floor=None, self_collision=False)
+    limits = motion_limits(robot, workspace=Workspace(floor=None, self_collision=False), **LIMITS)
     model = RegressorModel(robot, base.kept)
-    problem = Problem(Fourier(10.0, 5, rest=False), limits.middle, limits, model, SAMPLES)
+    problem = MotionProblem(Fourier(10.0, 5, rest=False), limits.middle, limits, model, SAMPLES)
     return robot, base, limits, problem
 
 

@@ -6,7 +6,7 @@ import sys
 
 from minertia.robot.read import read_robot
 from minertia.validation.rehearsal import rehearse
-from minertia.validation.rehearsed import Setting, summary
+from minertia.validation.rehearsed import RehearsalOptions, summary
 
 
 def main(seeds: int = 20) -> None:
@@ -14,7 +14,7 @@ def main(seeds: int = 20) -> None:
     robot = read_robot("puma560_physical")
     found = []
     for seed in range(seeds):
-        one = rehearse(robot, Setting(seed=seed), with_control=False)
+        one = rehearse(robot, RehearsalOptions(seed=seed), with_control=False)
         found.append(one)
         far = ", ".join(f"{r.name} {r.off:+.1f}" for r in one.returned if abs(r.off) > 3)
         print(f"seed {seed}: {100 * one.within:.1f} %, residual / noise {one.over_floor:.3f} {far}", flush=True)

@@ -18,6 +18,7 @@ from benchmarks import peers
 from benchmarks.batches import ARMS
 from benchmarks.measure import Row, compare
 from minertia.codegen.generate import generate
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import rigid_torques
@@ -68,7 +69,13 @@ def _run(loop: Any, state: Any, tau: np.ndarray) -> None:
 def _ours(name: str, compiler: str, sincos: str) -> Any:
     robot = peers.arm(name)
     folder = Path(tempfile.mkdtemp())
-    generate(robot, folder, programs=("inverse_dynamics",), sincos=sincos, rotors=False, friction=False)
+    generate(
+        robot,
+        folder,
+        programs=("inverse_dynamics",),
+        model=CodeModel(rotors=False, friction=False),
+        arithmetic=Arithmetic(sincos=sincos),
+    )
     stem = identifier(robot.name)
     driver = f"""#include "{stem}.h"
     void loop(long n, const double *q, const double *qd, const double *qdd, double *tau) {{

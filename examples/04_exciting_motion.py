@@ -1,13 +1,13 @@
 """A motion that lets the inertial parameters of an arm be told apart, inside its limits, and what it promises."""
 
 import minertia as mi
-from minertia.excitation.excite import excite
-from minertia.excitation.limits import motion_limits
 
 robot = mi.read_robot("puma560_physical")
-limits = motion_limits(robot, velocity=1.5, acceleration=4.0, effort=True)  # positions and efforts of its file
+limits = mi.motion_limits(robot, velocity=1.5, acceleration=4.0, effort=True)  # positions and efforts of its file
 
-found = excite(robot, duration=8.0, harmonics=4, limits=limits, starts=1, friction=False, rotors=False)
+rigid = mi.Optimality(rotors=False, friction=False)  # what is to be identified, by the condition number
+series = mi.Fourier(duration=8.0, harmonics=4)
+found = mi.excite(robot, series, limits=limits, optimality=rigid, search=mi.MotionSearch(starts=1))
 print(f"condition number {found.condition:.0f} for {found.base.count} base parameters")
 print(f"largest use of any limit: {100 * found.margins.worst:.0f} %")
 

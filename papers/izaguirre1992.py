@@ -13,7 +13,9 @@ import numpy as np
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
+from minertia.base.sample import Sample
 from minertia.codegen.generate import count_programs, generate
+from minertia.codegen.options import CodeModel
 from minertia.excitation.criteria import condition_number
 from minertia.identification.evidence.residuals import residuals_of_arrays
 from minertia.identification.evidence.significance import one_percent
@@ -104,12 +106,11 @@ def independent(robot: Robot, points: int = POINTS, seed: int = 0) -> tuple[list
     The gap: the smallest singular value of the columns that stay, and the largest that only the others add.
     """
     columns = [n for n in robot.columns(True, True) if not n.startswith("OFF")]
-    W = numeric.sample_regressor(robot, columns, points, seed)
+    sample = Sample.of(robot, columns, points, seed)
     first = [k for k, n in enumerate(columns) if n.startswith("IA")]
     order = [*first, *(k for k in range(len(columns)) if k not in first)]
-    R = numeric.triangle(W)
-    kept = numeric.independent_columns(R, order)
-    s = np.linalg.svd(numeric.scaled(R)[0], compute_uv=False)
+    kept = sample.chosen(order, sample.rank_and_gap(order)[0])
+    s = numeric.singular_values(sample.R)
     return columns, [columns[k] for k in sorted(kept)], float(s[len(kept) - 1]), float(s[len(kept)])
 
 
@@ -377,7 +378,9 @@ def _percent(value: float, reference: float) -> str:
 def counts(names: tuple[str, ...], payload: bool) -> dict[str, tuple[int, int]]:
     """Multiplications and additions of the background programs with some parameters, and an arbitrary load or not."""
     programs = ("coefficients", "velocity_torque")
-    found = count_programs(puma(), programs, parameters="base", rotors=True, essential=names, payload=payload)
+    found = count_programs(
+        puma(), programs, model=CodeModel("base", rotors=True, payload=payload, essential=names, friction=False)
+    )
     return {name: (n["multiplications"], n["additions"]) for name, n in found.counts.items()}
 
 
@@ -397,7 +400,9 @@ def _code(page: Page) -> None:
         rows.append((title, f"{m}M {a}A", f"{ours[0]}M {ours[1]}A", f"{full[0]}M {full[1]}A"))
     head = ("background task", "published (abstract)", f"ours, {len(few)} parameters", f"ours, all {len(every)}")
     page.table(head, rows)
-    task = count_programs(puma(), ("synchronous",), rotors=True, friction=True).counts["synchronous"]
+    task = count_programs(puma(), ("synchronous",), model=CodeModel("base", rotors=True, friction=True)).counts[
+        "synchronous"
+    ]
     plain = count_programs(puma(), ("synchronous",)).counts["synchronous"]
     page.text(
         "Counted in the emitted C (sines and cosines apart, sign changes free). Rotor inertias are included; the "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minertia.validation.moves import joint_move
-from minertia.validation.plant import Log, Plant
+from minertia.validation.plant import Plant, PlantLog
 from minertia.validation.tracking import Gains, TrackingError, compare_update_rates, computed_torque, open_loop
 from papers.page import Page
 from papers.puma260 import DRIVES, SERVO, campaign, control, puma, some_open, trajectory
@@ -27,7 +27,7 @@ BACKGROUND = (1, 5, 10, 25, 50, 100)  # servo periods between two updates; 10 ar
 
 
 @cache
-def open_loop_logs(speed: float, gravity_online: bool, friction: float = 1.0) -> tuple[Log, ...]:
+def open_loop_logs(speed: float, gravity_online: bool, friction: float = 1.0) -> tuple[PlantLog, ...]:
     """Moves by 90 degrees in open loop, one per group; joints that do not move are held.
 
     friction: of the arm, over what it was in the campaign.
@@ -45,7 +45,7 @@ def open_loop_logs(speed: float, gravity_online: bool, friction: float = 1.0) ->
     )
 
 
-def _error_cells(logs: tuple[Log, ...]) -> list[str]:
+def _error_cells(logs: tuple[PlantLog, ...]) -> list[str]:
     return [f"{100 * e:.2f}" for log, joints in zip(logs, GROUPS, strict=True) for e in largest_errors(log, joints)]
 
 
@@ -55,7 +55,7 @@ def model_in_control() -> tuple[Any, str]:
     return control(campaign().robot(True))
 
 
-def largest_errors(log: Log, joints: Sequence[int]) -> list[float]:
+def largest_errors(log: PlantLog, joints: Sequence[int]) -> list[float]:
     """Largest error of the joints that move, over the angle they travel."""
     found = TrackingError.of("", log).relative
     return [found[j] for j in joints]

@@ -13,7 +13,7 @@ from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
 from minertia.validation.control_model import control_model
 from minertia.validation.online_payload import OnlinePayload, watch_payload
-from minertia.validation.plant import Imperfections, Log, Plant
+from minertia.validation.plant import Imperfections, Plant, PlantLog
 from minertia.validation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
 from papers import khosla_runs
 from papers.khosla_arm import ESTIMATED, INITIAL, arm
@@ -41,7 +41,7 @@ def estimated_arm(experiment: Experiment) -> Robot:
     return arm(INITIAL, 6).with_parameters(values)
 
 
-def tracking_logs(duration: float = 6.0) -> dict[str, Log]:
+def tracking_logs(duration: float = 6.0) -> dict[str, PlantLog]:
     """The same motion under several laws with the same gains."""
     motion, gains = work_motion(duration), Gains(20.0)
     modelled, found = control_model(arm(INITIAL, 6)), control_model(estimated_arm(six_joint_experiments()[0]))
@@ -77,7 +77,7 @@ def add_control(page: Page) -> None:
     page.figure("tracking", "Norm of the joint errors along the motion, four laws.", lambda f: _draw_tracking(f, logs))
 
 
-def _draw_tracking(figure: Any, logs: dict[str, Log]) -> None:
+def _draw_tracking(figure: Any, logs: dict[str, PlantLog]) -> None:
     axes = figure.subplots()
     for name, log in logs.items():
         axes.semilogy(log.t, np.degrees(np.linalg.norm(log.error, axis=1)) + 1e-5, label=name, lw=1.1)

@@ -20,7 +20,7 @@ from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 from minertia.validation.control_model import control_model
 from minertia.validation.measured import Moving
-from minertia.validation.plant import Controller, Imperfections, Plant, Sample
+from minertia.validation.plant import Controller, ControlSample, Imperfections, Plant
 from minertia.validation.tracking import Gains, computed_torque
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +78,7 @@ class Sensors:
         self.controller, self.rng = controller, np.random.default_rng(seed)
         self.q, self.qd = list[Array](), list[Array]()
 
-    def __call__(self, sample: Sample) -> Array:
+    def __call__(self, sample: ControlSample) -> Array:
         """The controller's torque for measured instead of true positions and velocities."""
         # rounding drawn and not computed, so that a run does not depend on the last bits (`Imperfections.is_dithered`)
         self.q.append(sample.q + RESOLUTION * self.rng.uniform(-0.5, 0.5, len(sample.q)))

@@ -6,18 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tests.codegen import robots
 
 from minertia.codegen.generate import generate
+from minertia.codegen.options import CodeModel, CodeSearch
 from minertia.codegen.setting import Representative
 from minertia.robot.robot import Robot
 
 Pair = tuple[int, int]  # multiplications, additions
 FOUND = Path(__file__).parents[1] / "tests" / "golden" / "representatives.json"  # by searches of 45 s, seed 0
 SIZES = range(4, 10)
+PLAIN = CodeSearch()  # no search
 
 # table II: columns r < i < s and i >= s, rotational and translational joint; the names of its twelve rows are lost.
 # LOST: the tenth row of the last two columns, of which only "3A for i = n" can be read.
@@ -70,16 +71,19 @@ def constant_of_table_ii() -> Pair:
 # ---------------------------------------------------------------------- ours
 
 
-def count(robot: Robot, program: str = "inverse_dynamics", **options: Any) -> Pair:
+def count(
+    robot: Robot, program: str = "inverse_dynamics", parameters: str = "baked", search: CodeSearch = PLAIN
+) -> Pair:
     """Operations of a program, read off its C code; sines and cosines are not among them."""
-    found = generate(robot, None, programs=(program,), **{"rotors": False, "friction": False} | options).counts[program]
+    model = CodeModel(parameters, rotors=False, friction=False)
+    found = generate(robot, None, programs=(program,), model=model, search=search).counts[program]
     return int(found["multiplications"]), int(found["additions"])
 
 
 def searched(name: str, robot: Robot) -> Pair:
     """The same with the choices a search has found."""
     choice = Representative.from_dict(json.loads(FOUND.read_text(encoding="utf-8"))[name])
-    return count(robot, representatives={"inverse_dynamics": choice})
+    return count(robot, search=CodeSearch(representatives={"inverse_dynamics": choice}))
 
 
 def general_formula() -> tuple[Pair, Pair, bool]:

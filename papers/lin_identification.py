@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from minertia.base.mlc import link_of
 from minertia.excitation.excite import excite
-from minertia.excitation.fourier import FourierSeries
+from minertia.excitation.fourier import Fourier, FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
+from minertia.excitation.options import MotionSearch, Optimality
+from minertia.excitation.space import Workspace
 from minertia.files import write_text_atomic
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import LinearModel, linear_model
@@ -79,16 +81,14 @@ def motions() -> Iterator[tuple[str, FourierSeries]]:
 
 def search(criterion: str) -> FourierSeries:
     """The motion that a search ends with on this machine; in the paper nothing stands around the arm."""
-    limits = motion_limits(arm(), floor=None, self_collision=False)
+    limits = motion_limits(arm(), workspace=Workspace(floor=None, self_collision=False))
     found = excite(
         arm(),
-        duration=DURATION,
-        criterion=criterion,
+        Fourier(DURATION),
         limits=limits,
         start="any",
-        starts=1,
-        friction=False,
-        rotors=False,
+        optimality=Optimality(criterion, rotors=False, friction=False),
+        search=MotionSearch(starts=1),
     )
     assert isinstance(found.motion, FourierSeries)
     return found.motion

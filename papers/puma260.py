@@ -24,7 +24,7 @@ from minertia.robot.robot import Robot
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.measured import Moving
-from minertia.validation.plant import Controller, Imperfections, Log, Plant, Sample
+from minertia.validation.plant import Controller, ControlSample, Imperfections, Plant, PlantLog
 from minertia.validation.tracking import Gains, computed_torque
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ def _spline(points: Array, duration: float) -> CubicSpline:
     return CubicSpline(np.linspace(0, duration, len(points)), points, bc_type="clamped")
 
 
-def sampled(log: Log) -> Moving:
+def sampled(log: PlantLog) -> Moving:
     """Every 28 ms: positions, the torque around each sample, and central differences twice (section 7)."""
     step = round(SAMPLING / SERVO)
     tau = np.concatenate([log.tau[:1], 0.5 * (log.tau[1:] + log.tau[:-1])])[::step]
@@ -183,7 +183,7 @@ def some_open(open_law: Controller, closed: Controller, moving: Sequence[int]) -
     """Open loop for the joints that move; the others are held."""
     chosen = np.isin(np.arange(6), moving)
 
-    def law(sample: Sample) -> Array:
+    def law(sample: ControlSample) -> Array:
         return np.where(chosen, open_law(sample), closed(sample))
 
     return law

@@ -82,7 +82,7 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
 @pytest.mark.parametrize(
     "text, sentence",
     [
-        ("speed = 1", "no limit called 'speed'"),
+        ("speed = 1", "line 1: the key 'speed' is not known"),
         ("velocity = true", "a number or one per joint"),
         ('velocity = "fast"', "a number or one per joint"),
         ("velocity = nan", "all of them finite"),
@@ -93,25 +93,31 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
         ("position = [[1, 1], [0, 1]]", "cannot move: its lower limit 1"),
         ("effort_margin = [0.1, 0.2]", "one number"),
         ("effort_margin = 1.5", "less than 1"),
-        ("box = 3", "written as [[box]]"),
-        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "a box needs 'upper'"),
-        ("[[box]]\nframe = 'j2'\nlower = [0, 0]\nupper = [1, 1, 1]", "three finite numbers"),
-        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]\nupper = [1, 1, nan]", "three finite numbers"),
+        ("box = 3", "own heading [[box]]"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "line 1: box 1: this table needs 'upper'"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0]\nupper = [1, 1, 1]", "'lower' must be a list of 3 numbers"),
+        (
+            "[[box]]\nframe = 'j2'\nlower = [0, 0, 0]\nupper = [1, 1, nan]",
+            "line 4: box 1: 'upper' must hold finite",
+        ),
         ("[[box]]\nframe = 'j2'\nlower = [1, 1, 1]\nupper = [0, 0, 0]", "is empty"),
         ("[[box]]\nframe = 'hand'\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "no frame called 'hand'"),
         ("[[box]]\nframe = []\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "a name or a list of names"),
         ("[[box]]\nframe = 'j2'\nlower = [5, 5, 5]\nupper = [6, 6, 6]", "outside its box"),
-        ("[[obstacle]]\ncentre = [0, 0, 0]", "an obstacle needs 'size'"),
+        ("[[obstacle]]\ncentre = [0, 0, 0]", "obstacle 1: this table needs 'size'"),
         ("[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 0]", "positive"),
-        ("[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\ncolour = 1", "no key of an obstacle called 'colour'"),
-        ("table = 0.0", "the height of its top"),
+        (
+            "[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\ncolour = 1",
+            "line 4: obstacle 1: the key 'colour' is",
+        ),
+        ("table = 0.0", "'table' must be a table"),
         ("[table]\nheight = inf", "finite number"),
         ("self_collision = 1", "true or false"),
         ('floor = "low"', "its height in the base frame"),
         ("floor = true", "its height in the base frame"),
         ("floor = 0.0\n[table]\nheight = 0.0", "give one of them"),
         (f"self_collision = true\nmargin = 1{400 * '0'}", "more than 64 bits"),
-        ("margin = -0.1\nself_collision = true", "positive number"),
+        ("margin = -0.1\nself_collision = true", "line 1: 'margin' is -0.1; it must be greater than 0"),
         ("velocity = ", "not valid TOML"),
     ],
 )
@@ -176,15 +182,15 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
 def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     from minertia import read_robot
-    from minertia.excitation.limits_table import limits_from_table
+    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
 
     robot = read_robot("puma560_physical")
     table = {"obstacle": [{"name": "post", "centre": [0.6, 0.6, 0.0], "size": [0.2, 0.2, 1.4]}], "floor": False}
-    limits = limits_from_table(robot, {**table, "self_collision": False})
+    limits = limits_from_tables(robot, [LimitsTable({**table, "self_collision": False})])
     assert limits.clearance is not None and all("'post'" in name for name in limits.clearance.names())
-    both = limits_from_table(robot, table)
+    both = limits_from_tables(robot, [LimitsTable(table)])
     assert both.clearance is not None and len(both.clearance.names()) > len(limits.clearance.names())
-    assert limits_from_table(robot, {"self_collision": False, "floor": False}).clearance is None
+    assert limits_from_tables(robot, [LimitsTable({"self_collision": False, "floor": False})]).clearance is None
 
 
 def test_the_headline_says_what_was_checked(run: Run, tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def test_an_fmu_without_a_compiler_says_so(tmp_path, capsys, monkeypatch):
         (["--target", "fmu", "--float"], "double"),
         (["--target", "fmu", "--programs", "gravity,mass_matrix"], "one program"),
         (["--parameters", "magic"], "magic"),
+        (["--programs", "jacobian", "--frame", "tool0"], "it has base, j1, j2, j3, j4, j5, j6"),
+        (["--programs", "jacobian", "--axes", "body"], "world, link"),
     ],
 )
 def test_wrong_choices_get_a_sentence(args, word, tmp_path, capsys):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import minertia
@@ -149,6 +151,17 @@ def test_documents_are_parsed_in_one_place() -> None:
         assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
+def test_a_class_name_names_one_thing() -> None:
+    """Whoever reads a name, or searches for it, finds one class; a leading underscore makes no other name."""
+    homes: dict[str, list[str]] = {}
+    for _, name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(f"{name}.{node.name}")
+    assert len(homes) > 200
+    assert [places for places in homes.values() if len(places) > 1] == []
+
+
 def test_no_bare_except() -> None:
     for _, name, tree in modules():
         handlers = (n for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler))
@@ -179,6 +192,30 @@ def test_public_names_exist() -> None:
         assert getattr(minertia, name) is not None
     assert set(minertia.__all__) == {*minertia._HOME, "__version__"}
     assert set(minertia.__all__) <= set(dir(minertia))
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Functions of the public list, methods of its classes, and what makes those of them that are no plain values."""
+    for name in minertia.__all__:
+        found = getattr(minertia, name)
+        if inspect.isclass(found) and issubclass(found, Exception):
+            continue
+        if not inspect.isclass(found):
+            yield from [(name, found)] if callable(found) else []
+            continue
+        yield from [] if dataclasses.is_dataclass(found) else [(name, found)]
+        for key, method in inspect.getmembers(found, callable):
+            yield from [] if key.startswith("_") else [(f"{name}.{key}", method)]
+
+
+def test_argument_lists_are_short() -> None:
+    """Eight arguments at most; the rest in option values, whose names say what belongs together."""
+    lengths = {
+        name: len([p for p in inspect.signature(function).parameters if p != "self"])
+        for name, function in public_functions()
+    }
+    assert {"excite", "generate", "rehearse", "motion_limits", "identify", "Robot.with_payload"} <= set(lengths)
+    assert [f"{name}: {length} arguments" for name, length in lengths.items() if length > 8] == []
 
 
 def test_the_table_of_contributing_names_files_that_exist() -> None:

@@ -32,7 +32,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     result = mi.judge(problem, estimate)
     model = result.model()
     limits = mi.motion_limits(robot, acceleration=20)
-    motion = mi.excite(robot, duration=4, harmonics=3, starts=1, n_samples=60, limits=limits)
+    motion = mi.excite(robot, mi.Fourier(4, 3), limits=limits, search=mi.MotionSearch(starts=1, n_samples=60))
     return SimpleNamespace(
         folder=folder,
         robot=robot,

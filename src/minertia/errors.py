@@ -125,9 +125,10 @@ class FilterError(MinertiaError):
 class CampaignError(MinertiaError):
     """A campaign file that cannot be used as it stands."""
 
-    def __init__(self, message: str, *, file: object = None, field: str | None = None) -> None:
-        self.message, self.file, self.field = message, file, field
+    def __init__(self, message: str, *, file: object = None, line: int | None = None, field: str | None = None) -> None:
+        self.message, self.file, self.line, self.field = message, file, line, field
         parts = [str(file)] if file is not None else []
+        parts += [f"line {line}"] if line is not None else []
         parts += [f"'{field}'"] if field is not None else []
         super().__init__(f"{', '.join(parts)}: {message}" if parts else message)
 

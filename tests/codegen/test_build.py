@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -79,17 +78,12 @@ def test_the_second_use_comes_from_the_cache(folder, compilations):
 
 
 @needs_compiler
-def test_the_second_use_is_fast(folder):
+def test_the_second_use_compiles_nothing(folder, compilations):
     program = torque_program(read_robot("puma560"))
     BatchKernel(program)
-    least = min(_seconds(lambda: BatchKernel(program)) for _ in range(5))
-    assert least < 0.1  # 20 ms when the machine is quiet
-
-
-def _seconds(do) -> float:
-    start = time.thread_time()
-    do()
-    return time.thread_time() - start
+    first = len(compilations)
+    BatchKernel(program)
+    assert first > 0 and len(compilations) == first
 
 
 @needs_compiler

@@ -12,18 +12,22 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate, load_representatives, write_files
+from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.names import comment, identifier
 from minertia.codegen.targets.selftest import reference
+from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
+from minertia.robot.smooth import smooth_friction
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.random_robots import random_robot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = '*/ system("x"); /* \\\n??/ \u00e9"""'
-ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+ALL = tuple(BUILDERS)
 
 
 def _selftest(folder, name, compiler, flags=("-O0",)):
@@ -36,8 +40,9 @@ def _selftest(folder, name, compiler, flags=("-O0",)):
 def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
     for parameters, sincos in (("baked", "own"), ("standard", "libm")):
         folder = tmp_path / parameters
-        options = {"parameters": parameters, "sincos": sincos, "precision": precision}
-        generate(robots.puma560(), folder, programs=ALL, payload=True, rotors=True, friction=True, **options)
+        model, arithmetic = CodeModel(parameters, True, True, payload=True), Arithmetic(precision, sincos)
+        programs = ALL if sincos == "own" else ALL[:6]  # each is compiled once in each precision
+        generate(robots.puma560(), folder, programs=programs, model=model, arithmetic=arithmetic)
         assert "FAILED" not in _selftest(folder, "puma560", compiler)
 
 
@@ -54,7 +59,7 @@ def test_sanitizers_are_quiet(tmp_path, compiler):
     for robot in (robots.planar2r(), random_robot(4, tree=True)):
         folder = tmp_path / robot.name
         programs = ("inverse_dynamics", "background", "synchronous", "forward_dynamics", "base_regressor_entries")
-        generate(robot, folder, programs=programs, parameters="base", sincos="own")
+        generate(robot, folder, programs=programs, model=CodeModel("base"), arithmetic=Arithmetic(sincos="own"))
         flags = ["-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         trial = [compiler, *flags, "-x", "c", "-", "-o", tmp_path / "a.out"]
         if subprocess.run(trial, input=b"int main(void){return 0;}", capture_output=True).returncode:
@@ -66,7 +71,7 @@ def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
     robot = robots.puma560()
     for precision, dtype, reach, error in (("double", np.float64, 1.6e6, 3e-16), ("float", np.float32, 3000.0, 2e-7)):
         folder = tmp_path / precision
-        generate(robot, folder, precision=precision, sincos="own")
+        generate(robot, folder, arithmetic=Arithmetic(precision=precision, sincos="own"))
         source = folder / "puma560.c"
         source.write_text(source.read_text().replace("static void puma560_sincos", "void puma560_sincos"))
         lib = library(folder, "puma560", "gcc", ("-O2", "-Wno-missing-prototypes"))
@@ -84,7 +89,9 @@ def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
 
 def test_float_is_close_enough(tmp_path):
     robot = robots.puma560(True)
-    result = generate(robot, tmp_path, programs=("inverse_dynamics",), precision="float", sincos="own")
+    result = generate(
+        robot, tmp_path, programs=("inverse_dynamics",), arithmetic=Arithmetic(precision="float", sincos="own")
+    )
     lib = library(tmp_path, "puma560", "gcc")
     setting = Setting(robot)
     program = build(setting, "inverse_dynamics", result.representatives["inverse_dynamics"])
@@ -92,11 +99,18 @@ def test_float_is_close_enough(tmp_path):
     assert difference(call(lib, "puma560", program, inputs, np.float32)["tau"], wanted["tau"]) < 1e-4
 
 
+def test_a_large_program_warns(monkeypatch):
+    assert not generate(robots.planar2r(), None, programs=("gravity",)).notes
+    monkeypatch.setattr("minertia.codegen.generate.LONG", 20)
+    (note,) = generate(robots.puma560(), None, programs=("inverse_dynamics",)).notes
+    assert "the function of inverse_dynamics has" in note and "more than 20" in note
+
+
 def test_hostile_names_stay_in_comments(tmp_path):
     robot = robots.planar2r()
     joints = tuple(replace(joint, name=f"{HOSTILE}{k}") for k, joint in enumerate(robot.joints))
     robot = replace(robot, name=HOSTILE, joints=joints)
-    result = generate(robot, tmp_path, parameters="standard")
+    result = generate(robot, tmp_path, model=CodeModel("standard"))
     prefix = next(path.stem for path in result.files if path.suffix == ".h")
     for compiler in COMPILERS:
         _selftest(tmp_path, prefix, compiler, ["-trigraphs"])
@@ -123,18 +137,58 @@ def test_identifiers_and_comments(text):
     assert not any(bad in written for bad in ("*/", "/*", "//", "\\", "??", "\n", "\r", "\0")) and written.isascii()
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"parameters": "base", "friction": True, "payload": True}], ids=["baked", "run"]
-)
-def test_the_example_of_the_readme_compiles(tmp_path, options):
-    generate(robots.planar2r(), tmp_path, **options)
-    example = (tmp_path / "README.md").read_text().split("```c\n")[1].split("```")[0]
-    (tmp_path / "example.c").write_text(example)
-    run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+@pytest.mark.parametrize("model", [CodeModel(), CodeModel("base", friction=True, payload=True)], ids=["baked", "run"])
+def test_the_example_of_the_readme_compiles(tmp_path, model):
+    generate(robots.planar2r(), tmp_path, model=model)
+    examples = (tmp_path / "README.md").read_text().split("```c\n")[1:]
+    assert len(examples) == 2  # one loop, and two rates
+    for example in examples:
+        (tmp_path / "example.c").write_text(example.split("```")[0])
+        run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+
+
+def test_the_header_names_every_entry(tmp_path):
+    programs = ("inverse_dynamics", "base_regressor", "base_regressor_entries", "recursive_update")
+    result = generate(robots.planar2r(), tmp_path, programs=programs, model=CodeModel("standard", payload=True))
+    checks = [f"PLANAR_2R_THETA_{name} == {k}" for k, name in enumerate(result.names)]
+    checks += ["PLANAR_2R_LOAD_LENGTH == 10", "PLANAR_2R_LOAD_MZ == 8", "PLANAR_2R_BETA_ZZR1 == 0"]
+    checks += [f"PLANAR_2R_THETA_LENGTH == {len(result.names)}", "PLANAR_2R_BETA_LENGTH == 6"]
+    body = " && ".join(checks)
+    (tmp_path / "use.c").write_text(f'#include "planar_2r.h"\nint main(void) {{ return ({body}) ? 0 : 1; }}\n')
+    run(["gcc", *STRICT, "use.c", "-o", "use"], tmp_path)
+    run(["./use"], tmp_path)
+    assert "row 1, entries" in (tmp_path / "planar_2r.h").read_text()
+
+
+def test_code_has_a_comment_for_every_link_and_the_readme_its_sizes(tmp_path):
+    robot = robots.puma560()
+    generate(robot, tmp_path, programs=("inverse_dynamics",))
+    source, page = (tmp_path / "puma560.c").read_text(), (tmp_path / "README.md").read_text()
+    for k, name in enumerate(robot.coordinate_names, start=1):
+        assert f"/* joint {k} ({name}) and its link */" in source
+        assert f"/* effort of joint {k} ({name}) */" in source
+    assert "| function | flash [bytes] | stack [bytes, double] | instructions a call |" in page
+
+
+def test_smooth_friction_is_an_option():
+    robot = replace(robots.planar2r(), effects=({"FC": 0.7, "FV": 0.1}, {"FC": 0.4}))
+    smooth = smooth_friction(robot, 0.05)
+    q, qd = np.zeros((1, 2)), np.array([[0.01, -3.0]])
+    wanted = np.array([[0.7 * np.tanh(0.2), -0.4]])
+    free = replace(robot, effects=({"FV": 0.1}, {}))
+    found = inverse_dynamics(smooth, q, qd, q) - inverse_dynamics(free, q, qd, q)
+    assert np.allclose(found, wanted, atol=1e-9)
+    assert "tanh(" in render(build(Setting(smooth, friction=True), "inverse_dynamics"), CStyle("x")).definition
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(MinertiaError, match="width of smooth friction"):
+            smooth_friction(robot, wrong)
+    both = robot.with_parameters({"FCT1": 0.1})
+    with pytest.raises(MinertiaError, match="FC1 and FCT1"):
+        smooth_friction(both, 0.1)
 
 
 def test_header_is_cpp(tmp_path):
-    generate(robots.planar2r(), tmp_path, parameters="base")
+    generate(robots.planar2r(), tmp_path, model=CodeModel("base"))
     (tmp_path / "use.cpp").write_text('#include "planar_2r.h"\nint main() { return PLANAR_2R_JOINTS == 2 ? 0 : 1; }\n')
     for compiler in ("g++", "clang++"):
         if subprocess.run(["which", compiler], capture_output=True).returncode == 0:
@@ -143,9 +197,9 @@ def test_header_is_cpp(tmp_path):
 
 def test_same_robot_same_bytes_and_replay(tmp_path):
     robot = robots.puma560()
-    first = generate(robot, tmp_path / "a", effort=0.5, programs=("inverse_dynamics",))
+    first = generate(robot, tmp_path / "a", programs=("inverse_dynamics",), search=CodeSearch(effort=0.5))
     kept = load_representatives(tmp_path / "a")
-    again = generate(robot, tmp_path / "b", programs=("inverse_dynamics",), representatives=kept)
+    again = generate(robot, tmp_path / "b", programs=("inverse_dynamics",), search=CodeSearch(representatives=kept))
     assert [p.name for p in first.files] == [p.name for p in again.files]
     for a, b in zip(first.files, again.files, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -164,7 +218,7 @@ def test_no_half_written_files(tmp_path):
 def test_golden_c(tmp_path):
     """Generated text is reviewed; MINERTIA_UPDATE_GOLDEN=1 accepts a change."""
     programs = ("inverse_dynamics", "background", "synchronous")
-    for path in generate(robots.planar2r(), tmp_path, programs=programs, parameters="base").files:
+    for path in generate(robots.planar2r(), tmp_path, programs=programs, model=CodeModel("base")).files:
         golden = GOLDEN / "planar_2r" / path.name
         lines = path.read_text().splitlines(keepends=True)
         text = "".join(line for line in lines if "minertia wrote this file" not in line)  # without the seal

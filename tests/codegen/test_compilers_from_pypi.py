@@ -13,6 +13,7 @@ import pytest
 from minertia.codegen.generate import generate
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, torque_program
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics import model
 from minertia.robot.read import bundled_robots, read_robot
@@ -48,7 +49,13 @@ class TinyCompiler:
 @pytest.mark.parametrize("name", bundled_robots())
 def test_every_robot_by_the_small_compiler(name, tmp_path):
     robot = with_inertias(name).numeric
-    generate(robot, tmp_path, programs=("inverse_dynamics",), sincos="own", rotors=True, friction=True)
+    generate(
+        robot,
+        tmp_path,
+        programs=("inverse_dynamics",),
+        model=CodeModel(rotors=True, friction=True),
+        arithmetic=Arithmetic(sincos="own"),
+    )
     compiler = TinyCompiler()
     call = compiler.function(tmp_path, identifier(robot.name), "inverse_dynamics", 4)
     q, qd, qdd = states(robot, 20)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from minertia.codegen.count import Count, count_c
-from minertia.codegen.generate import count_programs, generate
+from minertia.codegen.generate import MODEL, count_programs, generate
+from minertia.codegen.options import CodeModel, CodeSearch
 from minertia.codegen.setting import Representative
 from minertia.robot.read import read_robot
 from tests.codegen import robots
@@ -19,8 +20,8 @@ from tests.codegen import robots
 FOUND = json.loads((Path(__file__).parents[1] / "golden" / "representatives.json").read_text())
 
 
-def _count(robot, program="inverse_dynamics", **options):
-    counts = generate(robot, None, programs=(program,), **options).counts[program]
+def _count(robot, program="inverse_dynamics", model=MODEL, **search):
+    counts = generate(robot, None, programs=(program,), model=model, search=CodeSearch(**search)).counts[program]
     return counts["multiplications"], counts["additions"]
 
 
@@ -32,7 +33,7 @@ def _at_most(found, limit):
 def test_general_chain(n):
     """Lin 1995: (89n-82)M (77n-71)A; Gautier and Khalil 1990: (92n-127)M (81n-117)A."""
     _at_most(_count(robots.general(n)), (87 * n - 122, 75 * n - 115))
-    assert _count(robots.general(n), parameters="base") == _count(robots.general(n))
+    assert _count(robots.general(n), model=CodeModel("base")) == _count(robots.general(n))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +75,9 @@ def test_a_short_search_helps():
 
 def test_puma560_without_the_luck_of_equal_numbers():
     """At run time only the zeros are known, not that two of the published moments are equal."""
-    _at_most(_count(robots.puma560(), parameters="standard"), (176, 141))
+    _at_most(_count(robots.puma560(), model=CodeModel("standard")), (176, 141))
     choice = {"inverse_dynamics": Representative.from_dict(FOUND["puma560"])}
-    _at_most(_count(robots.puma560(), parameters="standard", representatives=choice), (171, 137))
+    _at_most(_count(robots.puma560(), model=CodeModel("standard"), representatives=choice), (171, 137))
 
 
 # the parameters that contribute 1 % of a joint's largest effort or more, on random motions: 13 inertial ones
@@ -95,7 +96,7 @@ PUMA260 = ("ZZR1", "XXR2", "XZR2", "ZZR2", "MXR2", "XXR3", "ZZR3", "MYR3", "ZZR4
 def test_puma260(program, payload, limit):
     """Below Izaguirre, Hashimoto, Paul and Hayward 1992."""
     robot = read_robot("puma260")
-    found = _count(robot, program, parameters="base", essential=PUMA260, payload=payload)
+    found = _count(robot, program, CodeModel("base", essential=PUMA260, payload=payload))
     assert found[0] < limit[0] and found[1] < limit[1]
 
 
@@ -123,3 +124,52 @@ def test_counts_of_a_robot_without_parameters():
     result = count_programs(read_robot("ur10e"))
     assert result.folder is None and set(result.counts["gravity"]) >= {"multiplications", "inputs", "lines"}
     assert "inverse_dynamics" in str(result) and result.to_dict()["programs"]
+
+
+def test_loops_are_counted_as_often_as_they_run():
+    text = """
+    void p(const double *x, double *y)
+    {
+      static const int first[2] = {0, 2};
+      for (int row = 0; row < 2; ++row) {
+        double sum = x[row * 3 + 1] * 2.0;
+        for (int j = first[row]; j < 3; ++j) {
+          for (int i = 0; i <= j; ++i)
+            sum += x[i * 3 - i * (i + 1) / 2 + j] * x[i];
+          sum = sqrt(sum);
+        }
+        y[row] = sum;
+      }
+      y[0] = y[0] / x[0];
+    }
+    """
+    inner = (1 + 2 + 3) + 3
+    found = count_c("\n".join(line.strip() for line in text.splitlines()))["p"]
+    assert (found.multiplications, found.additions, found.functions) == (2 + inner + 1, inner, 3 + 1)
+
+
+def test_the_loops_of_the_estimator_are_counted_as_written_out():
+    """58 parameters: the operations of the same update on expressions, zeros of the first columns left out."""
+    robot, model = read_robot("ur10e"), CodeModel("base", rotors=True, friction=True)
+    result = generate(robot, None, programs=("recursive_update",), model=model)
+    count = result.counts["recursive_update"]
+    assert len(result.names) == 58
+    regressor = generate(robot, None, programs=("base_regressor",), model=model)
+    triangle, n = 58 * 59 // 2, 6
+    most = 4 * triangle * n + triangle + 6 * 58 * n  # products of all columns of all rows
+    assert count["lines"] < regressor.counts["base_regressor"]["lines"] + 60
+    loops = count["multiplications"] - regressor.counts["base_regressor"]["multiplications"]
+    assert 2.5 * triangle * n < loops <= most
+
+
+def test_what_is_rounding_costs_nothing():
+    """The physical PUMA has the published base parameters, so its code is the same; a sum that cancels is 0."""
+    links = CodeModel(rotors=False, friction=False)
+    counts = [_count(read_robot(name), model=links) for name in ("puma560", "puma560_physical")]
+    assert counts[0] == counts[1]
+    robot = robots.rx90()
+    values = dict(zip(robot.columns(), robot.parameter_vector(), strict=True))
+    exact = robot.with_parameters({**values, "XX6": 0.3, "YY6": 0.3})
+    rounded = robot.with_parameters({**values, "XX6": 0.1 + 0.2, "YY6": 0.3})
+    assert values and 0.1 + 0.2 != 0.3
+    assert _count(rounded) == _count(exact) < _count(robot)

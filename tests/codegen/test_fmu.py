@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets import fmu as target
@@ -88,7 +89,7 @@ class Instance:
 )
 def test_torques_are_those_of_the_recursion(tmp_path, fmpy, make, options, fmi_type):
     robot = make()
-    result = generate(robot, tmp_path, target="fmu", **options)
+    result = generate(robot, tmp_path, target="fmu", model=CodeModel(**options))
     path = result.files[0]
     assert not result.notes
     assert problems(path) == []
@@ -110,7 +111,7 @@ def test_torques_are_those_of_the_recursion(tmp_path, fmpy, make, options, fmi_t
 @needs_compiler
 def test_simulation_and_misuse(tmp_path, fmpy):
     robot = robots.planar2r()
-    path = generate(robot, tmp_path, target="fmu", parameters="base").files[0]
+    path = generate(robot, tmp_path, target="fmu", model=CodeModel("base")).files[0]
     rows = np.zeros(3, [("time", float), ("q[1]", float), ("qdd[2]", float)])
     rows["time"], rows["q[1]"], rows["qdd[2]"] = [0, 0.5, 1.0], 0.3, 2.0
     outputs = ["tau[1]", "tau[2]"]
@@ -130,7 +131,7 @@ def test_simulation_and_misuse(tmp_path, fmpy):
 
 
 def test_units_and_order(tmp_path):
-    path = generate(robots.stanford(), tmp_path, target="fmu", payload=True).files[0]
+    path = generate(robots.stanford(), tmp_path, target="fmu", model=CodeModel(payload=True)).files[0]
     variables = description(path).findall("ModelVariables/ScalarVariable")
     units = {v.get("name"): v.find("Real").get("unit") for v in variables}
     assert (units["q[2]"], units["q[3]"], units["qdd[3]"], units["tau[2]"], units["tau[3]"]) == (
@@ -144,7 +145,7 @@ def test_units_and_order(tmp_path):
 def test_same_bytes_and_a_guid_of_the_content(tmp_path):
     first, again = (generate(robots.planar2r(), tmp_path / x, target="fmu").files[0].read_bytes() for x in "ab")
     assert first == again
-    other = generate(robots.planar2r(), tmp_path / "c", target="fmu", gravity=(0, 0, -1.6)).files[0]
+    other = generate(robots.planar2r().with_gravity((0, 0, -1.6)), tmp_path / "c", target="fmu").files[0]
     assert description(other).get("guid") != description(tmp_path / "a" / "planar_2r.fmu").get("guid")
 
 
@@ -214,7 +215,7 @@ def test_folders(monkeypatch, machine, system, folders):
     assert list(target.library_paths("a")) == folders
 
 
-@pytest.mark.parametrize("options", [{"programs": ("gravity", "mass_matrix")}, {"precision": "float"}])
+@pytest.mark.parametrize("options", [{"programs": ("gravity", "mass_matrix")}, {"arithmetic": Arithmetic("float")}])
 def test_what_does_not_fit_gets_a_sentence(tmp_path, options):
     with pytest.raises(MinertiaError, match="the target 'fmu'"):
         generate(robots.planar2r(), tmp_path / "x", target="fmu", **options)
@@ -223,7 +224,7 @@ def test_what_does_not_fit_gets_a_sentence(tmp_path, options):
 
 @pytest.mark.parametrize("name", ["mass_matrix", "forward_dynamics", "recursive_update", "friction"])
 def test_other_programs(tmp_path, fmpy, name):
-    path = generate(robots.planar2r(), tmp_path, target="fmu", programs=(name,), parameters="base").files[0]
+    path = generate(robots.planar2r(), tmp_path, target="fmu", programs=(name,), model=CodeModel("base")).files[0]
     assert problems(path) == []
     if name == "mass_matrix":
         assert "D[2,1]" in {v.get("name") for v in description(path).iter("ScalarVariable")}

@@ -11,6 +11,7 @@ from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.codegen.kernels.schedule import schedule
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import BUILDERS
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics import model
@@ -20,7 +21,7 @@ from tests.codegen.kernel_helpers import relative, robots_of_every_kind, states
 from tests.codegen.test_batch import everything, everything_program
 
 __all__ = ["machine"]  # the fixture
-ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+ALL = tuple(BUILDERS)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,8 @@ def selftest(machine: Machine, robot, folder, **options) -> str:
 
 
 def test_generated_c(machine, tmp_path):
-    said = selftest(machine, robots.planar2r(), tmp_path, programs=ALL, sincos="own", rotors=True, friction=True)
+    options = {"model": CodeModel(rotors=True, friction=True), "arithmetic": Arithmetic(sincos="own")}
+    said = selftest(machine, robots.planar2r(), tmp_path, programs=ALL, **options)
     assert "FAILED" not in said and said.count(" ok ") >= len(ALL)
 
 
@@ -53,8 +55,8 @@ def test_generated_c(machine, tmp_path):
 @pytest.mark.parametrize("precision", ["double", "float"])
 @pytest.mark.parametrize("sincos", ["own", "libm"])
 def test_generated_c_of_an_arm(machine, tmp_path, precision, sincos):
-    options = {"programs": ALL, "payload": True, "rotors": True, "friction": True}
-    said = selftest(machine, robots.puma560(), tmp_path, precision=precision, sincos=sincos, **options)
+    model, arithmetic = CodeModel(rotors=True, friction=True, payload=True), Arithmetic(precision, sincos)
+    said = selftest(machine, robots.puma560(), tmp_path, programs=ALL, model=model, arithmetic=arithmetic)
     assert "FAILED" not in said and said.count(" ok ") >= len(ALL)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate
+from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets import ros2
@@ -97,7 +98,7 @@ def check_numbers(program, setting, result):
 )
 def test_numbers_are_those_of_the_recursion(tmp_path, make, options):
     robot = make()
-    result = generate(robot, tmp_path, target="ros2", **options)
+    result = generate(robot, tmp_path, target="ros2", model=CodeModel(**options))
     check_numbers(compiled(tmp_path), Setting(robot, **({"parameters": "baked"} | options)), result)
 
 
@@ -105,7 +106,7 @@ def test_numbers_are_those_of_the_recursion(tmp_path, make, options):
 @pytest.mark.skipif(not EIGEN.is_dir(), reason="Eigen is not installed")
 def test_with_the_real_eigen(tmp_path):
     robot = robots.planar2r()
-    result = generate(robot, tmp_path, target="ros2", payload=True)
+    result = generate(robot, tmp_path, target="ros2", model=CodeModel(payload=True))
     check_numbers(compiled(tmp_path, EIGEN), Setting(robot, payload=True), result)
 
 
@@ -121,7 +122,7 @@ def test_a_floating_base_compiles(tmp_path):
 
 @needs_compiler
 def test_wrong_sizes_and_parameters_get_a_sentence(tmp_path):
-    generate(robots.planar2r(), tmp_path, target="ros2", payload=True)
+    generate(robots.planar2r(), tmp_path, target="ros2", model=CodeModel(payload=True))
     program = compiled(tmp_path)
     three = [np.zeros((1, 3))] * 3
     assert "joint_positions has 3 entries; this robot needs 2" in answers(program, {}, three)
@@ -132,7 +133,7 @@ def test_wrong_sizes_and_parameters_get_a_sentence(tmp_path):
 @needs_compiler
 def test_parameters_without_nominal_values_are_needed(tmp_path):
     bare = replace(robots.planar2r(), links=(), effects=())
-    generate(bare, tmp_path, target="ros2", parameters="base")
+    generate(bare, tmp_path, target="ros2", model=CodeModel("base"))
     program = compiled(tmp_path)
     two = [np.zeros((1, 2))] * 3
     assert "'arm.theta' with " in answers(program, {}, two)
@@ -143,7 +144,7 @@ def test_parameters_without_nominal_values_are_needed(tmp_path):
 @pytest.mark.parametrize("is_hostile", [False, True])
 def test_the_package_builds_and_passes_its_test(tmp_path, is_hostile):
     robot = hostile(robots.planar2r()) if is_hostile else robots.planar2r()
-    generate(robot, tmp_path / "package", target="ros2", payload=True, parameters="standard")
+    generate(robot, tmp_path / "package", target="ros2", model=CodeModel("standard", payload=True))
     stub = write_stub(tmp_path / "stub")
     build_folder = str(tmp_path / "build")
     where = [f"-DCMAKE_PREFIX_PATH={stub / 'cmake'}", f"-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror -I{stub / 'include'}"]
@@ -160,7 +161,7 @@ def test_the_package_builds_and_passes_its_test(tmp_path, is_hostile):
 
 @needs_compiler
 def test_hostile_names_are_harmless(tmp_path):
-    result = generate(hostile(robots.planar2r()), tmp_path, target="ros2", parameters="standard", friction=True)
+    result = generate(hostile(robots.planar2r()), tmp_path, target="ros2", model=CodeModel("standard", friction=True))
     names = [path.relative_to(tmp_path).as_posix() for path in result.files]
     assert all(".." not in name and name.isascii() for name in names)
     for path in result.files:
@@ -179,7 +180,8 @@ def test_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "word"), [({"programs": ("gravity",)}, "mass_matrix"), ({"precision": "float"}, "double precision")]
+    ("options", "word"),
+    [({"programs": ("gravity",)}, "mass_matrix"), ({"arithmetic": Arithmetic("float")}, "double precision")],
 )
 def test_what_does_not_fit_gets_a_sentence(tmp_path, options, word):
     with pytest.raises(MinertiaError, match=word):

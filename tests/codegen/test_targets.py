@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate
+from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
@@ -14,12 +15,12 @@ from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference
 
-PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor")
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor", "recursive_update", "coriolis_matrix")
 
 
 def test_numpy_module(tmp_path):
     robot = robots.stanford()
-    result = generate(robot, tmp_path, programs=PROGRAMS, parameters="base", friction=True, target="numpy")
+    result = generate(robot, tmp_path, programs=PROGRAMS, target="numpy", model=CodeModel("base", friction=True))
     module: dict = {}
     exec(result.files[0].read_text(), module)
     setting = Setting(robot, "base", friction=True)

@@ -11,8 +11,11 @@ import numpy as np
 from minertia import read_robot
 from minertia.errors import Infeasible
 from minertia.excitation.excite import excite
+from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
+from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.result import Excitation
+from minertia.excitation.space import Workspace
 from minertia.robot.robot import Robot
 from tests.excitation.world import World
 from tests.shared import SHARED
@@ -71,7 +74,8 @@ def drawn(robot: Robot, seed: int) -> Draw:
     )
     given["effort"] = False
     floor = FLOORS[rng.integers(len(FLOORS))]
-    given["floor"] = {"base": "base", "none": None, "number": float(rng.uniform(-0.6, 0.05))}[floor]
+    height = {"base": "base", "none": None, "number": float(rng.uniform(-0.6, 0.05))}[floor]
+    given["workspace"] = Workspace(floor=height)
     gravity = GRAVITIES[rng.integers(len(GRAVITIES))] if any(robot.gravity) else robot.gravity
     efforts = robot.has_parameters and bool(rng.random() < 0.5)
     return Draw(given, gravity, float(rng.uniform(4, 9)), "any" if rng.random() < 0.15 else None, efforts)
@@ -96,10 +100,9 @@ def outcome(name: str, seed: int) -> Outcome:
         draw.limits["effort"] = _efforts(robot, seed)
     try:
         limits = motion_limits(robot, **draw.limits)
-        found = excite(
-            robot, limits=limits, duration=draw.duration, start=draw.start, harmonics=3, n_samples=60, starts=1,
-            seed=seed, patience=0.1, friction=False, rotors=False,
-        )  # fmt: skip
+        search = MotionSearch(starts=1, seed=seed, n_samples=60, patience=0.1)
+        family, optimality = Fourier(draw.duration, 3), Optimality(rotors=False, friction=False)
+        found = excite(robot, family, limits=limits, start=draw.start, optimality=optimality, search=search)
     except Infeasible as err:
         return Outcome(None, str(err))
     return Outcome(found, faults=faults(name, robot, draw, found))

@@ -12,9 +12,12 @@ from minertia.base.derive import base_parameters
 from minertia.excitation.claims import claims
 from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.excite import excite
+from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.noise import effort_noise
+from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.result import percent
+from minertia.excitation.space import Workspace
 from minertia.robot.joint import Limits
 from tests.shared import SHARED, needs_shared
 
@@ -27,7 +30,7 @@ def changed(robot, **limits):
 def test_everything_that_is_known_is_claimed():
     robot = changed(read_robot("puma560_physical"), velocity=1.0, acceleration=4.0)
     box = Box("j6", (-2, -2, -2), (2, 2, 2))
-    said = claims(motion_limits(robot, boxes=[box]))
+    said = claims(motion_limits(robot, workspace=Workspace(boxes=[box])))
     assert said.checked[0] == "limits of position, velocity, acceleration and effort"
     assert "floor (base plane)" in said.checked and "the box of 'j6'" in said.checked
     assert any(phrase.startswith("self collision (capsules along frames, radius 0.031 m") for phrase in said.checked)
@@ -76,7 +79,12 @@ def test_a_robot_in_the_plane_of_its_base():
 @needs_shared
 def test_a_new_users_first_motion_stays_above_the_base_and_starts_near_the_middle():
     robot = read_robot(SHARED / "robots" / "ur10e.urdf")
-    found = excite(robot, starts=1, patience=0.05, n_samples=60, harmonics=3, friction=False, rotors=False)
+    found = excite(
+        robot,
+        Fourier(harmonics=3),
+        optimality=Optimality(rotors=False, friction=False),
+        search=MotionSearch(starts=1, n_samples=60, patience=0.05),
+    )
     assert found.margins.floor >= found.limits.clearance.margin
     assert np.abs(found.trajectory.q[0]).max() < 1.0  # all six turn by two turns either way
     assert "limits of acceleration (the file has none)" in found.claims.unchecked
@@ -86,14 +94,17 @@ def test_a_new_users_first_motion_stays_above_the_base_and_starts_near_the_middl
 
 def test_a_start_is_near_the_middle_and_has_room():
     robot = changed(read_robot("ur10e"), lower=-2 * np.pi, upper=2 * np.pi)
-    quick = {"starts": 1, "patience": 0.05, "n_samples": 60, "harmonics": 3, "friction": False, "rotors": False}
+    search, rigid = MotionSearch(starts=1, n_samples=60, patience=0.05), Optimality(rotors=False, friction=False)
+    quick = {"family": Fourier(harmonics=3), "optimality": rigid, "search": search}
     found = excite(robot, **quick)
     assert np.abs(found.trajectory.q[0]).max() < 1.0
     np.testing.assert_allclose(found.trajectory.q[0], found.trajectory.q[-1], atol=1e-9)
     free = excite(robot, **quick, start="any")
     assert np.abs(free.trajectory.q[0]).max() > 0.05
     endless = changed(robot, lower=None, upper=None)
-    middle = excite(endless, **quick, limits=motion_limits(endless, floor=None, self_collision=False))
+    middle = excite(
+        endless, **quick, limits=motion_limits(endless, workspace=Workspace(floor=None, self_collision=False))
+    )
     np.testing.assert_allclose(middle.trajectory.q[0], 0, atol=1e-9)
 
 
@@ -102,7 +113,7 @@ def test_a_start_is_near_the_middle_and_has_room():
 
 def noise_of(robot, **options):
     base = base_parameters(robot, rotors=True, friction=True)
-    limits = motion_limits(robot, floor=None, self_collision=False, **options)
+    limits = motion_limits(robot, workspace=Workspace(floor=None, self_collision=False), **options)
     return effort_noise(base, limits, EffortModel(base) if robot.has_parameters else None)
 
 
@@ -133,7 +144,12 @@ def test_no_parameter_is_promised_without_anything_to_compare_it_with():
     base = base_parameters(robot, rotors=True, friction=True)
     sizes = dict(zip(base.names, parameter_sizes(base), strict=True))
     assert all(np.isnan(size) == name.startswith(("IA", "FV", "FC", "OFF")) for name, size in sizes.items())
-    found = excite(robot, starts=1, patience=0.05, n_samples=60, harmonics=3, criterion="deviation")
+    found = excite(
+        robot,
+        Fourier(harmonics=3),
+        optimality=Optimality("deviation"),
+        search=MotionSearch(starts=1, n_samples=60, patience=0.05),
+    )
     text, data = str(found), found.to_dict()
     assert " 0.00 %" not in text and "no value of this kind" in text
     assert "1 % of the limit of effort where the file has no friction" in " ".join(text.split())

@@ -13,8 +13,9 @@ from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
+from minertia.excitation.options import MotionSearch
 from minertia.excitation.shapes import Shape, box, capsule
-from minertia.excitation.space import room
+from minertia.excitation.space import Workspace, room
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
@@ -96,8 +97,10 @@ def test_capsules_as_mujoco_has_them(name):
 
 
 def test_motion_keeps_its_distance(puma):
-    limits = motion_limits(puma, velocity=1.5, acceleration=4.0, floor=-0.7, obstacles=[POST], margin=0.03)
-    result = excite(puma, limits=limits, starts=1, patience=0.1, n_samples=100)
+    limits = motion_limits(
+        puma, velocity=1.5, acceleration=4.0, workspace=Workspace(floor=-0.7, obstacles=[POST], margin=0.03)
+    )
+    result = excite(puma, limits=limits, search=MotionSearch(starts=1, n_samples=100, patience=0.1))
     assert result.margins.is_feasible
     q = result.motion.at(np.linspace(0, 10, 1001))[0]
     assert limits.clearance.distances(q).min() >= 0.03
@@ -107,7 +110,9 @@ def test_motion_keeps_its_distance(puma):
 def test_start_in_collision(puma):
     post = box("post", (0.6, 0.0, 0), (0.5, 0.5, 2.0))
     reach = np.array([0.0, np.pi, -np.pi / 2, 0, 0, 0])
-    limits = motion_limits(puma, velocity=1.5, acceleration=4.0, floor=None, obstacles=[post], effort=False)
+    limits = motion_limits(
+        puma, velocity=1.5, acceleration=4.0, effort=False, workspace=Workspace(floor=None, obstacles=[post])
+    )
     inside = min([reach, reach * [1, 0, 1, 1, 1, 1]], key=lambda q: float(limits.clearance.distances(q).min()))
     assert limits.clearance.distances(inside).min() < 0
     with pytest.raises(Infeasible, match=r"start posture.*'post'"):
@@ -146,7 +151,7 @@ def test_no_floor_without_gravity_or_lengths():
     found = room(arm)
     assert found.model is None and "A1" in found.missing["floor"] and "A1" in found.missing["self collision"]
     with pytest.raises(Infeasible, match="give values for A1, A2"):
-        room(arm, floor=0.1)
+        room(arm, Workspace(floor=0.1))
 
 
 @needs_shared
@@ -155,12 +160,12 @@ def test_legs_and_hands_do_not_stand_on_their_base_plane(name):
     robot = read_robot(SHARED / "robots" / f"{name}.urdf")
     found = room(robot)
     assert found.model.floor is None and "hardly ever above its base plane" in found.missing["floor"]
-    assert room(robot, floor=-5.0).model.floor == -5.0  # one that is asked for is kept
+    assert room(robot, Workspace(floor=-5.0)).model.floor == -5.0  # one that is asked for is kept
 
 
 def test_switched_off(puma):
-    assert room(puma, floor=None, self_collision=False).model is None
-    only = room(puma, floor=None, self_collision=False, obstacles=[POST]).model
+    assert room(puma, Workspace(floor=None, self_collision=False)).model is None
+    only = room(puma, Workspace(floor=None, self_collision=False, obstacles=[POST])).model
     assert all("'post'" in name for name in only.names())
 
 

@@ -11,26 +11,29 @@ import pytest
 from minertia import read_robot
 from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownName
 from minertia.excitation.excite import excite
+from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
+from minertia.excitation.options import MotionSearch, Optimality, Recorded
 from minertia.excitation.result import stacked_regressor
+from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 
 JUDGED = {"position": 2.0, "beyond_file": True, "velocity": 1.5, "acceleration": 4.0}
+SHORT = Fourier(harmonics=3)
 
 
 def planar(**changes):
     return replace(read_robot("planar2r"), **changes)
 
 
-def quick(robot, **options):
+def quick(robot, family=SHORT, *, seed=0, starts=1, **options):
     """A search short enough for a test."""
     limits = options.pop("limits", None) or motion_limits(robot, **JUDGED)
-    return excite(
-        robot, **({"limits": limits, "starts": 1, "patience": 0.3, "harmonics": 3, "n_samples": 80} | options)
-    )
+    search = MotionSearch(starts, seed, n_samples=80, patience=0.3)
+    return excite(robot, family, limits=limits, search=search, **options)
 
 
 def assert_within(result, limits: MotionLimits):
@@ -47,7 +50,13 @@ def assert_within(result, limits: MotionLimits):
 def test_condition_numbers(name, largest):
     robot = read_robot(name)
     limits = motion_limits(robot, **JUDGED)
-    result = excite(robot, limits=limits, rest=False, friction=False, rotors=False, starts=1, patience=0.6)
+    result = excite(
+        robot,
+        Fourier(rest=False),
+        limits=limits,
+        optimality=Optimality(rotors=False, friction=False),
+        search=MotionSearch(starts=1, patience=0.6),
+    )
     assert result.condition <= largest
     assert result.scaled_condition < result.condition
     assert_within(result, limits)
@@ -59,9 +68,13 @@ def test_everything_at_once_stays_feasible(seed):
 
     robot = read_robot("puma560_physical")
     limits = motion_limits(
-        robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-0.9, -0.9, -0.7), (0.9, 0.9, 1.0))]
+        robot,
+        velocity=1.5,
+        acceleration=4.0,
+        effort=True,
+        workspace=Workspace(boxes=[Box("j6", (-0.9, -0.9, -0.7), (0.9, 0.9, 1.0))]),
     )
-    result = excite(robot, limits=limits, seed=seed, starts=1, patience=0.2)
+    result = excite(robot, limits=limits, search=MotionSearch(starts=1, seed=seed, patience=0.2))
     assert_within(result, limits)
     assert result.margins.is_feasible and result.margins.worst <= 1
     assert result.margins.boxes[0][1] >= 0
@@ -81,8 +94,9 @@ def test_seed_decides():
 @pytest.mark.parametrize("criterion", ["condition", "scaled-condition", "logdet", "deviation"])
 def test_each_criterion_wins_at_its_own_game(criterion):
     robot = read_robot("puma560_physical")
-    result = quick(robot, criterion=criterion, harmonics=4, seed=1)
-    other = quick(robot, criterion="logdet" if criterion != "logdet" else "condition", harmonics=4, seed=1)
+    result = quick(robot, Fourier(harmonics=4), optimality=Optimality(criterion), seed=1)
+    another = Optimality("logdet" if criterion != "logdet" else "condition")
+    other = quick(robot, Fourier(harmonics=4), optimality=another, seed=1)
     figures = {
         "condition": lambda r: r.condition,
         "scaled-condition": lambda r: r.scaled_condition,
@@ -93,9 +107,9 @@ def test_each_criterion_wins_at_its_own_game(criterion):
 
 
 def test_start_posture_and_gravity():
-    robot = read_robot("planar2r")
+    robot = read_robot("planar2r").with_gravity((0, 0, -9.81))
     start = [0.3, -0.2]
-    result = quick(robot, start=start, gravity=(0, 0, -9.81))
+    result = quick(robot, start=start)
     np.testing.assert_allclose(result.trajectory.q[0], start, atol=1e-10)
     np.testing.assert_allclose(result.trajectory.q[-1], start, atol=1e-10)
     assert result.base.robot.gravity == (0, 0, -9.81)
@@ -111,13 +125,13 @@ def test_splines():
 
 def test_sequential_design_looks_elsewhere():
     robot = read_robot("puma560_physical")
-    first = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5))
-    second = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5), seed=3,
-                   previous=first.information())  # fmt: skip
+    family, optimality = Fourier(4.0, 2), Optimality("deviation", noise=np.full(6, 0.5))
+    first = quick(robot, family, optimality=optimality)
+    known = Recorded(information=first.information())
+    second = quick(robot, family, optimality=optimality, seed=3, after=known)
     assert np.all(second.deviations <= first.deviations * (1 + 1e-9))
     triangle = np.linalg.cholesky(first.information()).T
-    again = quick(robot, criterion="deviation", duration=4.0, harmonics=2, noise=np.full(6, 0.5), seed=3,
-                  previous=triangle)  # fmt: skip
+    again = quick(robot, family, optimality=optimality, seed=3, after=Recorded(information=triangle))
     np.testing.assert_allclose(again.deviations.max(), second.deviations.max(), rtol=0.2)
 
 
@@ -155,7 +169,7 @@ def test_report_is_plain_data():
 def test_predicted_deviations_are_observed():
     """Least squares on 50 simulated repeats scatters as predicted, for every parameter."""
     robot = read_robot("puma560_physical")
-    result = quick(robot, harmonics=5)
+    result = quick(robot, Fourier(harmonics=5))
     W = (
         stacked_regressor(result.base, result.motion, result.n_samples)
         / np.tile(result.noise, result.n_samples)[:, None]
@@ -167,7 +181,7 @@ def test_predicted_deviations_are_observed():
 
 
 def test_robot_without_masses_has_deviations_but_no_sizes():
-    result = quick(read_robot("scara"), harmonics=3)
+    result = quick(read_robot("scara"))
     assert result.relative_deviations is None
     assert np.all(np.isfinite(result.deviations))
 
@@ -190,12 +204,12 @@ def test_sweeps_move_one_joint_at_a_time():
 
 def test_zero_duration():
     with pytest.raises(Infeasible, match="positive duration"):
-        quick(read_robot("planar2r"), duration=0)
+        Fourier(0)
 
 
 def test_unknown_criterion():
     with pytest.raises(UnknownName, match="condition"):
-        quick(read_robot("planar2r"), criterion="conditon")
+        Optimality("conditon")
 
 
 def test_joint_that_cannot_move():
@@ -231,7 +245,7 @@ def test_start_outside_the_limits():
         quick(robot, start=[0, 9, 0, 0, 0, 0])
     with pytest.raises(ShapeError, match="6 finite"):
         quick(robot, start=[0, 0])
-    boxed = motion_limits(robot, **JUDGED, boxes=[Box("j6", (3, 3, 3), (4, 4, 4))])
+    boxed = motion_limits(robot, workspace=Workspace(boxes=[Box("j6", (3, 3, 3), (4, 4, 4))]), **JUDGED)
     with pytest.raises(Infeasible, match="outside its box"):
         quick(robot, limits=boxed, start=[0] * 6)
     with pytest.raises(Infeasible, match="no posture"):
@@ -269,11 +283,13 @@ def test_bad_shapes():
     with pytest.raises(ShapeError, match="velocity"):
         motion_limits(robot, velocity=[1, 2])
     with pytest.raises(ShapeError, match="recorded before"):
-        quick(robot, previous=np.eye(3))
+        quick(robot, after=Recorded(information=np.eye(3)))
     with pytest.raises(Infeasible, match="empty"):
         Box("j6", (0, 0, 0), (1, 1, 0))
     with pytest.raises(UnknownName, match="frame"):
-        quick(robot, limits=motion_limits(robot, **JUDGED, boxes=[Box("hand", (0, 0, 0), (1, 1, 1))]))
+        quick(
+            robot, limits=motion_limits(robot, workspace=Workspace(boxes=[Box("hand", (0, 0, 0), (1, 1, 1))]), **JUDGED)
+        )
 
 
 def test_floating_base():

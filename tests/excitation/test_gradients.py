@@ -13,7 +13,8 @@ from minertia.excitation.excite import mixing
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
-from minertia.excitation.objective import Objective, Problem
+from minertia.excitation.objective import MotionProblem, Objective
+from minertia.excitation.space import Workspace
 from tests.random_robots import random_robot
 
 STEP = 1e-6
@@ -116,10 +117,14 @@ def test_whole_objective_with_every_wall(name):
     robot = bent_puma()
     base = base_parameters(robot, rotors=True, friction=True)
     limits = motion_limits(
-        robot, velocity=1.5, acceleration=4.0, effort=True, boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]
+        robot,
+        velocity=1.5,
+        acceleration=4.0,
+        effort=True,
+        workspace=Workspace(boxes=[Box("j6", (-2, -2, -2), (2, 2, 2))]),
     )
     family = Fourier(10.0, 5)
-    problem = Problem(
+    problem = MotionProblem(
         family=family,
         offset=np.array([0.0, 1.4, -1.4, 0.3, 0.2, 0.0]),
         limits=limits,

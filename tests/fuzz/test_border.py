@@ -12,6 +12,7 @@ import pytest
 
 import minertia as mi
 from minertia.codegen.generate import count_programs, generate
+from minertia.codegen.options import CodeModel
 from minertia.errors import InputError, SingularMass
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
@@ -144,7 +145,9 @@ def test_forward_dynamics_names_the_joints_without_inertia(tmp_path: Path) -> No
         for call in (
             lambda robot=robot: mi.forward_dynamics(robot, *state),
             lambda robot=robot: mi.forward_dynamics(robot, *(x[0] for x in state)),
-            lambda robot=robot: generate(robot, tmp_path, programs=["forward_dynamics"], friction=True, rotors=True),
+            lambda robot=robot: generate(
+                robot, tmp_path, programs=["forward_dynamics"], model=CodeModel(rotors=True, friction=True)
+            ),
         ):
             with pytest.raises(SingularMass, match="no mass or inertia") as caught:
                 call()

@@ -121,7 +121,11 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
         ("train = [", "train = [3, ", "a log is the name of a file or a table, not 3"),
         ("[logs]", "[logs", "this is not valid TOML"),
         ('derivative = "parabola"', 'derivative = "spline"', "there is no derivative called 'spline'"),
-        ("fix = { M2 = 1.5 }", "fix = { M2 = true }", "'model.fix.M2': this must hold finite numbers"),
+        (
+            "fix = { M2 = 1.5 }",
+            "fix = { M2 = true }",
+            "line 20, 'model.fix.M2': this must be a finite number, not True",
+        ),
     ],
 )
 def test_sentence(tmp_path: Path, old: str, new: str, message: str):

@@ -10,7 +10,7 @@ import pytest
 from minertia.codegen.kernels import build
 from minertia.errors import FilterError, RecordingError, UnknownName
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.evaluation import Evaluation, evaluated, evaluation_times, judged
+from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import DERIVATIVES, Filter, decimated, low_pass, prepared
 from minertia.identification.signals.spectrum import chosen_cutoff
 from minertia.identification.signals.streaming import prepared_blocks
@@ -160,10 +160,11 @@ def test_evaluation():
     times = evaluation_times(M["t"], evaluation)
     assert times[0] == 1.0 and times[-1] <= M["t"][-1] - 1.0 + 1e-6
     np.testing.assert_allclose(np.diff(times), 0.02)
-    exact = evaluated(M["t"], M["tau"], evaluation)
+    exact = evaluated_at(times, M["t"], M["tau"], evaluation)
     rows = np.searchsorted(M["t"], times - 1e-9)
     np.testing.assert_allclose(exact, M["tau"][rows], atol=1e-4)
-    result = judged(M["t"], M["tau"], 0.9 * M["tau"], evaluation)
-    assert result.relative == pytest.approx(0.1) and result.joint_relative == pytest.approx((0.1, 0.1))
+    np.testing.assert_allclose(evaluated_at(times, M["t"], 0.9 * M["tau"], evaluation), 0.9 * exact, atol=1e-12)
     with pytest.raises(FilterError, match="too short to judge"):
-        judged(M["t"][:400], M["tau"][:400], M["tau"][:400], evaluation)
+        evaluation_times(M["t"][:400], evaluation)
+    with pytest.raises(FilterError, match="too few to judge"):
+        evaluated_at(times, M["t"][:2], M["tau"][:2], evaluation)

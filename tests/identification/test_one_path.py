@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.identification.signals.filtering import Motion
 from tests.arm import recorded_arm
 from tests.identification.motions import fourier_motion, noisy
 from tests.shared import SHARED, needs_shared
@@ -67,6 +68,33 @@ def test_a_campaign_takes_what_people_have():
         mi.identify(robot, wider)
 
 
+def measured(robot: mi.Robot, seed: int, samples: int, noise: float) -> Motion:
+    motion = fourier_motion(robot, samples, seed, duration=samples / 50)
+    tau = mi.inverse_dynamics(robot, motion.q, motion.qd, motion.qdd)
+    return noisy(replace(motion, tau=tau), np.random.default_rng(seed), noise)
+
+
+def test_springs_of_the_file_stay():
+    """A counterbalance is no friction: no ladder finds it, the file tells."""
+    robot = mi.read_robot("puma560_physical").with_parameters({"KS2": 40.0}, {"KS2": {"rest": 0.3}})
+    result = mi.identify(mi.Campaign(robot, [measured(robot, k, 1000, 0.2) for k in (1, 2)]))
+    assert "spring" in result.problem.ladder.notes[0]
+    assert result.to_dict()["ladder"]["start"] == ["rotor", "viscous", "coulomb", "offset"]
+    assert {p.name: p.value for p in result.parameters}["KS2"] == pytest.approx(40.0, rel=0.1)
+
+
+def test_rotors_that_no_sensor_sees_are_left_out():
+    """Short logs of torques behind the gears: columns without meaning cost deviations.  Rotors that are seen stay."""
+    geared = mi.read_robot("puma560_physical")
+    behind = geared.with_parameters({f"IA{j}": 0.0 for j in range(1, 7)})
+
+    def has_rotors(robot: mi.Robot, seed: int) -> bool:
+        return "rotor" in mi.build_problem(mi.Campaign(robot, measured(robot, seed, 300, 1.0))).ladder.start
+
+    assert all(has_rotors(geared, seed) for seed in range(4))
+    assert sum(not has_rotors(behind, seed) for seed in range(6)) >= 3
+
+
 def test_the_ladder_takes_what_is_there_and_nothing_else():
     """Friction planted on one joint is found there, on left-out folds; without any nothing is taken."""
     robot = mi.read_robot("puma560_physical")
@@ -76,7 +104,7 @@ def test_the_ladder_takes_what_is_there_and_nothing_else():
     def steps(change) -> set[tuple[str, str]]:
         logs = [noisy(replace(m, tau=m.tau + change(m)), rng, 0.02) for m in motions]
         ladder = mi.build_problem(mi.Campaign(robot, logs)).ladder
-        return {(robot.joints[t.joint].name, t.step.word) for t in ladder.steps}
+        return {(robot.joints[j].name, t.step.word) for t in ladder.steps for j in t.joints}
 
     none = steps(lambda m: 0.0)
     assert len(none) <= 1  # of 24 steps that noise could take

@@ -14,6 +14,7 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
+from minertia.excitation.options import MotionSearch
 from minertia.report.charts import ticks
 from minertia.report.excite_page import excite_page, link_points
 from minertia.report.line_chart import line_chart
@@ -24,7 +25,9 @@ def result():
     robot = read_robot("planar2r")
     joints = tuple(replace(joint, name=f"</script><b>{k}") for k, joint in enumerate(robot.joints))
     robot = replace(robot, joints=joints, name="<img>")
-    return excite(robot, limits=motion_limits(robot, velocity=1.0, acceleration=3.0), starts=1, patience=0.1)
+    return excite(
+        robot, limits=motion_limits(robot, velocity=1.0, acceleration=3.0), search=MotionSearch(starts=1, patience=0.1)
+    )
 
 
 def test_page_is_self_contained_and_escaped(result):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from minertia import MinertiaError
 from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
-from minertia.robot.expression import LARGEST, ExpressionError, expression_text, parse_expression
+from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.inertia import from_com, symmetric, transport_ten
+from minertia.tables import LARGEST
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 
 ONE = '[[joint]]\nkind = "revolute"\n'

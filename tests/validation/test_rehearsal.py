@@ -22,10 +22,10 @@ from minertia.validation import compiled, rehearsal
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import control_model
 from minertia.validation.rehearsal import rehearse
-from minertia.validation.rehearsed import Rehearsal, Setting, summary
+from minertia.validation.rehearsed import Rehearsal, RehearsalOptions, summary
 
 pytest.importorskip("mujoco")
-SHORT = Setting(duration=6.0, harmonics=4, rate=500.0, seed=1)
+SHORT = RehearsalOptions(duration=6.0, harmonics=4, rate=500.0, seed=1)
 
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -159,8 +159,8 @@ def test_refusals(puma: Robot) -> None:
         rehearse(read_robot("panda"))
     for bad in ({"noise": 0.0}, {"duration": -1.0}, {"rate": float("nan")}):
         with pytest.raises(Infeasible, match="positive"):
-            Setting(**bad)  # type: ignore[arg-type]
+            RehearsalOptions(**bad)  # type: ignore[arg-type]
     with pytest.raises(Infeasible, match="at least 500"):
-        Setting(rate=100.0, duration=2.0)
+        RehearsalOptions(rate=100.0, duration=2.0)
     with pytest.raises(Infeasible, match="needs a rate above"):
-        Setting(rate=50.0, duration=20.0)
+        RehearsalOptions(rate=50.0, duration=20.0)

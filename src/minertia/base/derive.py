@@ -17,7 +17,7 @@ from minertia.base.certificate import CONFIRMED, Certificate, Redrawn
 from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import Array, BaseParameters, matrix_of
 from minertia.base.sample import Sample
-from minertia.base.sets import Found, Sets
+from minertia.base.sets import BaseSet, Sets
 from minertia.errors import RankError, UnknownName
 from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
@@ -78,13 +78,13 @@ class _Derivation:
                 return self._finished(found, method, certificate)
         raise RankError(_why(self.robot, found, certificate))
 
-    def _certificate(self, found: Found, method: str, rank: int, gap: float) -> Certificate:
+    def _certificate(self, found: BaseSet, method: str, rank: int, gap: float) -> Certificate:
         """What the states that found the set say about it, and others, and a second draw of the letters."""
         fresh = Sample.to_check(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
         error = max(sample.error(found.kept, found.K) for sample in (self.sample, fresh))
         return Certificate(rank, gap, error, self.states, self.seed, self._redrawn(found, method))
 
-    def _redrawn(self, found: Found, method: str) -> Redrawn | None:
+    def _redrawn(self, found: BaseSet, method: str) -> Redrawn | None:
         """The relations in letters at the second draw: the set itself, or what it was before any number came in."""
         rules = self.sets.rules
         if self.other is None or rules is None:
@@ -96,7 +96,7 @@ class _Derivation:
         rank, gap = self.other.rank_and_gap(lettered.kept)
         return Redrawn(self.values, len(lettered.kept), rank, gap, error)
 
-    def _holds(self, found: Found, certificate: Certificate) -> bool:
+    def _holds(self, found: BaseSet, certificate: Certificate) -> bool:
         """Whether a certificate says what it must; the robot's own numbers may allow fewer parameters than others."""
         if len(found.kept) != certificate.rank or not certificate.is_clear or certificate.error > CONFIRMED:
             return False
@@ -105,7 +105,7 @@ class _Derivation:
             redrawn.error <= CONFIRMED and (redrawn.rank == redrawn.count or certificate.rank < redrawn.count)
         )
 
-    def _finished(self, found: Found, method: str, certificate: Certificate) -> BaseParameters:
+    def _finished(self, found: BaseSet, method: str, certificate: Certificate) -> BaseParameters:
         where = {name: c for c, name in enumerate(self.columns)}
         kept = tuple(self.columns[c] for c in found.kept)
         return BaseParameters(
@@ -121,7 +121,7 @@ class _Derivation:
         )
 
 
-def _why(robot: Robot, found: Found, c: Certificate) -> str:
+def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
     """The sentence for a set without a certificate: what failed, where to look, what to do."""
     head = f"the base parameters of '{robot.name}' cannot be certified: "
     if c.redrawn is not None and c.redrawn.error > CONFIRMED:

@@ -1,4 +1,4 @@
-"""The regressor at random states, and the rank and independent columns of any matrix at a fixed tolerance."""
+"""The regressor at random states, and the rank of any matrix at a fixed tolerance."""
 
 from __future__ import annotations
 
@@ -76,24 +76,6 @@ def rank_and_gap(R: Array) -> tuple[int, float]:
     rank = int((s > RANK_TOLERANCE * s[0]).sum())
     dropped = s[rank] if rank < s.size else 0.0
     return rank, float(s[rank - 1] / max(dropped, np.finfo(float).eps * 1e-2 * s[0]))
-
-
-def independent_columns(R: Array, order: Sequence[int]) -> list[int]:
-    """Columns that depend on none before them in the given order (modified Gram-Schmidt, twice is enough)."""
-    unit, lengths = scaled(R)
-    Q = np.zeros((R.shape[0], 0))
-    kept = []
-    for c in order:
-        if lengths[c] == 0:
-            continue
-        v = unit[:, c]
-        for _ in range(2):
-            v = v - Q @ (Q.T @ v)
-        size = float(np.linalg.norm(v))
-        if size > 10 * RANK_TOLERANCE:
-            Q = np.column_stack([Q, v / size])
-            kept.append(c)
-    return kept
 
 
 def cleared(K: Array) -> Array:

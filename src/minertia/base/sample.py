@@ -63,6 +63,12 @@ class Sample:
         longest = (lengths / units).max(initial=0.0)
         return Sample(R, lengths, np.zeros(R.shape[1]), np.broadcast_to(longest * units, lengths.shape))
 
+    @staticmethod
+    def of_relations(K: Array) -> Sample:
+        """Relations beta = K chi: each column is compared with itself, as its unit is another one in every row."""
+        lengths = np.linalg.norm(K, axis=0)
+        return Sample.of_matrix(K, np.where(lengths > 0, lengths, 1.0))
+
     @property
     def shown(self) -> NDArray[np.bool_]:
         """Which columns are not zero."""

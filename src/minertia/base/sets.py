@@ -27,7 +27,7 @@ LEFT = {  # what the rules leave of a link, in the order it is tried; the rest g
 
 
 @dataclass(frozen=True)
-class Found:
+class BaseSet:
     """A set: forms over the columns, their matrix, independent columns, which forms are numeric."""
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Sets:
         self.where = {name: c for c, name in enumerate(columns)}
         self.axes, self.rules = self._rules()
 
-    def _rules(self) -> tuple[Axes, Found | None]:
+    def _rules(self) -> tuple[Axes, BaseSet | None]:
         """The closed form; with the finest tolerance where the usual one would change the torques."""
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
@@ -59,17 +59,17 @@ class Sets:
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
             if self.sample.error(kept, K) < 0.1 * CONFIRMED:
-                return axes, Found((), forms, K, kept, (False,) * len(forms))
+                return axes, BaseSet((), forms, K, kept, (False,) * len(forms))
         return axes, None
 
-    def by(self, method: str, rank: int) -> Found:
+    def by(self, method: str, rank: int) -> BaseSet:
         """The set of a method, of as many parameters as the rank allows."""
         if method == "numeric" or self.rules is None:
             return self._numeric(rank)
         found = self._completed(self.rules, rank)
         return self._as_combinations(found) if method == "mlc" else found
 
-    def _completed(self, rules: Found, rank: int) -> Found:
+    def _completed(self, rules: BaseSet, rank: int) -> BaseSet:
         """The closed form, with chosen columns exchanged in and what the rank does not allow merged."""
         found = rules
         if len(rules.kept) > rank:
@@ -77,12 +77,12 @@ class Sets:
             chosen = tuple(sorted(self.sample.chosen(order, rank)))
             merged = self.sample.express(chosen, rules.kept)
             forms, flags = _merged(rules.forms, [rules.kept.index(c) for c in chosen], merged)
-            found = Found((), tuple(forms), merged @ rules.K, chosen, tuple(flags))
+            found = BaseSet((), tuple(forms), merged @ rules.K, chosen, tuple(flags))
         for name in self.keep:
             found = self._exchanged(found, name)
         return _named(found, self.columns)
 
-    def _exchanged(self, found: Found, name: str) -> Found:
+    def _exchanged(self, found: BaseSet, name: str) -> BaseSet:
         """The same space with another column as representative, if it is not one already and appears in a relation.
 
         Gaussian elimination on the forms themselves, so letters stay letters.
@@ -102,7 +102,7 @@ class Sets:
         kept = tuple(column if k == row else c for k, c in enumerate(found.kept))
         return replace(found, forms=tuple(forms), K=K, kept=kept, is_numeric=tuple(flags))
 
-    def _numeric(self, rank: int) -> Found:
+    def _numeric(self, rank: int) -> BaseSet:
         """The set from the rank alone; what is a whole number at other values of the letters too is none of these."""
         order = _expected_order(self.robot, self.columns, self.keep)
         kept = tuple(sorted(self.sample.chosen(order, rank)))
@@ -113,20 +113,20 @@ class Sets:
         elif self.other is not None:
             constant &= np.count_nonzero(K, axis=1) == 1
         forms = tuple(_form_of(row, self.columns) for row in K)
-        return _named(Found((), forms, K, kept, tuple(bool(c) for c in ~constant)), self.columns)
+        return _named(BaseSet((), forms, K, kept, tuple(bool(c) for c in ~constant)), self.columns)
 
-    def _as_combinations(self, found: Found) -> Found:
+    def _as_combinations(self, found: BaseSet) -> BaseSet:
         """The same space spanned by Lin's combinations; where they are too many, some are merged numerically."""
         combinations = minimal_combinations(self.robot, self.columns, self.axes)
         names, forms = tuple(combinations), tuple(combinations.values())
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
         if len(names) == len(found.kept):
-            return Found(names, forms, L, found.kept, (False,) * len(names))
+            return BaseSet(names, forms, L, found.kept, (False,) * len(names))
         space = self._in_combinations(found.K, L)
         chosen = sorted(space.chosen(range(len(names) - 1, -1, -1), len(found.kept)))
         merged = space.express(chosen)
         merged_forms, flags = _merged(forms, chosen, merged)
-        return Found(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
+        return BaseSet(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
 
     def _in_combinations(self, K: Array, L: Array) -> Sample:
         """B with K = B L up to the length of its rows, solved with everything in units of torque."""
@@ -182,7 +182,7 @@ def _expected_order(robot: Robot, columns: Sequence[str], keep: Sequence[str]) -
     return sorted(range(len(columns)), key=key)
 
 
-def _named(found: Found, columns: Sequence[str]) -> Found:
+def _named(found: BaseSet, columns: Sequence[str]) -> BaseSet:
     names = []
     for c, form in zip(found.kept, found.forms, strict=True):
         alone = form.terms.keys() == {columns[c]}

@@ -70,11 +70,11 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
     from minertia.cli.rehearse import say_step, write_page
     from minertia.robot.read import read_robot
     from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import Setting
+    from minertia.validation.rehearsed import RehearsalOptions
 
     place = folder / REHEARSAL
-    setting = Setting(rate=RATE, duration=DURATION)
-    result = rehearse(read_robot(REHEARSED), setting, out=place, progress=say_step)
+    options = RehearsalOptions(rate=RATE, duration=DURATION)
+    result = rehearse(read_robot(REHEARSED), options, out=place, progress=say_step)
     skipped += result.skipped
     write_page(result, place)
     return f"{REHEARSAL}/{PAGE}"

@@ -18,6 +18,9 @@ EXTRAS = {
     "compiler": ("ziglang",),
     "notebook": ("pandas", "matplotlib"),
     "symbolic": ("sympy",),
+    "gpu": ("cupy",),
+    "jax": ("jax",),
+    "torch": ("torch",),
 }  # as in pyproject.toml
 
 

@@ -15,6 +15,7 @@ from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
+    from minertia.excitation.limits_table import LimitsTable
     from minertia.excitation.optimise import Progress
     from minertia.excitation.result import Excitation
     from minertia.excitation.trajectory import Family, Trajectory
@@ -113,12 +114,15 @@ def excite(
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
+    from minertia.excitation.options import MotionSearch, Optimality, Recorded
     from minertia.files import check_folder
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
-    shape = _family(family, duration, pieces)
+    chosen = _family(family, duration, harmonics, pieces)
+    optimality = Optimality(criterion, rotors, friction)
+    effort = MotionSearch(starts, seed, samples)
     given = given if gravity is None else given.with_gravity(gravity)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     posture = _posture(start)
@@ -133,18 +137,12 @@ def excite(
         return
     found = search.excite(
         given,
-        duration=duration,
-        harmonics=harmonics,
-        criterion=criterion,
+        chosen,
         limits=bounds,
         start=posture,
-        seed=seed,
-        starts=starts,
-        friction=friction,
-        rotors=rotors,
-        n_samples=samples,
-        after=recorded,
-        family=shape,
+        optimality=optimality,
+        after=Recorded(recorded),
+        search=effort,
         progress=_say_progress,
     )
     _write(out, found, force, as_json)
@@ -186,21 +184,13 @@ def _say_progress(p: Progress) -> None:
     diagnose(f"start {p.start} of {p.starts}: {p.evaluations} evaluations, criterion {p.value:.4g}")
 
 
-def _family(name: str, duration: float, pieces: int) -> Family | None:
-    """None for the Fourier series that a search uses by itself."""
-    import math
-
+def _family(name: str, duration: float, harmonics: int, pieces: int) -> Family:
+    from minertia.excitation.fourier import Fourier
     from minertia.excitation.spline import Spline
 
     if name not in FAMILIES:
         raise UnknownName("family of motions", name, FAMILIES)
-    if name == "fourier":
-        return None
-    if not (math.isfinite(duration) and duration > 0):
-        raise MinertiaError(f"a motion needs a positive duration, not {duration:g} s")
-    if pieces < 1:
-        raise MinertiaError(f"a spline needs at least one piece, not {pieces}")
-    return Spline(duration, pieces)
+    return Fourier(duration, harmonics) if name == "fourier" else Spline(duration, pieces)
 
 
 # ---------------------------------------------------------------------- joint by joint
@@ -279,27 +269,22 @@ def read_limits(
 
     floor, self_collision: texts of the options, which count more than the files.
     """
-    from minertia.excitation.limits_table import JOINT_LIMITS, LISTS, limits_from_table
+    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable, limits_from_tables
 
-    table: dict[str, Any] = {}
+    tables = []
     for text in given:
         name, sign, values = text.partition("=")
         name = name.strip()
         if sign and name not in JOINT_LIMITS and not Path(text).is_file():
             raise UnknownName("limit", name, JOINT_LIMITS)
-        new = {name: _value(name, values)} if sign and name in JOINT_LIMITS else _table(Path(text))
-        for key in LISTS:
-            if isinstance(table.get(key), list) and isinstance(new.get(key), list):
-                new[key] = [*table[key], *new[key]]
-        table |= new
-    if floor is not None:
-        table.pop("table", None)
-        table["floor"] = _height(floor)
+        is_option = sign and name in JOINT_LIMITS
+        tables.append(LimitsTable({name: _value(name, values)}) if is_option else _limits_file(Path(text)))
+    options: dict[str, Any] = {} if floor is None else {"floor": _height(floor)}
     if self_collision is not None:
         if self_collision not in ("on", "none"):
             raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
-        table["self_collision"] = self_collision == "on"
-    return limits_from_table(robot, table)
+        options["self_collision"] = self_collision == "on"
+    return limits_from_tables(robot, [*tables, LimitsTable(options)])
 
 
 def _height(text: str) -> float | bool:
@@ -331,10 +316,11 @@ def _numbers(name: str, text: str) -> list[float]:
         raise MinertiaError(f"{name} needs numbers separated by commas, not '{text}'") from None
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _limits_file(path: Path) -> LimitsTable:
+    from minertia.excitation.limits_table import LimitsTable
     from minertia.files import is_file
     from minertia.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")
-    return dict(load_toml(path).entries)
+    return load_toml(path, LimitsTable)

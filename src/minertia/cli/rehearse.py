@@ -13,7 +13,7 @@ from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
-    from minertia.validation.rehearsed import Rehearsal, Step
+    from minertia.validation.rehearsed import Rehearsal, RehearsalStep
 
 PAGE = "rehearsal.html"
 
@@ -63,9 +63,9 @@ def rehearse(
     from minertia.files import check_folder, folder_at_once
     from minertia.validation.rehearsal import file_names
     from minertia.validation.rehearsal import rehearse as run
-    from minertia.validation.rehearsed import Setting
+    from minertia.validation.rehearsed import RehearsalOptions
 
-    setting = Setting(
+    options = RehearsalOptions(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load,
     )  # fmt: skip
@@ -74,7 +74,7 @@ def rehearse(
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     check_folder(out, (PAGE, *file_names(given)), force=force)
     with folder_at_once(out, force=force) as draft:
-        found = run(given, setting, limits=bounds, out=draft, progress=say_step)
+        found = run(given, options, limits=bounds, out=draft, progress=say_step)
         write_page(found, draft)
     if as_json:
         say_json(found.to_dict())
@@ -95,7 +95,7 @@ def _say(found: Rehearsal) -> None:
     say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
 
 
-def say_step(step: Step) -> None:
+def say_step(step: RehearsalStep) -> None:
     """One line as each step ends."""
     diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
 

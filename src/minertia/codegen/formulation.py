@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
 from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
+from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import (
-    Motion,
+    LinkMotion,
     Passage,
     State,
     base_motion,
@@ -75,12 +76,19 @@ def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> di
     }
 
 
-def torques(robot: Robot, chi: Parameters, state: State, gravity: Vec, formulation: Formulation) -> list[Scalar]:
+def torques(
+    robot: Robot,
+    chi: Parameters,
+    state: State,
+    gravity: Vec,
+    formulation: Formulation,
+    outside: AppliedWrench | None = None,
+) -> list[Scalar]:
     """`rigid_torques` in a chosen formulation."""
     ways = passages(robot, state.q)
     straight = straight_ways(robot, state.q, state.qd)
     base, motions = forward(robot, ways, state, gravity, straight, formulation)
-    wrench, efforts = _Backward(robot, ways, straight, formulation).run(base, motions, chi)
+    wrench, efforts = _Backward(robot, ways, straight, formulation).run(base, motions, chi, outside)
     return [*(component for v in wrench for component in v)] * robot.is_floating + to_coordinates(robot, efforts)
 
 
@@ -91,10 +99,10 @@ def forward(
     gravity: Vec,
     straight: dict[int, Straight],
     formulation: Formulation,
-) -> tuple[Motion, list[Motion]]:
-    """Motion of the base and of every link; see `kinematics.forward`."""
+) -> tuple[LinkMotion, list[LinkMotion]]:
+    """LinkMotion of the base and of every link; see `kinematics.forward`."""
     base = base_motion(robot, state, gravity)
-    motions: list[Motion] = []
+    motions: list[LinkMotion] = []
     rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
     for j, (joint, way) in enumerate(zip(robot.joints, ways, strict=True)):
         parent = base if joint.parent is None else motions[joint.parent]
@@ -111,7 +119,9 @@ def forward(
     return base, motions
 
 
-def _turned_once(robot: Robot, j: int, straight: Straight, base: Motion, motions: Sequence[Motion]) -> tuple[Vec, Vec]:
+def _turned_once(
+    robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
+) -> tuple[Vec, Vec]:
     """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
@@ -134,10 +144,14 @@ class _Backward:
         self.moments: list[Vec] = [ZERO] * n
         self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
 
-    def run(self, base: Motion, motions: Sequence[Motion], chi: Parameters) -> tuple[tuple[Vec, Vec], list[Scalar]]:
+    def run(
+        self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters, outside: AppliedWrench | None
+    ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
         first = int(self.robot.is_floating)
         if first:
             self.ground = body_wrench(chi[0], base)
+        if outside is not None:
+            self._add(outside.joint, scale(outside.force, -1), scale(outside.moment, -1))
         efforts: list[Scalar] = [0] * len(self.robot.joints)
         for j in reversed(range(len(self.robot.joints))):
             force, moment = body_wrench(chi[first + j], motions[j])

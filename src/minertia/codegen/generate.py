@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from minertia.codegen.count import Count, count_c
+from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
-from minertia.codegen.targets import c, fmu, layout, matlab, numpy_module, ros2, selftest
+from minertia.codegen.targets import array_module, c, cuda, fmu, layout, matlab, ros2, selftest
+from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
+from minertia.dynamics.frame import LAST_LINK, frame_named
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
-from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import split_name
 from minertia.robot.read import read_text
 from minertia.robot.robot import Robot, expect_robot
@@ -30,6 +33,9 @@ DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
            "base_regressor", "forward_dynamics")  # fmt: skip
 REPRESENTATIVES = "representatives.json"
+LONG = 10_000  # lines of one function; compilers for controllers take minutes beyond
+MODEL, ARITHMETIC, SEARCH = CodeModel(), Arithmetic(), CodeSearch()  # what is usual
+RIGID = CodeModel("base", rotors=False, friction=False)  # what is counted
 
 
 @dataclass(frozen=True)
@@ -84,32 +90,18 @@ def generate(
     out: str | Path | None,
     *,
     programs: Sequence[str] | None = None,
-    parameters: str = "baked",
-    payload: bool | str = False,
-    rotors: bool | None = None,
-    friction: bool | None = None,
-    motors: bool = False,
-    gravity: Sequence[float] | None = None,
-    values: Sequence[float] | None = None,
-    essential: Sequence[str] | None = None,
-    precision: str = "double",
-    sincos: str = "libm",
-    effort: float = 0.0,
-    seed: int = 0,
-    representatives: Mapping[str, Representative] | None = None,
     target: str = "c",
-    temperature: bool = True,
+    model: CodeModel = MODEL,
+    arithmetic: Arithmetic = ARITHMETIC,
+    search: CodeSearch = SEARCH,
     force: bool = False,
 ) -> GenerationResult:
     """Write code for a robot into a folder (None: only count); all files appear together.
 
-    programs: of `programs.BUILDERS`; None for those of the target.
-    parameters, payload, motors, values, essential, temperature: see `Setting`.
-    rotors, friction: include rotor inertias, and all other effects; None for those that the robot has.
-    gravity [m/s2] in the base frame instead of the robot's.
-    effort: seconds to search for fewer operations, per program.  representatives: choices found before, used as they
-    are.  precision: "double" or "float".  sincos: "libm" or "own".  target: "c", "cortex-m" (float, own sines),
-    "numpy", "matlab", "fmu" or "ros2".  force: replace files that minertia did not write, or that were edited since.
+    programs: of `programs.BUILDERS`; None for those of the target.  target: "c", "cortex-m" (float and own sines,
+    whatever `arithmetic` says), "cuda" (own sines), "numpy", "jax", "torch", "matlab", "fmu" or "ros2".  model: which
+    parameters and effects enter, and how.  search: for fewer operations.  force: replace files that minertia did not
+    write, or that were edited since.
     """
     expect_robot(robot)
     if target not in TARGETS:
@@ -119,27 +111,16 @@ def generate(
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
-    row.check(target, asked, precision, motors)
+    row.check(target, asked, arithmetic.precision, model.motors)
+    frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
         robot.require_values("generated code")
-    setting = Setting(
-        robot if gravity is None else robot.with_gravity(gravity),
-        parameters,
-        _has(robot, rotors=True) if rotors is None else rotors,
-        _has(robot, rotors=False) if friction is None else friction,
-        payload,
-        None if values is None else tuple(float(v) for v in values),
-        None if essential is None else tuple(essential),
-        motors,
-        temperature and not row.at_joints,
-        row.at_joints,
-    )
-    if target == "cortex-m":  # a double, or a library that computes in doubles, costs ten times as much there
-        precision, sincos = "float", "own"
-    style = c.Style(identifier(robot.name), precision, sincos)
+    setting = model.setting(robot, at_joints=row.at_joints)
+    numbers = row.arithmetic or arithmetic
+    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos))
     if out is not None:
         check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
-    unit = _Unit(setting, style, asked, effort, seed, dict(representatives or {}))
+    unit = _Unit(setting, style, asked, search)
     folder = None if out is None else Path(out)
     paths: tuple[Path, ...] = ()
     if folder is not None:
@@ -148,11 +129,6 @@ def generate(
         paths = write_files(folder, files | chosen, force=force)
     statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
     return GenerationResult(folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects)
-
-
-def _has(robot: Robot, *, rotors: bool) -> bool:
-    """Whether a robot has rotor inertias, or other effects."""
-    return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)
 
 
 def _effect_notes(setting: Setting) -> list[str]:
@@ -172,13 +148,11 @@ def count_programs(
     robot: Robot,
     programs: Sequence[str] = COUNTED,
     *,
-    parameters: str = "base",
-    rotors: bool = False,
-    friction: bool = False,
-    **options: Any,
+    model: CodeModel = RIGID,
+    search: CodeSearch = SEARCH,
 ) -> GenerationResult:
     """The operations of the programs of a robot; writes nothing."""
-    return generate(robot, None, programs=programs, parameters=parameters, rotors=rotors, friction=friction, **options)
+    return generate(robot, None, programs=programs, model=model, search=search)
 
 
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
@@ -195,21 +169,15 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
 class _Unit:
     """One robot and its programs, built and rendered."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        style: c.Style,
-        names: Sequence[str],
-        effort: float,
-        seed: int,
-        given: dict[str, Representative],
-    ) -> None:
+    def __init__(self, setting: Setting, style: c.CStyle, names: Sequence[str], search: CodeSearch) -> None:
         self.setting, self.style = setting, style
         self.choices: dict[str, Representative] = {}
         self.notes: list[str] = []
         self.programs: list[Program] = []
         for name in names:
-            choice = given.get(name) or representative(setting, name, effort=effort, seed=seed)
+            choice = search.representatives.get(name) or representative(
+                setting, name, effort=search.effort, seed=search.seed
+            )
             if choice is not None:
                 self.choices[name] = choice
             self.programs.append(build(setting, name, choice))
@@ -217,6 +185,12 @@ class _Unit:
         self.source = layout.source(style, self.title, list(self.rendered.values()))
         self.counts: dict[str, Count] = count_c(self.source)
         self.hash = self._hash()
+        self.notes += [
+            f"the function of {program.name} has {self.count(program).lines} lines, more than {LONG}: a compiler for a "
+            "controller may take minutes, and its flash may not hold it"
+            for program in self.programs
+            if self.count(program).lines > LONG
+        ]
 
     @property
     def title(self) -> str:
@@ -243,6 +217,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.frame != LAST_LINK:
+            chosen.append([s.frame.name, s.frame.axes])
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
@@ -252,18 +228,27 @@ class _Unit:
 Files = dict[str, str | bytes]
 
 
-def _header(unit: _Unit) -> str:
+def _facts(unit: _Unit) -> str:
     facts = [("parameters", unit.setting.parameters), ("hash of robot and options", unit.hash)]
     facts += [("format", str(layout.FORMAT)), ("precision", unit.style.precision)]
     facts += [(p.name, layout.count_text(unit.count(p))) for p in unit.programs]
     joints = unit.setting.robot.coordinate_names
     facts += [(f"joint {k + 1}", name) for k, name in enumerate(joints)]
-    return layout.header(unit.style, unit.title, layout.facts(facts), len(joints), list(unit.rendered.values()))
+    return layout.facts(facts)
+
+
+def _header(unit: _Unit) -> str:
+    joints = len(unit.setting.robot.coordinate_names)
+    names = entry_names(unit.style.prefix, unit.setting, unit.programs)
+    return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()), names)
+
+
+def _cases(unit: _Unit) -> list[tuple[Program, selftest.Arrays, selftest.Arrays, bool]]:
+    return [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
 
 
 def _selftest(unit: _Unit) -> str:
-    cases = [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
-    return selftest.render_selftest(unit.style, cases)
+    return selftest.render_selftest(unit.style, _cases(unit))
 
 
 def _c_files(unit: _Unit, target: str = "c") -> Files:
@@ -279,6 +264,7 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
             unit.counts,
             usage(style, unit.programs, unit.rendered),
             layout.effect_table(unit.setting),
+            layout.size_table(style, unit.programs, unit.counts),
         ),
     }
 
@@ -287,8 +273,26 @@ def _cortex_m_files(unit: _Unit) -> Files:
     return _c_files(unit, "cortex-m")
 
 
-def _numpy_files(unit: _Unit) -> Files:
-    return {f"{unit.style.prefix}.py": numpy_module.render(unit.programs, unit.title, unit.hash)}
+def _cuda_files(unit: _Unit) -> Files:
+    style, programs = unit.style, unit.programs
+    return {
+        f"{style.prefix}.cuh": cuda.render(style, unit.title, _facts(unit), programs, unit.rendered),
+        "selftest.cu": cuda.render_selftest(style, _cases(unit)),
+        "CMakeLists.txt": cuda.cmake(style),
+        "README.md": cuda.readme(style, unit.title, unit.counts, programs),
+    }
+
+
+def _numpy_files(unit: _Unit, framework: str = "numpy") -> Files:
+    return {f"{unit.style.prefix}.py": array_module.render(unit.programs, unit.title, unit.hash, framework)}
+
+
+def _jax_files(unit: _Unit) -> Files:
+    return _numpy_files(unit, "jax")
+
+
+def _torch_files(unit: _Unit) -> Files:
+    return _numpy_files(unit, "torch")
 
 
 def _matlab_files(unit: _Unit) -> Files:
@@ -300,7 +304,7 @@ def _matlab_files(unit: _Unit) -> Files:
 
 def _fmu_files(unit: _Unit) -> Files:
     (program,) = unit.programs
-    block = fmu.Block(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
+    block = fmu.FmuBlock(unit.setting, program, unit.style.prefix, unit.rendered[program.name].has_prepare)
     sources = {f"{unit.style.prefix}.h": _header(unit), f"{unit.style.prefix}.c": unit.source}
     archive, note = fmu.render(block, sources, _selftest(unit), unit.title)
     unit.notes += [note] if note else []
@@ -318,7 +322,7 @@ class Target:
 
     names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
     nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
-    precision.  at_joints: efforts at the joints alone.
+    precision.  at_joints: efforts at the joints alone.  arithmetic, sincos: those that it always has.
     """
 
     render: Callable[[_Unit], Files]
@@ -328,6 +332,8 @@ class Target:
     is_block: bool = False
     is_double: bool = False
     at_joints: bool = False
+    arithmetic: Arithmetic | None = None
+    sincos: str = ""
 
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
         """Refuse, before any work is done, what the target cannot hold."""
@@ -346,8 +352,13 @@ _C_NAMES = ("{}.h", "{}.c", "selftest.c", "Makefile", "README.md")
 _ROS2_NAMES = ("package.xml", "plugins.xml", "CMakeLists.txt", "README.md", "src/{}.c", "test/selftest.c")
 TARGETS: dict[str, Target] = {
     "c": Target(_c_files, _C_NAMES),
-    "cortex-m": Target(_cortex_m_files, _C_NAMES),
+    # a double, or a library that computes in doubles, costs ten times as much there
+    "cortex-m": Target(_cortex_m_files, _C_NAMES, arithmetic=Arithmetic("float", "own")),
+    # own sines: those of the CUDA library keep a stack for large angles
+    "cuda": Target(_cuda_files, ("{}.cuh", "selftest.cu", "CMakeLists.txt", "README.md"), sincos="own"),
     "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
+    "jax": Target(_jax_files, ("{}.py",), is_double=True),
+    "torch": Target(_torch_files, ("{}.py",), is_double=True),
     "matlab": Target(_matlab_files, is_double=True),
     "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
     "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),

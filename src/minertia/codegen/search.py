@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.base import numeric
+from minertia.base.sample import Sample
 from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
@@ -24,7 +24,23 @@ SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
 LARGE = 9  # joints: beyond, only a few choices are counted
 TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
-WITHOUT_CHOICE = frozenset({"synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"})
+WITHOUT_CHOICE = frozenset(
+    {
+        *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
+        *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
+        *("differentiator", "low_pass", "adaptive_start", "adaptive_law"),
+    }
+)
+# programs whose choice is that of a smaller one with the same recursion
+LIKE = {
+    "inverse_dynamics_wrench": "inverse_dynamics",
+    "forward_dynamics_wrench": "forward_dynamics",
+    "coriolis_matrix": "velocity_torque",
+    "slotine_li": "inverse_dynamics",
+    "inverse_dynamics_derivatives": "inverse_dynamics",
+    "forward_dynamics_derivatives": "inverse_dynamics",
+    "momentum_observer": "background",
+}
 
 
 def representative(
@@ -33,7 +49,7 @@ def representative(
     """The cheapest representative found for a program; None where there is nothing to choose."""
     if name in WITHOUT_CHOICE:
         return None
-    search = _Search(setting, name, seed)
+    search = _OperationSearch(setting, LIKE.get(name, name), seed)
     starts = [start] if start is not None else search.starts()
     best = min(starts, key=search.cost)
     best = search.flipped(best)
@@ -41,14 +57,14 @@ def representative(
 
 
 @dataclass
-class _Point:
+class _ColumnChoice:
     """A choice of columns with every column expressed on it."""
 
     kept: list[int]
     K: Array
 
 
-class _Search:
+class _OperationSearch:
     def __init__(self, setting: Setting, name: str, seed: int) -> None:
         self.setting, self.name = setting, name
         self.columns = setting.base.columns
@@ -78,7 +94,8 @@ class _Search:
 
     def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
         order = sorted(range(len(self.columns)), key=self._tips_first)
-        kept = sorted(numeric.independent_columns(self._K(shifts), order))
+        K = self._K(shifts)
+        kept = sorted(Sample.of_relations(K).chosen(order, len(K)))
         return tuple(self.columns[c] for c in kept)
 
     def _K(self, shifts: tuple[float, ...]) -> Array:
@@ -130,12 +147,12 @@ class _Search:
                 here, point = best, self._point(best)
         return best
 
-    def _point(self, choice: Representative) -> _Point:
+    def _point(self, choice: Representative) -> _ColumnChoice:
         kept = [self.columns.index(name) for name in choice.kept]
         K = self._K(choice.shifts)
-        return _Point(kept, np.asarray(np.linalg.solve(K[:, kept], K), float))
+        return _ColumnChoice(kept, np.asarray(np.linalg.solve(K[:, kept], K), float))
 
-    def _neighbour(self, point: _Point, choice: Representative) -> tuple[_Point, Representative]:
+    def _neighbour(self, point: _ColumnChoice, choice: Representative) -> tuple[_ColumnChoice, Representative]:
         formulation = choice.formulation
         switches = self._switches()
         if switches and self.rng.random() < 0.1:
@@ -145,7 +162,7 @@ class _Search:
         names = tuple(self.columns[c] for c in sorted(point.kept))
         return point, Representative(names, formulation, choice.shifts)
 
-    def _exchanged(self, point: _Point) -> _Point:
+    def _exchanged(self, point: _ColumnChoice) -> _ColumnChoice:
         """Another column for one of the kept ones, where the pivot is large enough."""
         usable = np.abs(point.K) > SMALLEST_PIVOT
         usable[:, point.kept] = False
@@ -163,7 +180,7 @@ class _Search:
             return point
         kept = list(point.kept)
         kept[row] = column
-        return _Point(kept, K)
+        return _ColumnChoice(kept, K)
 
 
 def _flip(formulation: Formulation, kind: str, j: int) -> Formulation:

@@ -54,8 +54,8 @@ class Passage(NamedTuple):
         return matmul(self.R, turn_z(self.turn)[0]), self.p
 
 
-class Motion(NamedTuple):
-    """Motion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
+class LinkMotion(NamedTuple):
+    """LinkMotion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
 
     U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx wy, wx wz, wy wz), needed by U and again by the moments.
     """
@@ -67,7 +67,7 @@ class Motion(NamedTuple):
     products: tuple[Scalar, ...]
 
 
-def motion(w: Vec, wd: Vec, vd: Vec) -> Motion:
+def motion(w: Vec, wd: Vec, vd: Vec) -> LinkMotion:
     """A link's motion with the products that are used more than once."""
     xx, yy, zz = mul(w[0], w[0]), mul(w[1], w[1]), mul(w[2], w[2])
     xy, xz, yz = mul(w[0], w[1]), mul(w[0], w[2]), mul(w[1], w[2])
@@ -76,7 +76,7 @@ def motion(w: Vec, wd: Vec, vd: Vec) -> Motion:
         (add(xy, wd[2]), neg(add(xx, zz)), sub(yz, wd[0])),
         (sub(xz, wd[1]), add(yz, wd[0]), neg(add(xx, yy))),
     )
-    return Motion(w, wd, vd, U, (xx, yy, zz, xy, xz, yz))
+    return LinkMotion(w, wd, vd, U, (xx, yy, zz, xy, xz, yz))
 
 
 class State(NamedTuple):
@@ -104,13 +104,13 @@ def joint_rates(robot: Robot, qd: Scalars) -> list[Scalar]:
     return [joint.rate(own[robot.coordinate_of(j)]) for j, joint in enumerate(robot.joints)]
 
 
-def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -> tuple[Motion, list[Motion]]:
-    """Motion of the base and of every link, from the base to the tips.
+def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -> tuple[LinkMotion, list[LinkMotion]]:
+    """LinkMotion of the base and of every link, from the base to the tips.
 
     Gravity enters as an upward acceleration of the base.  Khalil & Dombre 2002, chapter 9.
     """
     base = base_motion(robot, state, gravity)
-    motions: list[Motion] = []
+    motions: list[LinkMotion] = []
     rates = zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True)
     for joint, way, (qd, qdd) in zip(robot.joints, ways, rates, strict=True):
         parent = base if joint.parent is None else motions[joint.parent]
@@ -123,8 +123,8 @@ def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -
     return base, motions
 
 
-def base_motion(robot: Robot, state: State, gravity: Vec) -> Motion:
-    """Motion of the ground, or of a floating base (velocities and their rates in the base frame)."""
+def base_motion(robot: Robot, state: State, gravity: Vec) -> LinkMotion:
+    """LinkMotion of the ground, or of a floating base (velocities and their rates in the base frame)."""
     up = (neg(gravity[0]), neg(gravity[1]), neg(gravity[2]))
     if not robot.is_floating:
         return motion(ZERO, ZERO, up)

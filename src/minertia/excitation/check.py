@@ -13,7 +13,7 @@ from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.model import PointModel
 from minertia.excitation.objective import box_corners
-from minertia.excitation.trajectory import Motion, Trajectory
+from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9
@@ -98,7 +98,7 @@ class Checker:
         frames = [box.frame for box in limits.boxes]
         self.points = PointModel(base.robot, frames) if frames else None
 
-    def motion(self, motion: Motion, count: int) -> Margins:
+    def motion(self, motion: ContinuousMotion, count: int) -> Margins:
         """Margins at `count` times."""
         return self.trajectory(motion.sample(count))
 

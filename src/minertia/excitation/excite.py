@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,103 +20,78 @@ from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.noise import Noise, effort_noise
-from minertia.excitation.objective import FINER, Objective, Problem
-from minertia.excitation.optimise import Found, Progress, Search
+from minertia.excitation.objective import FINER, MotionProblem, Objective
+from minertia.excitation.optimise import FoundMotion, Progress, Search
+from minertia.excitation.options import MotionSearch, Optimality, Recorded
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.trajectory import Family, Trajectory
 from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
-CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
-SECONDS = 0.01, 1e5  # of a motion
-MOST = 1_000_000  # harmonics, samples or starts
 ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
+FAMILY, OPTIMALITY, NOTHING, SEARCH = Fourier(), Optimality(), Recorded(), MotionSearch()  # what is usual
 
 
 def excite(
     robot: Robot,
+    family: Family = FAMILY,
     *,
-    duration: float = 10.0,
-    harmonics: int = 5,
-    criterion: str = "condition",
     limits: MotionLimits | None = None,
-    gravity: Sequence[float] | None = None,
     start: ArrayLike | str | None = None,
-    rest: bool = True,
-    seed: int = 0,
-    starts: int = 3,
-    friction: bool = True,
-    rotors: bool = True,
-    n_samples: int = 200,
-    noise: ArrayLike | None = None,
-    previous: ArrayLike | None = None,
-    after: Sequence[Trajectory] = (),
-    family: Family | None = None,
-    patience: float = 1.0,
+    optimality: Optimality = OPTIMALITY,
+    after: Recorded = NOTHING,
+    search: MotionSearch = SEARCH,
     progress: Callable[[Progress], None] | None = None,
 ) -> Excitation:
     """The best motion found that respects every limit on a grid ten times finer than the samples.
 
-    duration [s] and harmonics of the Fourier series, or any other family.  criterion: "condition", "scaled-condition",
-    "logdet" or "deviation" (largest predicted relative deviation).  limits: by default those of `motion_limits`, floor
-    and self collision among them.  start: posture at both ends, by default near the middle of the joints; "any" leaves
-    it to the search, as does a motion that is not from rest to rest.  noise [N m or N]: of
-    the measured efforts, per joint.  previous: information matrix (or triangle) of what was recorded before, with rows
-    over their noise.  after: motions recorded before, each second of which counts as one of the new motion; the new
-    one is that which adds most to them.  patience: factor on the iterations.
+    family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`, whose `start` is not used.  limits: by default
+    those of `motion_limits`, floor and self collision among them.  start: posture at both ends, by default near the
+    middle of the joints; "any" leaves it to the search, as does a motion that is not from rest to rest.  after: what
+    was recorded before; the motion is that which adds most to it.
     """
     expect_robot(robot)
-    if criterion not in CRITERIA:
-        raise UnknownName("criterion", criterion, CRITERIA)
+    _check(robot, family, start, search)
+    limits = motion_limits(robot) if limits is None else limits
+    base = base_parameters(robot, rotors=optimality.rotors, friction=optimality.friction)
+    effort = EffortModel(base) if robot.has_parameters else None
+    checker = Checker(limits, base, effort)
+    is_free = isinstance(start, str) or (start is None and not family.rest)
+    offset = feasible_posture(checker, None if isinstance(start, str) else start, search.seed)
+    family = replace(family, start=None if is_free else tuple(float(v) for v in offset))  # type: ignore[type-var]
+    if not family.free:
+        raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
+    task = _MotionTask(base, limits, effort, offset, family, search.n_samples)
+    level = effort_noise(base, limits, effort, optimality.noise)
+    known = information(after.information, base.count)
+    for motion in after.motions:
+        more = recorded_information(base, motion, level.levels, search.n_samples / family.duration)
+        known = more if known is None else known + more
+    objective = Objective(task.problem(optimality.criterion, level.levels, known))
+    with threadpool_limits(1):  # small matrices: threads only wait for one another
+        run = Search(objective, task.criterion(optimality.criterion), checker, progress, search.patience)
+        return _report(task, optimality.criterion, level, known, run.run(search.starts, search.seed))
+
+
+def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: MotionSearch) -> None:
+    """Refuse what does not go together."""
     if isinstance(start, str) and start != ANY:
         raise UnknownName("start posture", start, (ANY,))
-    _check_times(duration, harmonics if family is None else 1, n_samples, starts)
-    if seed < 0:
-        raise Infeasible(f"the seed of a search is a whole number from 0, not {seed}")
+    if search.n_samples < family.least_samples:
+        raise Infeasible(
+            f"{search.n_samples} samples are too few for such a motion; take at least {family.least_samples}"
+        )
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot.require_values("an exciting motion")
-    robot = robot if gravity is None else robot.with_gravity(gravity)
-    limits = motion_limits(robot) if limits is None else limits
-    base = base_parameters(robot, rotors=rotors, friction=friction)
-    effort = EffortModel(base) if robot.has_parameters else None
-    checker = Checker(limits, base, effort)
-    is_free = isinstance(start, str) or (start is None and not rest)
-    offset = feasible_posture(checker, None if isinstance(start, str) else start, seed)
-    at = None if is_free else tuple(float(v) for v in offset)
-    family = Fourier(duration, harmonics, rest=rest, start=at) if family is None else replace(family, start=at)  # type: ignore[type-var]
-    if not family.free:
-        raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
-    setting = _Setting(base, limits, effort, offset, family, n_samples)
-    level = effort_noise(base, limits, effort, noise)
-    known = information(previous, base.count)
-    for motion in after:
-        more = recorded_information(base, motion, level.levels, n_samples / family.duration)
-        known = more if known is None else known + more
-    problem = setting.problem(criterion, level.levels, known)
-    with threadpool_limits(1):  # small matrices: threads only wait for one another
-        found = Search(Objective(problem), setting.criterion(criterion), checker, progress, patience).run(starts, seed)
-        return _report(setting, criterion, level, known, found)
-
-
-def _check_times(duration: float, harmonics: int, n_samples: int, starts: int) -> None:
-    if not (math.isfinite(duration) and duration > 0):
-        raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
-    if not SECONDS[0] <= duration <= SECONDS[1] or max(harmonics, n_samples, starts) > MOST:
-        raise Infeasible(
-            f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, and harmonics, samples and starts are at most "
-            f"{MOST}: {duration:g} s, {harmonics:.3g}, {n_samples:.3g} and {starts:.3g} were asked for"
-        )
-    if harmonics < 1 or starts < 1:
-        raise Infeasible("a search needs at least one harmonic and one start")
-    if n_samples < 4 * harmonics:
-        raise Infeasible(f"{n_samples} samples are too few for {harmonics} harmonics; take at least {4 * harmonics}")
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _MotionTask:
+    """What is searched for one robot, and with what."""
+
     base: BaseParameters
     limits: MotionLimits
     effort: EffortModel | None
@@ -136,11 +110,11 @@ class _Setting:
             "logdet": criteria.log_det,
         }[name]
 
-    def problem(self, criterion: str, noise: Array, previous: Array | None) -> Problem:
+    def problem(self, criterion: str, noise: Array, previous: Array | None) -> MotionProblem:
         """What to search; rows are in units of their noise where deviations or earlier recordings count."""
         base, frames = self.base, [box.frame for box in self.limits.boxes]
         weighted = criterion == "deviation" or previous is not None
-        return Problem(
+        return MotionProblem(
             family=self.family,
             offset=self.offset,
             limits=self.limits,
@@ -153,10 +127,10 @@ class _Setting:
         )
 
 
-def _report(setting: _Setting, criterion: str, noise: Noise, previous: Array | None, found: Found) -> Excitation:
-    base, limits = setting.base, setting.limits
-    W = stacked_regressor(base, found.motion, setting.n_samples)
-    weighted = W / np.tile(noise.levels, setting.n_samples)[:, None]
+def _report(task: _MotionTask, criterion: str, noise: Noise, previous: Array | None, found: FoundMotion) -> Excitation:
+    base, limits = task.base, task.limits
+    W = stacked_regressor(base, found.motion, task.n_samples)
+    weighted = W / np.tile(noise.levels, task.n_samples)[:, None]
     judged = W if previous is None else np.vstack([weighted, _root(previous)])
     notes = [*limits.notes]
     if found.scaled_back < 1:
@@ -166,9 +140,9 @@ def _report(setting: _Setting, criterion: str, noise: Noise, previous: Array | N
     return Excitation(
         base=base,
         motion=found.motion,
-        trajectory=found.motion.sample(FINER * setting.n_samples + 1),
+        trajectory=found.motion.sample(FINER * task.n_samples + 1),
         criterion=criterion,
-        n_samples=setting.n_samples,
+        n_samples=task.n_samples,
         condition=criteria.condition_number(judged),
         scaled_condition=criteria.scaled_condition_number(judged),
         noise=noise.levels,
@@ -188,11 +162,11 @@ def mixing(base: BaseParameters) -> Array:
     return np.asarray(np.linalg.inv(base.K[:, base.kept_indices]))
 
 
-def information(previous: ArrayLike | None, count: int) -> Array | None:
+def information(given: ArrayLike | None, count: int) -> Array | None:
     """An information matrix from one, or from the triangle of a QR factorisation."""
-    if previous is None:
+    if given is None:
         return None
-    A = np.asarray(previous, float)
+    A = np.asarray(given, float)
     if A.shape != (count, count) or not np.all(np.isfinite(A)):
         raise ShapeError(f"what was recorded before must be a finite ({count}, {count}) matrix, not {A.shape}")
     return A if np.allclose(A, A.T, rtol=1e-8, atol=1e-12 * np.abs(A).max()) else A.T @ A

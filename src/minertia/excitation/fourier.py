@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.excitation.trajectory import Array, Family, Motion, frozen
+from minertia.errors import Infeasible
+from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
 
 
 @dataclass(frozen=True, repr=False)
-class FourierSeries(Motion):
+class FourierSeries(ContinuousMotion):
     """q_j = offset_j + sum over k of (sine_jk sin(w_k t) - cosine_jk cos(w_k t)) / w_k, with w_k = 2 pi k frequency.
 
     offset (n,) [rad or m]; sine, cosine (n, harmonics): amplitudes of the velocity [rad/s or m/s]; frequency [Hz].
@@ -42,13 +43,26 @@ class FourierSeries(Motion):
 
 @dataclass(frozen=True)
 class Fourier(Family):
-    """Series of `harmonics` multiples of a base frequency [Hz], by default one period in the whole duration."""
+    """Series of `harmonics` multiples of a base frequency [Hz], by default one period in the whole duration [s].
 
-    duration: float
+    rest: whether motions begin and end at rest.  start: posture at their beginning, which `excite` chooses.
+    """
+
+    duration: float = 10.0
     harmonics: int = 5
     frequency: float | None = None
     rest: bool = True
     start: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_family(self.duration, self.harmonics, "harmonic")
+        if not self.base_frequency > 0:
+            raise Infeasible(f"the lowest frequency of a motion is positive, not {self.base_frequency:g} Hz")
+
+    @property
+    def least_samples(self) -> int:
+        """Four in a period of the highest harmonic."""
+        return 4 * self.harmonics
 
     @property
     def base_frequency(self) -> float:

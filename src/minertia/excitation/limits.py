@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.collision import CollisionModel
-from minertia.excitation.shapes import Shape
-from minertia.excitation.space import BASE, room
+from minertia.excitation.space import USUAL, Box, Workspace, room
 from minertia.excitation.trajectory import frozen
 from minertia.notebook import plural
 from minertia.robot.robot import Robot, expect_robot
@@ -22,19 +21,6 @@ SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint 
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
 ASSUMED_MOST = 20.0  # rad/s2 or m/s2
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box [m] of the base frame that the origin of a named frame must not leave."""
-
-    frame: str
-    lower: tuple[float, float, float]
-    upper: tuple[float, float, float]
-
-    def __post_init__(self) -> None:
-        if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
-            raise Infeasible(f"the box of frame '{self.frame}' is empty: its lower corner must be below its upper one")
 
 
 @dataclass(frozen=True)
@@ -109,23 +95,17 @@ def motion_limits(
     acceleration: ArrayLike | None = None,
     effort: ArrayLike | bool | None = None,
     effort_margin: float = 0.1,
-    boxes: Sequence[Box] = (),
-    floor: float | str | None = BASE,
-    self_collision: bool = True,
-    obstacles: Sequence[Shape] = (),
-    margin: float | None = None,
-    radius: float | None = None,
+    workspace: Workspace = USUAL,
 ) -> MotionLimits:
     """The limits given, and those of the robot's file where None is given.
 
     position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less, that
     holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: None for
     those of the file where it has them and masses, True if it must have them, False for no limit, or values.
-    floor: its height [m] in the base frame, None for none, "base" for the base plane where the robot stands on it.
-    self_collision: whether links keep apart; margin [m] from everything; radius [m] of links the file shows nothing of.
+    effort_margin: part of it kept free.  workspace: floor, obstacles, boxes, and whether links keep apart.
     """
     expect_robot(robot)
-    space = room(robot, floor=floor, self_collision=self_collision, obstacles=obstacles, margin=margin, radius=radius)
+    space = room(robot, workspace)
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)
     v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
@@ -138,7 +118,7 @@ def motion_limits(
         acceleration=a,
         effort=_efforts(robot, effort, told),
         effort_margin=effort_margin,
-        boxes=tuple(boxes),
+        boxes=tuple(workspace.boxes),
         clearance=space.model,
         notes=tuple(told.notes),
         assumed=told.assumed,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from minertia.excitation.objective import INFINITE, Evaluation, Objective
+from minertia.excitation.objective import INFINITE, Objective, ObjectiveValue
 
 Array = NDArray[np.float64]
 HALVINGS = 25
@@ -31,7 +31,7 @@ class Minimum(NamedTuple):
 
 def minimise(
     objective: Objective,
-    function: Callable[[Array], Evaluation | None],
+    function: Callable[[Array], ObjectiveValue | None],
     y: Array,
     *,
     weight: float,
@@ -66,7 +66,7 @@ def minimise(
     return Minimum(y, here.value, k + 1, np.eye(len(y)) if B is None else B)
 
 
-def _direction(B: Array | None, H: Array, here: Evaluation) -> Array:
+def _direction(B: Array | None, H: Array, here: ObjectiveValue) -> Array:
     g = here.rest + here.wall
     A = np.eye(len(g)) * float(np.linalg.norm(here.rest)) * 10 if B is None else B.copy()
     n, m = H.shape[:2]
@@ -91,8 +91,8 @@ def _updated(B: Array | None, s: Array, y: Array) -> Array:
 
 
 def _step(
-    objective: Objective, function: Callable[[Array], Evaluation | None], y: Array, here: Evaluation, d: Array
-) -> tuple[Array, Evaluation] | None:
+    objective: Objective, function: Callable[[Array], ObjectiveValue | None], y: Array, here: ObjectiveValue, d: Array
+) -> tuple[Array, ObjectiveValue] | None:
     slope = float((here.rest + here.wall) @ d)
     if not slope < 0:
         return None

@@ -21,7 +21,7 @@ FINER = 10  # the last check has this many times the samples of the search
 
 
 @dataclass(frozen=True)
-class Problem:
+class MotionProblem:
     """Everything that defines a search.
 
     offset: posture (n,) the family moves about.  row_scale: (n,) factors on the rows of each joint (1 / noise), None
@@ -40,7 +40,7 @@ class Problem:
     wall_samples: int = 100  # postures at which distances are taken at first; `Objective.refine` takes more
 
 
-class Evaluation(NamedTuple):
+class ObjectiveValue(NamedTuple):
     """A value, its gradient without and of the walls at the joint limits, and how much of those is used (3, N, n)."""
 
     value: float
@@ -52,7 +52,7 @@ class Evaluation(NamedTuple):
 class Objective:
     """criterion(G) + weight * walls, for free coefficients x of all joints, scaled so that all matter alike."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
         self.n = len(problem.offset)
         family, limits = problem.family, problem.limits
@@ -120,7 +120,7 @@ class Objective:
         found = self.evaluate(y, criterion, weight, sharpness)
         return (INFINITE, np.zeros_like(y)) if found is None else (found.value, found.rest + found.wall)
 
-    def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> Evaluation | None:
+    def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> ObjectiveValue | None:
         """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
         self.evaluations += 1
         x = self.coefficients(y)
@@ -136,7 +136,9 @@ class Objective:
             return None
         value, slopes = found
         value += weight * wall + room + self._box_wall(state[0], slopes[0], weight)
-        return None if value == INFINITE else Evaluation(value, self._gradient(slopes) + push, self._gradient(bend), u)
+        return (
+            None if value == INFINITE else ObjectiveValue(value, self._gradient(slopes) + push, self._gradient(bend), u)
+        )
 
     def _gradient(self, slopes: Array) -> Array:
         return self._by_unknowns(slopes.reshape(-1, self.n).T @ self.functions)

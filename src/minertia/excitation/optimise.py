@@ -13,8 +13,8 @@ from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.criteria import Criterion, log_det
 from minertia.excitation.newton import minimise
-from minertia.excitation.objective import FINER, INFINITE, Evaluation, Objective
-from minertia.excitation.trajectory import Motion
+from minertia.excitation.objective import FINER, INFINITE, Objective, ObjectiveValue
+from minertia.excitation.trajectory import ContinuousMotion
 from minertia.notebook import plural
 
 Array = NDArray[np.float64]
@@ -57,14 +57,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundMotion:
     """The result of a search.
 
     values: the criterion reached by every start that was followed to its end (infinite where no start was found).
     scaled_back: factor (1 when none was needed) on the motion after the search.
     """
 
-    motion: Motion
+    motion: ContinuousMotion
     value: float
     margins: Margins
     seeds: tuple[int, ...]
@@ -76,7 +76,7 @@ class Found:
     def __repr__(self) -> str:
         kept = ", interrupted" if self.interrupted else ""
         return (
-            f"<Found: criterion {self.value:.4g} after {plural(len(self.seeds), 'start')} and {self.evaluations} "
+            f"<FoundMotion: criterion {self.value:.4g} after {plural(len(self.seeds), 'start')} and {self.evaluations} "
             f"evaluations{kept}; {self.motion!r}>"
         )
 
@@ -105,7 +105,7 @@ class Search:
     best: _Candidate | None = None
     history: dict[int, float] = field(default_factory=dict)
 
-    def run(self, starts: int, seed: int) -> Found:
+    def run(self, starts: int, seed: int) -> FoundMotion:
         """Warm every start up, follow the better half to the end, return the best feasible motion."""
         interrupted = False
         seeds = tuple(seed + k for k in range(starts))
@@ -120,7 +120,9 @@ class Search:
                 raise Infeasible(self._why())
             motion, margins, factor = self._scaled_back(self.best.y)
         values = tuple(self.history.get(s, INFINITE) for s in seeds)
-        return Found(motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted)
+        return FoundMotion(
+            motion, self.best.value, margins, seeds, values, self.objective.evaluations, factor, interrupted
+        )
 
     def _why(self) -> str:
         """What keeps every motion about the posture from being one."""
@@ -181,7 +183,7 @@ class Search:
         criterion = stage.criterion or self.criterion
         lowest = INFINITE
 
-        def function(y: Array) -> Evaluation | None:
+        def function(y: Array) -> ObjectiveValue | None:
             nonlocal lowest
             found = self.objective.evaluate(y, criterion, stage.weight, stage.sharpness)
             if found is not None and found.value < lowest:
@@ -218,7 +220,7 @@ class Search:
                 self.best = _Candidate(y.copy(), value, candidate.seed)
         return is_clear
 
-    def _scaled_back(self, y: Array) -> tuple[Motion, Margins, float]:
+    def _scaled_back(self, y: Array) -> tuple[ContinuousMotion, Margins, float]:
         """The motion, drawn towards the posture it moves about until a fine grid shows no violation."""
         problem = self.objective.problem
         factor = 1.0

@@ -16,8 +16,8 @@ from minertia.base.grouping import BaseParameters
 from minertia.excitation.check import Margins
 from minertia.excitation.claims import Claims, claims
 from minertia.excitation.limits import MotionLimits
-from minertia.excitation.optimise import Found
-from minertia.excitation.trajectory import Motion, Trajectory
+from minertia.excitation.optimise import FoundMotion
+from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 from minertia.notebook import Quantity, clipped, html_table, joint_figure, plural
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Excitation:
     """
 
     base: BaseParameters
-    motion: Motion
+    motion: ContinuousMotion
     trajectory: Trajectory
     criterion: str
     n_samples: int
@@ -48,7 +48,7 @@ class Excitation:
     sizes: Array | None
     margins: Margins
     limits: MotionLimits
-    found: Found
+    found: FoundMotion
     notes: tuple[str, ...] = ()
     deviations_before: Array | None = None
     noise_basis: str = "as given"
@@ -216,7 +216,7 @@ def percent(part: float) -> str:
     return "< 0.01 %" if part < 0.5e-4 else f"{100 * part:.2f} %"
 
 
-def stacked_regressor(base: BaseParameters, motion: Motion, n_samples: int) -> Array:
+def stacked_regressor(base: BaseParameters, motion: ContinuousMotion, n_samples: int) -> Array:
     """W (n N, p) of a motion at equally spaced times: all joints of the first sample, then of the second ..."""
     t = np.arange(n_samples) * motion.duration / n_samples
     return base.regressor(*motion.at(t)).reshape(-1, base.count)

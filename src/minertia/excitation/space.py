@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.shapes import Shape
@@ -17,6 +18,51 @@ STANDS = 0.05  # part of random postures above the base plane below which that i
 
 
 @dataclass(frozen=True)
+class Box:
+    """A box [m] of the base frame that the origin of a named frame must not leave."""
+
+    frame: str
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
+            raise Infeasible(f"the box of frame '{self.frame}' is empty: its lower corner must be below its upper one")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where the robot may be, and what stands around it, in the base frame.
+
+    floor: its height [m], None for none, "base" for the base plane where the robot stands on it.  self_collision:
+    whether links keep apart.  obstacles: `excitation.shapes` that links keep from.  boxes: for origins of named frames.
+    margin [m] from everything; radius [m] of links the file shows nothing of.
+    """
+
+    floor: float | str | None = BASE
+    self_collision: bool = True
+    obstacles: Sequence[Shape] = ()
+    boxes: Sequence[Box] = ()
+    margin: float | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("obstacles", "boxes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if isinstance(self.floor, str) and self.floor != BASE:
+            raise UnknownName("floor", self.floor, (BASE,))
+        if not isinstance(self.floor, str | None) and not math.isfinite(self.floor):
+            raise Infeasible(f"the floor is at a finite height in the base frame [m], not {self.floor:g}")
+        for name in ("margin", "radius"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise Infeasible(f"the {name} of a workspace is a positive number [m], not {value:g}")
+
+
+USUAL = Workspace()
+
+
+@dataclass(frozen=True)
 class Room:
     """What keeps the links where they may be, None for nothing; why not: {"floor" or "self collision": reason}."""
 
@@ -24,33 +70,28 @@ class Room:
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def room(
-    robot: Robot,
-    *,
-    floor: float | str | None = BASE,
-    self_collision: bool = True,
-    obstacles: Sequence[Shape] = (),
-    margin: float | None = None,
-    radius: float | None = None,
-) -> Room:
-    """Distances to keep.  floor: a height in the base frame [m], None for none, or "base" for the base plane."""
-    missing = {} if self_collision else {"self collision": "switched off"}
+def room(robot: Robot, space: Workspace = USUAL) -> Room:
+    """Distances to keep."""
+    floor = space.floor
+    missing = {} if space.self_collision else {"self collision": "switched off"}
     missing |= {"floor": "switched off"} if floor is None else {}
     unknown = [name for name, value in robot.symbols.items() if value is None]
     if unknown:
-        if obstacles or not (floor is None or floor == BASE):
+        if space.obstacles or not (floor is None or floor == BASE):
             raise Infeasible(f"distances need the lengths of '{robot.name}': give values for {', '.join(unknown)}")
         why = f"no value is known for {', '.join(unknown)}"
         return Room(None, {"floor": why, "self collision": why} | missing)
     height, why = _height(robot, floor)
     if why:
         missing["floor"] = why
-    if height is None and not self_collision and not obstacles:
+    if height is None and not space.self_collision and not space.obstacles:
         return Room(None, missing)
 
     def model(height: float | None) -> CollisionModel:
-        body = robot_body(robot, radius)
-        return CollisionModel(robot, body, obstacles, floor=height, margin=margin, among_links=self_collision)
+        body = robot_body(robot, space.radius)
+        return CollisionModel(
+            robot, body, space.obstacles, floor=height, margin=space.margin, among_links=space.self_collision
+        )
 
     found = model(height)
     if floor != BASE and found.below:

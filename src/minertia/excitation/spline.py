@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
-from minertia.excitation.trajectory import Array, Family, Motion, frozen
+from minertia.errors import Infeasible
+from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
+
+DEGREES = (3, 5)
 
 
 @dataclass(frozen=True, repr=False)
-class SplineMotion(Motion):
+class SplineMotion(ContinuousMotion):
     """A clamped B-spline: knots, degree, control points (n, points) [rad or m]."""
 
     duration: float
@@ -35,13 +38,26 @@ class SplineMotion(Motion):
 
 @dataclass(frozen=True)
 class Spline(Family):
-    """Clamped B-splines with `pieces` polynomial pieces of equal length."""
+    """Clamped B-splines of a degree with `pieces` polynomial pieces of equal length, over a duration [s].
 
-    duration: float
+    rest: whether motions begin and end at rest.  start: posture at their beginning, which `excite` chooses.
+    """
+
+    duration: float = 10.0
     pieces: int = 10
     degree: int = 5
     rest: bool = True
     start: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_family(self.duration, self.pieces, "piece")
+        if self.degree not in DEGREES:
+            raise Infeasible(f"splines of motions have degree 3 or 5, not {self.degree}")
+
+    @property
+    def least_samples(self) -> int:
+        """One in each piece, and a few."""
+        return max(4, self.pieces)
 
     @cached_property
     def knots(self) -> Array:

@@ -1,9 +1,10 @@
-"""`Trajectory`: a sampled motion and its file; `Motion` and `Family`: motions linear in their coefficients."""
+"""`Trajectory`: a sampled motion and its file; `ContinuousMotion`, `Family`: motions linear in their coefficients."""
 
 from __future__ import annotations
 
 import abc
 import io
+import math
 from array import array as packed
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import DescriptionError, ShapeError
+from minertia.errors import DescriptionError, Infeasible, ShapeError
 from minertia.files import reading, write_file
 from minertia.notebook import Quantity, frame, joint_figure, plural, signals
 
@@ -23,6 +24,8 @@ FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 MAX_BYTES = 100_000_000
+SECONDS = 0.01, 1e5  # of a motion
+MOST = 1_000_000  # harmonics, pieces, samples or starts
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -152,7 +155,7 @@ def null_basis(rows: Array) -> Array:
     return basis
 
 
-class Motion(abc.ABC):
+class ContinuousMotion(abc.ABC):
     """A motion known at every time between 0 and its duration."""
 
     duration: float
@@ -181,12 +184,17 @@ class Family(abc.ABC):
     rest: bool
     start: tuple[float, ...] | None
 
+    @property
+    @abc.abstractmethod
+    def least_samples(self) -> int:
+        """Fewest samples of a motion that still show its fastest part."""
+
     @abc.abstractmethod
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
         """The functions and their two derivatives at times t, each of shape (N, functions)."""
 
     @abc.abstractmethod
-    def motion(self, offset: Array, coefficients: Array) -> Motion:
+    def motion(self, offset: Array, coefficients: Array) -> ContinuousMotion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
     @property
@@ -212,6 +220,16 @@ class Family(abc.ABC):
         position, velocity, acceleration = (M @ self.null for M in self.raw(t))
         return position, velocity, acceleration
 
-    def from_free(self, offset: Array, x: Array) -> Motion:
+    def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
         """The motion of free coefficients x (n, free)."""
         return self.motion(offset, x @ self.null.T)
+
+
+def check_family(duration: float, count: int, what: str) -> None:
+    """Refuse motions of no time or of years, and those made of none or of millions of pieces; what: one of them."""
+    if not (math.isfinite(duration) and duration > 0):
+        raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
+    if not SECONDS[0] <= duration <= SECONDS[1]:
+        raise Infeasible(f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, not {duration:g} s")
+    if not 1 <= count <= MOST:
+        raise Infeasible(f"a motion needs at least one {what} and at most {MOST}, not {count:.6g}")

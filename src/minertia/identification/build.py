@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,21 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
     silent,
 )
-from minertia.identification.problem.diagnosis import Excitation, excitation
-from minertia.identification.problem.ladder import START, Ladder, candidates, climbed, highest_speeds, shortened
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
+from minertia.identification.problem.ladder import (
+    START,
+    Ladder,
+    candidates,
+    climbed,
+    decoupled,
+    highest_speeds,
+    shortened,
+    springs,
+)
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
-from minertia.identification.problem.rows import LogMotion, states
+from minertia.identification.problem.rows import LogMotion, blocks_of, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
 from minertia.notebook import clipped, plural
@@ -48,7 +58,7 @@ class Problem:
     observation: Observation = field(repr=False)
     free: Observation = field(repr=False)
     fixed: tuple[str, ...]
-    excitation: Excitation = field(repr=False)
+    excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
 
     @property
@@ -105,8 +115,10 @@ def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent)
 
 def linear_of(campaign: Campaign) -> LinearModel:
     """The unknowns of a campaign."""
-    effects = START if campaign.effects is None else campaign.effects
-    return linear_model(campaign.robot, effects, joints=campaign.joints or None)
+    usual: tuple[Any, ...] = (*START, *springs(campaign.robot))
+    return linear_model(
+        campaign.robot, usual if campaign.effects is None else campaign.effects, joints=campaign.joints or None
+    )
 
 
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
@@ -121,7 +133,12 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         wanted = candidates(campaign.robot, speeds)
         superset = linear_model(campaign.robot, wanted, joints=campaign.joints or None)
         load = load_efforts(model, _plain_values(first))
-        return climbed(with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0], speeds)
+
+        def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:
+            return with_fixed(observe(superset, motions, names=titles, load=load), campaign.fix)[0]
+
+        apart = decoupled([block for motion in short for block in blocks_of(motion)], campaign.robot)
+        return climbed(seen(short, names), speeds, seen([apart], ["decoupled motion"]))
 
 
 def _plain_values(observation: Observation) -> Array:

@@ -23,7 +23,7 @@ from minertia.identification.figure import efforts_figure
 from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.diagnosis import Excitation
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
@@ -62,7 +62,7 @@ class Identification:
         return self.problem.observation
 
     @property
-    def excitation(self) -> Excitation:
+    def excitation(self) -> ExcitationDiagnosis:
         """What the motion could tell apart."""
         return self.problem.excitation
 
@@ -121,6 +121,7 @@ class Identification:
             "condition": condition if np.isfinite(condition) else None,
             "parameters": [p.to_dict() for p in self.parameters],
             "not_excited": list(self.estimate.not_excited),
+            "ladder": None if self.problem.ladder is None else self.problem.ladder.to_dict(),
             "training": self.training.to_dict(with_log=False),
             "validation": [r.to_dict() for r in self.validation],
             "physical": dict(self.estimate.verdict),

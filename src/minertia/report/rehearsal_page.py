@@ -47,7 +47,7 @@ def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> st
 
 
 def _head(r: Rehearsal, title: str) -> str:
-    s = r.setting
+    s = r.options
     pairs: dict[str, object] = {}
     if r.returned:
         inside = sum(abs(x.off) <= DEVIATIONS for x in r.returned)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from minertia.algebra.polynomial import Number, Poly, letter, turn
+from minertia.tables import LARGEST
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 30
 MAX_TERMS = 200
-LARGEST = 1e60  # numbers in files; products of larger ones would overflow
 RESERVED = ("pi", "cos", "sin", "tan")  # not to be taken for letters in a printed relation
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([-+*/()]))", re.ASCII)

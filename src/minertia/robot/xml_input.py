@@ -15,7 +15,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
 from minertia.errors import DescriptionError
-from minertia.robot.expression import LARGEST
+from minertia.tables import LARGEST
 
 MAX_DEPTH = 64  # of elements, unless a format needs more
 MAX_ELEMENTS = 200_000

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from minertia.codegen.generate import generate
 from minertia.codegen.kernels.build import Compiler, CompilerMissing, WrongKernel, load_new, needed_compiler
 from minertia.codegen.kernels.cache import NoFolder, own_folder
+from minertia.codegen.options import CodeModel
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError
@@ -33,7 +34,8 @@ def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> 
     It is compiled and loaded in a folder of this process, where nobody else can exchange it.  `CompilerMissing` where
     there is no compiler: the code is written all the same.  What is compiled is not kept.
     """
-    made = generate(robot, Path(folder), programs=PROGRAMS, rotors=True, friction=True, temperature=False, force=force)
+    known = CodeModel(rotors=True, friction=True, temperature=False)
+    made = generate(robot, Path(folder), programs=PROGRAMS, model=known, force=force)
     compiler, prefix = needed_compiler(), identifier(robot.name)
     place = _private_copy(made.files)
     library = place / f"lib{prefix}.so"

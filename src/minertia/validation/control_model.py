@@ -62,18 +62,18 @@ def control_model(robot: Robot) -> ControlModel:
     def velocity(q: list[Expr], qd: list[Expr]) -> list[Any]:
         return list(dynamics.velocity_torques(robot, q, qd))
 
-    flat = Schedule(n, 1, matrix)
+    flat = ScalarFunction(n, 1, matrix)
     return ControlModel(
         n=n,
-        rigid=Schedule(n, 3, rigid),
-        friction=Schedule(n, 3, friction),
-        gravity=Schedule(n, 1, gravity),
+        rigid=ScalarFunction(n, 3, rigid),
+        friction=ScalarFunction(n, 3, friction),
+        gravity=ScalarFunction(n, 1, gravity),
         mass_matrix=lambda q: flat(q).reshape(n, n),
-        velocity=Schedule(n, 2, velocity),
+        velocity=ScalarFunction(n, 2, velocity),
     )
 
 
-class Schedule:
+class ScalarFunction:
     """A function of arrays of n numbers, run operation by operation on floats."""
 
     def __init__(self, n: int, arguments: int, function: Callable[..., Sequence[Any]]) -> None:

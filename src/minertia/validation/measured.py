@@ -12,14 +12,14 @@ from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import frozen
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.filtering import Filter, prepared
-from minertia.validation.plant import Log
+from minertia.validation.plant import PlantLog
 
 Array = NDArray[np.float64]
 STANDSTILL = 0.02  # rad/s or m/s: below it Coulomb friction is between its two values
 GUARD = 0.02  # s around each standstill
 
 
-def recording_of(log: Log, joints: tuple[str, ...] = (), source: str = "") -> Recording:
+def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") -> Recording:
     """Measured positions and efforts, stamped in the middle of the period during which an effort was held.
 
     Positions there are the cubic through the four samples around; without this every effort seems half a period early.
@@ -65,7 +65,7 @@ def moving(recording: Recording, cutoff_hz: float) -> Moving:
     return Moving(t, q, qd, qdd, tau, float(keep.mean()))
 
 
-def stirred_up(log: Log, rate_hz: float, cutoff_hz: float) -> Array:
+def stirred_up(log: PlantLog, rate_hz: float, cutoff_hz: float) -> Array:
     """Root mean square (n,) of the efforts commanded beyond the cut-off of the filter on positions.
 
     Motions that the filter leaves cannot explain them.  Around turns, where friction jumps, they are not counted.

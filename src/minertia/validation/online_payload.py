@@ -19,9 +19,9 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 from minertia.validation.change import ChangeDetector, clipped_weights
-from minertia.validation.control_model import ControlModel, Schedule, control_model
+from minertia.validation.control_model import ControlModel, ScalarFunction, control_model
 from minertia.validation.measured import STANDSTILL
-from minertia.validation.plant import Plant, Sample
+from minertia.validation.plant import ControlSample, Plant
 from minertia.validation.tracking import Gains, computed_torque
 
 Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ class PayloadListener:
         self.state = OnlineState(10, self.sigma, forgetting=self.forgetting, trust=DOUBT)
         self.detector.forget()
 
-    def __call__(self, sample: Sample, tau: Array) -> None:
+    def __call__(self, sample: ControlSample, tau: Array) -> None:
         """One period of the controller."""
         self.q.append(sample.q)
         self.tau.append(tau)
@@ -171,7 +171,7 @@ def load_columns(robot: Robot) -> Callable[[Array, Array, Array], Array]:
             found += dynamics.inverse_dynamics(robot, q, qd, qdd, parameters=unit)
         return found
 
-    schedule = Schedule(robot.n, 3, all_columns)
+    schedule = ScalarFunction(robot.n, 3, all_columns)
     return lambda q, qd, qdd: schedule(q, qd, qdd).reshape(10, robot.n).T
 
 

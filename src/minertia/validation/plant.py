@@ -51,7 +51,7 @@ class Imperfections:
 
 
 @dataclass(frozen=True)
-class Log:
+class PlantLog:
     """A run as a robot would record it: t (N,), q and tau (N, n) measured; and what only a simulation knows.
 
     true_q, true_qd: without quantisation; applied: efforts at the joints; reference: positions asked for.  ran_away:
@@ -77,7 +77,7 @@ class Log:
         return np.asarray(self.reference - self.true_q)
 
 
-class Sample(NamedTuple):
+class ControlSample(NamedTuple):
     """What a controller sees at one period: time, measured position and velocity, and the reference."""
 
     t: float
@@ -89,8 +89,8 @@ class Sample(NamedTuple):
 
 
 RUNAWAY = 1e3  # rad/s or m/s: no joint moves so fast under control, and MuJoCo still computes
-Controller = Callable[[Sample], Array]
-Listener = Callable[[Sample, Array], None]  # a sample and the measured effort: an estimator next to the controller
+Controller = Callable[[ControlSample], Array]
+Listener = Callable[[ControlSample, Array], None]  # with the measured effort: an estimator beside the controller
 
 
 class Plant:
@@ -185,7 +185,7 @@ class Plant:
         settle: float = 0.0,
         events: Sequence[tuple[float, Robot]] = (),
         listener: Listener | None = None,
-    ) -> Log:
+    ) -> PlantLog:
         """Follow a trajectory from its first posture; `settle` [s]: how long its last one is held afterwards.
 
         events: (time, robot) at which the arm becomes another one, such as the same with a payload.
@@ -324,7 +324,7 @@ class _Recorder:
         q_true, qd_true = plant.q, plant.qd
         q = self._encoder(q_true)
         qd = self._velocity(q, qd_true)
-        sample = Sample(float(self.times[k]), q, qd, *trajectory.at(float(trajectory.t[0] + self.times[k])))
+        sample = ControlSample(float(self.times[k]), q, qd, *trajectory.at(float(trajectory.t[0] + self.times[k])))
         command = np.asarray(controller(sample), float)
         if not np.all(np.isfinite(command)):
             raise MinertiaError(f"the controller returned a number that is not finite at {sample.t:.3f} s")
@@ -358,8 +358,8 @@ class _Recorder:
         self.table[:, k + 1 :] = self.table[:, k : k + 1]
         self.ran_away = float(self.times[k])
 
-    def log(self) -> Log:
-        return replace(Log(self.times, *self.table), ran_away=self.ran_away)
+    def log(self) -> PlantLog:
+        return replace(PlantLog(self.times, *self.table), ran_away=self.ran_away)
 
 
 def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:

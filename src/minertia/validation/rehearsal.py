@@ -16,7 +16,9 @@ from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.excite import excite
+from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
+from minertia.excitation.options import MotionSearch
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
 from minertia.files import folder_at_once, write_file
@@ -36,7 +38,7 @@ from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections, Plant
-from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, Returned, Setting, Step
+from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -48,14 +50,14 @@ UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 def rehearse(
     robot: Robot,
-    setting: Setting | None = None,
+    options: RehearsalOptions | None = None,
     *,
     limits: MotionLimits | None = None,
     motions: tuple[Excitation, Excitation] | None = None,
     out: str | Path | None = None,
     force: bool = False,
     with_control: bool = True,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[RehearsalStep], None] | None = None,
 ) -> Rehearsal:
     """Plant a robot's own parameters in MuJoCo and run the campaign on it, up to control with what came back.
 
@@ -65,7 +67,7 @@ def rehearse(
     edited since.
     """
     expect_robot(robot)
-    chosen = setting or Setting()
+    chosen = options or RehearsalOptions()
     robot = robot.numeric
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
@@ -77,9 +79,9 @@ def rehearse(
         notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
     bounds = limits or motion_limits(robot)
     if out is None:
-        return _Campaign(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
+        return _RehearsalRun(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
     with folder_at_once(out, force=force) as draft:
-        campaign = _Campaign(robot, chosen, bounds, draft, progress, notes)
+        campaign = _RehearsalRun(robot, chosen, bounds, draft, progress, notes)
         result = campaign.run(motions, with_control)
         campaign.write(RECORD, result.to_json() + "\n")
     result.files = [Path(out) / file.relative_to(draft) for file in result.files]
@@ -111,21 +113,21 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     return robot.with_parameters(changed), (text,)
 
 
-class _Campaign:
+class _RehearsalRun:
     """One rehearsal: each step adds to the result and says what came of it."""
 
     def __init__(
         self,
         robot: Robot,
-        setting: Setting,
+        options: RehearsalOptions,
         limits: MotionLimits,
         folder: Path | None,
-        progress: Callable[[Step], None] | None,
+        progress: Callable[[RehearsalStep], None] | None,
         notes: tuple[str, ...] = (),
     ) -> None:
-        self.robot, self.setting, self.limits, self.progress = robot, setting, limits, progress
+        self.robot, self.options, self.limits, self.progress = robot, options, limits, progress
         self.folder = folder
-        self.result = Rehearsal(robot, setting, notes=notes)
+        self.result = Rehearsal(robot, options, notes=notes)
 
     def run(self, motions: tuple[Excitation, Excitation] | None, with_control: bool) -> Rehearsal:
         result = self.result
@@ -153,7 +155,7 @@ class _Campaign:
     def _step(self, name: str) -> Iterator[Callable[[str], None]]:
         begun, said = time.perf_counter(), [""]
         yield lambda text: said.__setitem__(0, text)
-        step = Step(name, time.perf_counter() - begun, said[0])
+        step = RehearsalStep(name, time.perf_counter() - begun, said[0])
         self.result.steps.append(step)
         if self.progress is not None:
             self.progress(step)
@@ -167,13 +169,11 @@ class _Campaign:
     # ------------------------------------------------------------------ steps
 
     def _motions(self) -> tuple[Excitation, Excitation]:
-        s = self.setting
+        s = self.options
 
         def found(seed: int, patience: float) -> Excitation:
-            motion = excite(
-                self.robot, duration=s.duration, harmonics=s.harmonics, limits=self.limits, seed=seed,
-                starts=s.starts, patience=patience,
-            )  # fmt: skip
+            search = MotionSearch(s.starts, seed, patience=patience)
+            motion = excite(self.robot, Fourier(s.duration, s.harmonics), limits=self.limits, search=search)
             if motion.interrupted:  # who stops a search alone wants its best; who stops a rehearsal wants it to end
                 raise KeyboardInterrupt
             return motion
@@ -181,7 +181,7 @@ class _Campaign:
         return found(s.seed, 1.0), found(s.seed + UNSEEN, 0.3)
 
     def _record(self, *motions: Excitation) -> list[Recording]:
-        s, names = self.setting, self.robot.coordinate_names
+        s, names = self.options, self.robot.coordinate_names
         controller = computed_torque(control_model(self.robot), GAINS)
         with self._step("record") as say:
             self.result.floor = self._noise(motions[0].trajectory)
@@ -197,7 +197,7 @@ class _Campaign:
 
     @property
     def _flaws(self) -> Imperfections:
-        s, robot = self.setting, self.robot
+        s, robot = self.options, self.robot
         coulomb = np.array([robot.effects[j].get("FC", 0.0) for j in robot.independent])
         return Imperfections(
             resolution=s.resolutions(robot),
@@ -212,10 +212,10 @@ class _Campaign:
         tau = np.asarray(inverse_dynamics(self.robot, trajectory.q, trajectory.qd, trajectory.qdd), float)
         size = np.sqrt(np.mean(tau**2, axis=0))
         smallest = float(size[size > 0].min()) if np.any(size > 0) else 1.0
-        return np.asarray(self.setting.noise * np.where(size > 0, size, smallest))
+        return np.asarray(self.options.noise * np.where(size > 0, size, smallest))
 
     def _identify(self, training: Recording, unseen: Recording) -> None:
-        result, s = self.result, self.setting
+        result, s = self.result, self.options
         with self._step("filter") as say:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
             say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
@@ -278,11 +278,11 @@ class _Campaign:
         assert result.unseen is not None
         with self._step("payload") as say:
             usual = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
-            result.load = usual if self.setting.load is None else self.setting.load
+            result.load = usual if self.options.load is None else self.options.load
             loaded = self.robot.with_payload(result.load, (0.0, 0.0, 0.05))
             trajectory = _beginning(result.unseen, 6.0)
             end = float(trajectory.t[-1])
-            plant = Plant(self.robot, period=trajectory.period, imperfections=self._flaws, seed=self.setting.seed)
+            plant = Plant(self.robot, period=trajectory.period, imperfections=self._flaws, seed=self.options.seed)
             events = [(end / 3, loaded), (2 * end / 3, self.robot)]
             result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
             values, deviations = result.weighed.at(0.66 * end)

@@ -30,7 +30,7 @@ LOAD = 0.05  # part of the moving mass
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RehearsalOptions:
     """What is rehearsed.
 
     noise: deviation of the measured efforts as a part of each joint's root mean square effort.  rate [Hz] of the
@@ -79,7 +79,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RehearsalStep:
     """One part of the campaign: how long it took and what came of it, in a sentence."""
 
     name: str
@@ -112,8 +112,8 @@ class Rehearsal:
     """
 
     robot: Robot
-    setting: Setting
-    steps: list[Step] = field(default_factory=list)
+    options: RehearsalOptions
+    steps: list[RehearsalStep] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     files: list[Path] = field(default_factory=list)
@@ -148,7 +148,7 @@ class Rehearsal:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        s = self.setting
+        s = self.options
         return {
             "format": FORMAT,
             "robot": self.robot.name,

@@ -15,7 +15,7 @@ from minertia.errors import Infeasible
 from minertia.excitation.trajectory import Trajectory
 from minertia.validation.control_model import ControlModel
 from minertia.validation.moves import joint_move
-from minertia.validation.plant import Controller, Log, Plant, Sample
+from minertia.validation.plant import Controller, ControlSample, Plant, PlantLog
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Gains:
     frequency: float = 20.0
     damping: float = 1.0
 
-    def correction(self, s: Sample) -> Array:
+    def correction(self, s: ControlSample) -> Array:
         """Acceleration that drives the error to zero."""
         w = self.frequency
         return np.asarray(w**2 * (s.q_ref - s.q) + 2 * self.damping * w * (s.qd_ref - s.qd))
@@ -39,7 +39,7 @@ class Gains:
 def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controller:
     """Efforts of the reference motion, no feedback; gravity_online: gravity at the measured posture instead."""
 
-    def control(s: Sample) -> Array:
+    def control(s: ControlSample) -> Array:
         tau = model.rigid(s.q_ref, s.qd_ref, s.qdd_ref) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
         return tau + model.gravity(s.q) - model.gravity(s.q_ref) if gravity_online else tau
 
@@ -49,7 +49,7 @@ def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controlle
 def computed_torque(model: ControlModel, gains: Gains) -> Controller:
     """tau = D (qdd_ref + correction) + h + g at the measured state; friction at the reference velocity."""
 
-    def control(s: Sample) -> Array:
+    def control(s: ControlSample) -> Array:
         return model.rigid(s.q, s.qd, s.qdd_ref + gains.correction(s)) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
 
     return control
@@ -74,7 +74,7 @@ def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
     held: tuple[Array, Array] | None = None
     count = 0
 
-    def control(s: Sample) -> Array:
+    def control(s: ControlSample) -> Array:
         nonlocal held, count
         if held is None or count % every == 0:
             held = model.mass_matrix(s.q), model.velocity(s.q, s.qd) + model.gravity(s.q)
@@ -102,7 +102,7 @@ class TrackingError:
     ran_away: float | None = None  # when the arm went out of control [s]; errors are those up to then
 
     @staticmethod
-    def of(name: str, log: Log) -> TrackingError:
+    def of(name: str, log: PlantLog) -> TrackingError:
         """The errors of a run."""
         e = log.error
         return TrackingError(

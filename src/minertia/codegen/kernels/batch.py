@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from minertia.codegen.kernels.schedule import Schedule
-from minertia.codegen.kernels.steps import Step
+from minertia.codegen.kernels.steps import KernelStep
 
 SMALL_BLOCK, LARGE_BLOCK = 32, 64  # samples
 MANY_ENTRIES = 96  # a block with more is kept small, so that it stays in the first-level cache
@@ -57,7 +57,7 @@ def batch_source(schedule: Schedule) -> str:
     block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
-    writer = _Writer(schedule, "vd", VECTOR, store)
+    writer = _BatchWriter(schedule, "vd", VECTOR, store)
     bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
     advance = "\n".join(
         f"        row[{p}] += LANES * {port.size};"
@@ -111,7 +111,7 @@ def single_source(schedule: Schedule) -> str:
     store: dict[int, str] = {}
     for entry in schedule.entries:
         store.setdefault(entry.value, f"out[{entry.port}][{entry.position}]")
-    writer = _Writer(schedule, "double", NUMBER, store)
+    writer = _BatchWriter(schedule, "double", NUMBER, store)
     bodies = list(writer.functions("const double *const *restrict in, double *const *restrict out"))
     zeros = "\n".join(f"    out[{p}][{k}] = 0.0;" for p, k in _constant_zeros(schedule))
     return f"""#if defined(__AVX__)
@@ -140,7 +140,7 @@ def _constant_zeros(schedule: Schedule) -> Iterator[tuple[int, int]]:
         yield from ((p, k) for k in range(port.size) if (p, k) not in present)
 
 
-class _Writer:
+class _BatchWriter:
     """The straight-line code of a schedule as one or more C functions.
 
     Sines and cosines of one stage are taken together, in arrays.  Other values that cross from one function to the next
@@ -151,7 +151,7 @@ class _Writer:
         self.schedule, self.real, self.store = schedule, real, store
         operands = {letter: f"{{{letter}}}" for letter in "abck"}
         self.text = {operation: text.format(**operands, **names) for operation, text in TEXT.items()}
-        self.parts: list[tuple[list[Step], list[Step]]] = []
+        self.parts: list[tuple[list[KernelStep], list[KernelStep]]] = []
         for plain, trig in schedule.stages():
             pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
             self.parts += [(piece, []) for piece in pieces[:-1]] + [(pieces[-1], trig)]
@@ -207,7 +207,7 @@ class _Writer:
 
 """
 
-    def _plain(self, steps: Iterable[Step]) -> Iterator[str]:
+    def _plain(self, steps: Iterable[KernelStep]) -> Iterator[str]:
         known: set[int] = set()
         for step in steps:
             for v in step.reads:
@@ -221,7 +221,7 @@ class _Writer:
                 if place is not None:
                     yield f"{place} = t{value};"
 
-    def _trig(self, trig: list[Step], start: int) -> Iterator[str]:
+    def _trig(self, trig: list[KernelStep], start: int) -> Iterator[str]:
         if not trig:
             return
         count = len(trig)
@@ -237,7 +237,7 @@ class _Writer:
             if v in self.store:
                 yield f"{self.store[v]} = {self.place[v]};"
 
-    def _text(self, step: Step) -> str:
+    def _text(self, step: KernelStep) -> str:
         if step.operation == "load":
             port, entry = step.operands
             place = f"in[{port}][{entry}]"

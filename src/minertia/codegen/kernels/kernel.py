@@ -22,7 +22,7 @@ from minertia.codegen.kernels.runner import references, runner
 from minertia.codegen.kernels.schedule import Schedule, schedule
 from minertia.codegen.kernels.selfcheck import single_fault
 from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
-from minertia.codegen.kernels.tiles import Pattern
+from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.errors import ShapeError
@@ -142,12 +142,12 @@ class BatchKernel:
         return call
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> MatrixPattern:
         """Where the entries that vary stand in the one matrix that the program computes."""
         if len(self.program.ports) != 1 or len(self.program.ports[0].shape) != 2:
             raise ShapeError(f"the program '{self.program.name}' does not compute one matrix")
         rows, columns = self.program.ports[0].shape
-        return Pattern(rows, columns, self.schedule.positions(0))
+        return MatrixPattern(rows, columns, self.schedule.positions(0))
 
     def _in_place(self, inputs: Sequence[Array]) -> tuple[list[Array], int]:
         arrays, n = self.checked(inputs)

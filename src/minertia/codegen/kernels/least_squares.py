@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array, Work
-from minertia.codegen.kernels.tiles import Pattern
+from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.codegen.program import Program
 from minertia.errors import RankError, ShapeError
 from minertia.robot.robot import Robot
@@ -139,7 +139,7 @@ class LeastSquaresKernel:
         self.columns = tuple(columns)
         self.kernel = BatchKernel(program)
         rows = program.ports[0].shape[0]
-        self.pattern = Pattern(rows, len(self.columns), self.kernel.schedule.positions(0))
+        self.pattern = MatrixPattern(rows, len(self.columns), self.kernel.schedule.positions(0))
 
     @classmethod
     def of(cls, robot: Robot, columns: Sequence[str]) -> LeastSquaresKernel:

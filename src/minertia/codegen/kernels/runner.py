@@ -19,7 +19,7 @@ from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import batch_source
 from minertia.codegen.kernels.schedule import Schedule
 from minertia.codegen.kernels.selfcheck import Pieces, batch_fault
-from minertia.codegen.kernels.steps import Step
+from minertia.codegen.kernels.steps import KernelStep
 from minertia.codegen.kernels.task import (
     GRAM,
     NONZEROS,
@@ -219,7 +219,7 @@ class NumpyRunner(Runner):
                 self._apply(step, out, slots[:, : stop - start], scratch, constants, a, b, c)
 
     def _apply(
-        self, step: Step, out: Array, S: Array, scratch: Array, constants: Array, a: int, b: int, c: int
+        self, step: KernelStep, out: Array, S: Array, scratch: Array, constants: Array, a: int, b: int, c: int
     ) -> None:
         name = step.operation
         if name == "sincos":
@@ -250,7 +250,7 @@ class RoughRunner(NumpyRunner):
         super().__init__(schedule, reason)
         self.random = np.random.default_rng(0)
 
-    def _apply(self, step: Step, out: Array, S: Array, *rest: Any) -> None:
+    def _apply(self, step: KernelStep, out: Array, S: Array, *rest: Any) -> None:
         super()._apply(step, out, S, *rest)
         out *= 1 + self.random.uniform(-ROUGH, ROUGH, len(out))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.kernels.signs import absorb
-from minertia.codegen.kernels.steps import CODES, Step
+from minertia.codegen.kernels.steps import CODES, KernelStep
 from minertia.codegen.program import Port, Program
 
 # operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too
@@ -61,7 +61,7 @@ class Schedule:
     inputs: tuple[Port, ...]
     common: tuple[bool, ...]
     ports: tuple[Port, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[KernelStep, ...]
     entries: tuple[Entry, ...]
 
     def positions(self, port: int) -> NDArray[np.int32]:
@@ -77,7 +77,7 @@ class Schedule:
         """The steps on slots that are used again once their value is no longer needed."""
         return _allocate(self)
 
-    def stages(self) -> Iterator[tuple[list[Step], list[Step]]]:
+    def stages(self) -> Iterator[tuple[list[KernelStep], list[KernelStep]]]:
         """(plain steps, sines and cosines that need nothing but these and earlier stages), in order."""
         left = list(self.steps)
         while left:
@@ -136,11 +136,11 @@ class _Scheduler:
         self.wanted = Counter(e.id for e in expressions)
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}
         self.next_value = len(self.nodes)
-        self.trig: dict[int, Step] = {}
-        self.steps: list[Step] = []
+        self.trig: dict[int, KernelStep] = {}
+        self.steps: list[KernelStep] = []
 
     def run(self) -> Schedule:
-        made: dict[int, Step] = {}
+        made: dict[int, KernelStep] = {}
         for node in self.needed:
             step = self._step(node)
             if step is not None:
@@ -155,7 +155,7 @@ class _Scheduler:
                 assert isinstance(output, Expr)
                 step = self._signed(made, output)
             else:
-                step = Step("const", (self._fresh(),), (), value)
+                step = KernelStep("const", (self._fresh(),), (), value)
             made.update(dict.fromkeys(step.results, step))
             result = output.id if isinstance(output, Expr) and output.id in step.results else step.results[0]
             entries.append(Entry(port, position, result))
@@ -179,29 +179,29 @@ class _Scheduler:
         self.next_value += 1
         return self.next_value - 1
 
-    def _signed(self, made: dict[int, Step], output: Expr) -> Step:
+    def _signed(self, made: dict[int, KernelStep], output: Expr) -> KernelStep:
         """The step that ends in an output: the node's own where it serves nothing else, else a copy of it."""
         step = made[output.id]
         first = self.wanted[output.id] > 0
         self.wanted[output.id] = 0  # a second output of the same node gets a copy
         if not output.negative:
-            return step if first else Step("copy", (self._fresh(),), (output.id,))
+            return step if first else KernelStep("copy", (self._fresh(),), (output.id,))
         if self.uses[output.id] > 1 or step.operation not in (*_NEGATED, "sub"):
-            return Step("neg", (self._fresh(),), (output.id,))
+            return KernelStep("neg", (self._fresh(),), (output.id,))
         if step.operation == "sub":
-            return Step("sub", step.results, step.operands[::-1])
-        return Step(_NEGATED[step.operation], step.results, step.operands, -step.constant)
+            return KernelStep("sub", step.results, step.operands[::-1])
+        return KernelStep(_NEGATED[step.operation], step.results, step.operands, -step.constant)
 
-    def _step(self, node: int) -> Step | None:
+    def _step(self, node: int) -> KernelStep | None:
         operation, *arguments = self.nodes[node]
         if operation == "const" or (operation == "*" and self._is_fused(node)):
             return None
         if operation == "var":
-            return Step("load", (node,), self._input(arguments[0]))
+            return KernelStep("load", (node,), self._input(arguments[0]))
         if operation in ("sin", "cos"):
             return self._sincos(node, operation, arguments[0])
         if operation in ("neg", "sqrt", "sign", "abs", "exp", "tanh"):
-            return Step(operation, (node,), tuple(arguments))
+            return KernelStep(operation, (node,), tuple(arguments))
         return self._binary(node, operation, *arguments)
 
     def _input(self, name: str) -> tuple[int, int]:
@@ -209,12 +209,12 @@ class _Scheduler:
         port, entry = (match[1], int(match[2])) if match else (name, 0)
         return self.ports[port], entry
 
-    def _sincos(self, node: int, operation: str, argument: int) -> Step:
+    def _sincos(self, node: int, operation: str, argument: int) -> KernelStep:
         old = self.trig.get(argument)
         mine = 0 if operation == "sin" else 1
         both = list(old.results) if old else [self._fresh(), self._fresh()]
         both[mine] = node
-        self.trig[argument] = step = Step("sincos", tuple(both), (argument,))
+        self.trig[argument] = step = KernelStep("sincos", tuple(both), (argument,))
         return step
 
     def _constant(self, node: int) -> float | None:
@@ -239,7 +239,7 @@ class _Scheduler:
                     break
         return frozenset(found)
 
-    def _binary(self, node: int, operation: str, x: int, y: int) -> Step:
+    def _binary(self, node: int, operation: str, x: int, y: int) -> KernelStep:
         kx, ky = self._constant(x), self._constant(y)
         if kx is not None or ky is not None:
             return self._with_constant(node, operation, x, y, kx, ky)
@@ -248,29 +248,31 @@ class _Scheduler:
                 return self._fused_step(node, "fma" if operation == "+" else "fnma", y, x)
             if x in self.fused:
                 return self._fused_step(node, "fma" if operation == "+" else "fms", x, y)
-        return Step({"+": "add", "-": "sub", "*": "mul", "/": "div"}[operation], (node,), (x, y))
+        return KernelStep({"+": "add", "-": "sub", "*": "mul", "/": "div"}[operation], (node,), (x, y))
 
-    def _fused_step(self, node: int, operation: str, product: int, other: int) -> Step:
+    def _fused_step(self, node: int, operation: str, product: int, other: int) -> KernelStep:
         _, a, b = self.nodes[product]
         k = self._constant(a)
         if k is None:
-            return Step(operation, (node,), (a, b, other))
+            return KernelStep(operation, (node,), (a, b, other))
         if operation == "fms":
-            return Step("fmsk", (node,), (b, other), k)
-        return Step("fmak", (node,), (b, other), k if operation == "fma" else -k)
+            return KernelStep("fmsk", (node,), (b, other), k)
+        return KernelStep("fmak", (node,), (b, other), k if operation == "fma" else -k)
 
-    def _with_constant(self, node: int, operation: str, x: int, y: int, kx: float | None, ky: float | None) -> Step:
+    def _with_constant(
+        self, node: int, operation: str, x: int, y: int, kx: float | None, ky: float | None
+    ) -> KernelStep:
         if kx is not None:
-            return Step({"+": "addk", "-": "subk", "*": "mulk", "/": "divk"}[operation], (node,), (y,), kx)
+            return KernelStep({"+": "addk", "-": "subk", "*": "mulk", "/": "divk"}[operation], (node,), (y,), kx)
         assert ky is not None
         if operation == "/":
-            return Step("mulk", (node,), (x,), 1 / ky)
+            return KernelStep("mulk", (node,), (x,), 1 / ky)
         if operation == "*":
-            return Step("mulk", (node,), (x,), ky)
-        return Step("addk", (node,), (x,), ky if operation == "+" else -ky)
+            return KernelStep("mulk", (node,), (x,), ky)
+        return KernelStep("addk", (node,), (x,), ky if operation == "+" else -ky)
 
 
-def _depth_first(made: dict[int, Step], outputs: Sequence[int]) -> Iterator[Step]:
+def _depth_first(made: dict[int, KernelStep], outputs: Sequence[int]) -> Iterator[KernelStep]:
     """Steps in the order in which the outputs ask for them, so that values are used soon after they are made."""
     seen: set[int] = set()
     for output in outputs:

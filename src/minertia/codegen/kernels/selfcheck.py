@@ -13,7 +13,7 @@ import numpy as np
 
 from minertia.codegen.kernels.schedule import Schedule
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, Array, Work
-from minertia.codegen.kernels.tiles import Pattern
+from minertia.codegen.kernels.tiles import MatrixPattern
 
 Piece = Callable[[int, int, Array | None], None]  # as `Runner.piece` has it
 Pieces = Callable[[Work], Piece]
@@ -99,7 +99,7 @@ def _works(schedule: Schedule, inputs: Sequence[Array]) -> Iterator[Work]:
     if len(schedule.ports) != 1 or len(schedule.ports[0].shape) != 2:
         return
     rows, columns = schedule.ports[0].shape
-    pattern = Pattern(rows, columns, schedule.positions(0))
+    pattern = MatrixPattern(rows, columns, schedule.positions(0))
     random = np.random.default_rng(1)
     weights = random.uniform(0.5, 2.0, (SAMPLES, rows))
     weights[: FIRST_UNKNOWN + len(inputs)] = 0.0  # large angles outweigh the rest, and unknown numbers must not count

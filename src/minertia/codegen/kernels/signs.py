@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from minertia.codegen.kernels.steps import Step
+from minertia.codegen.kernels.steps import KernelStep
 
 # signs of (product, other term) -> operation
 _FUSED = {(1, 1): "fma", (-1, 1): "fnma", (1, -1): "fms", (-1, -1): "fnms"}
@@ -16,7 +16,7 @@ _SETTLED = frozenset(("add", "sub", "mul", "fma", "fnma", "fmak", "addk", "subk"
 _SIGNS = {operation: signs for signs, operation in _FUSED.items()}
 
 
-def absorb(steps: Iterable[Step], given: Collection[int], fresh: Callable[[], int]) -> Iterator[Step]:
+def absorb(steps: Iterable[KernelStep], given: Collection[int], fresh: Callable[[], int]) -> Iterator[KernelStep]:
     """The steps with signs moved from one to the next.
 
     given: values that must keep their sign.  fresh: a number for one more value.
@@ -33,7 +33,7 @@ class _Signs:
         self.given, self.fresh = given, fresh
         self.sign: dict[int, int] = {}  # of what is held: values without an entry are held as they are
         self.same: dict[int, int] = {}
-        self.rules: dict[str, Callable[[Step], list[Step]]] = {
+        self.rules: dict[str, Callable[[KernelStep], list[KernelStep]]] = {
             **dict.fromkeys(_SIGNS, self._fused),
             **dict.fromkeys(("fmak", "fmsk"), self._fused_constant),
             **dict.fromkeys(("add", "nadd", "sub"), self._sum),
@@ -47,7 +47,7 @@ class _Signs:
             "copy": self._copy,
         }
 
-    def rewritten(self, step: Step) -> list[Step]:
+    def rewritten(self, step: KernelStep) -> list[KernelStep]:
         """The steps that stand in its place."""
         if step.operation in ("load", "const"):
             return [step]
@@ -59,7 +59,7 @@ class _Signs:
     def _held(self, value: int) -> int:
         return self.sign.get(value, 1)
 
-    def _hold(self, step: Step, sign: int) -> list[Step]:
+    def _hold(self, step: KernelStep, sign: int) -> list[KernelStep]:
         """A step whose result has this sign, turned by a step of its own where it has to be."""
         (value,) = step.results
         if sign == 1:
@@ -68,9 +68,9 @@ class _Signs:
             self.sign[value] = -1
             return [step]
         between = self.fresh()
-        return [step._replace(results=(between,)), Step("neg", (value,), (between,))]
+        return [step._replace(results=(between,)), KernelStep("neg", (value,), (between,))]
 
-    def _fused(self, step: Step) -> list[Step]:
+    def _fused(self, step: KernelStep) -> list[KernelStep]:
         a, b, c = step.operands
         product, other = _SIGNS[step.operation]
         product, other = product * self._held(a) * self._held(b), other * self._held(c)
@@ -78,7 +78,7 @@ class _Signs:
             return [step._replace(operation=_FUSED[product, other])]
         return self._hold(step._replace(operation=_FUSED[product * other, 1]), other)
 
-    def _fused_constant(self, step: Step) -> list[Step]:
+    def _fused_constant(self, step: KernelStep) -> list[KernelStep]:
         b, c = step.operands
         other = self._held(c) * (1 if step.operation == "fmak" else -1)
         k = step.constant * self._held(b)
@@ -86,7 +86,7 @@ class _Signs:
             return [step._replace(operation="fmak" if other == 1 else "fmsk", constant=k)]
         return self._hold(step._replace(operation="fmak", constant=k * other), other)
 
-    def _sum(self, step: Step) -> list[Step]:
+    def _sum(self, step: KernelStep) -> list[KernelStep]:
         a, b = step.operands
         x = self._held(a) * (-1 if step.operation == "nadd" else 1)
         y = self._held(b) * (1 if step.operation == "add" else -1)
@@ -96,27 +96,27 @@ class _Signs:
             return [step._replace(operation="nadd")]
         return self._hold(step._replace(operation="add"), x)
 
-    def _product(self, step: Step) -> list[Step]:
+    def _product(self, step: KernelStep) -> list[KernelStep]:
         a, b = step.operands
         sign = self._held(a) * self._held(b) * (1 if step.operation == "mul" else -1)
         if sign == -1 and step.results[0] in self.given:
             return [step._replace(operation="nmul")]
         return self._hold(step._replace(operation="mul"), sign)
 
-    def _sum_with_constant(self, step: Step) -> list[Step]:
+    def _sum_with_constant(self, step: KernelStep) -> list[KernelStep]:
         sign = self._held(step.operands[0]) * (1 if step.operation == "addk" else -1)
         return [step._replace(operation="addk" if sign == 1 else "subk")]
 
-    def _times_constant(self, step: Step) -> list[Step]:
+    def _times_constant(self, step: KernelStep) -> list[KernelStep]:
         return [step._replace(constant=step.constant * self._held(step.operands[0]))]
 
-    def _odd(self, step: Step) -> list[Step]:
+    def _odd(self, step: KernelStep) -> list[KernelStep]:
         sign = 1
         for v in step.operands:
             sign *= self._held(v)
         return self._hold(step, sign)
 
-    def _sincos(self, step: Step) -> list[Step]:
+    def _sincos(self, step: KernelStep) -> list[KernelStep]:
         sine, cosine = step.results
         if self._held(step.operands[0]) == 1:
             return [step]
@@ -124,25 +124,25 @@ class _Signs:
             self.sign[sine] = -1
             return [step]
         between = self.fresh()
-        return [step._replace(results=(between, cosine)), Step("neg", (sine,), (between,))]
+        return [step._replace(results=(between, cosine)), KernelStep("neg", (sine,), (between,))]
 
-    def _negated(self, step: Step) -> list[Step]:
+    def _negated(self, step: KernelStep) -> list[KernelStep]:
         (value,), (operand,) = step.results, step.operands
         if value not in self.given:  # no step at all: the operand under another name and sign
             self.same[value], self.sign[value] = self.same.get(operand, operand), -self._held(operand)
             return []
         return [step if self._held(operand) == 1 else step._replace(operation="copy")]
 
-    def _copy(self, step: Step) -> list[Step]:
+    def _copy(self, step: KernelStep) -> list[KernelStep]:
         return [step if self._held(step.operands[0]) == 1 else step._replace(operation="neg")]
 
-    def _plain(self, step: Step) -> list[Step]:
+    def _plain(self, step: KernelStep) -> list[KernelStep]:
         """Operations that need their operands as they are."""
         before = []
         operands = []
         for v in step.operands:
             if self._held(v) == -1:
-                before.append(Step("neg", (self.fresh(),), (v,)))
+                before.append(KernelStep("neg", (self.fresh(),), (v,)))
                 v = before[-1].results[0]
             operands.append(v)
         return [*before, step._replace(operands=tuple(operands))]

@@ -41,7 +41,7 @@ CODES = {
 }
 
 
-class Step(NamedTuple):
+class KernelStep(NamedTuple):
     """One operation: `results` and `operands` are numbers of values, in the order d (and c for sincos), a, b, c.
 
     A load has (input, entry) as operands; `constant` is k.

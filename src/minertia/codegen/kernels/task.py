@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.kernels.schedule import Schedule
-from minertia.codegen.kernels.tiles import Pattern, Tiles
+from minertia.codegen.kernels.tiles import MatrixPattern, Tiles
 
 Array = NDArray[np.float64]
 PORTS = 12
@@ -29,7 +29,7 @@ class Work:
     mode: int
     inputs: Sequence[Array]
     outputs: Sequence[Array] = ()
-    pattern: Pattern | None = None
+    pattern: MatrixPattern | None = None
     tau: Array | None = None
     weights: Array | None = None
     theta: Array | None = None
@@ -125,7 +125,7 @@ class Tables:
         return task
 
     @staticmethod
-    def _least_squares(task: Task, work: Work, pattern: Pattern) -> None:
+    def _least_squares(task: Task, work: Work, pattern: MatrixPattern) -> None:
         task.n_rows, task.n_columns = pattern.rows, pattern.columns
         task.row_start, task.column = address(pattern.row_start), address(pattern.column)
         if work.tau is not None:

@@ -44,7 +44,7 @@ class Tiles:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class MatrixPattern:
     """Where the entries of a matrix stand: `positions` are row * columns + column, ascending."""
 
     rows: int

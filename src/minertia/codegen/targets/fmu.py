@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from minertia.codegen.kernels.build import Compiler, find_compiler, run_compiler
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import LOAD, THETA, Setting
-from minertia.codegen.targets.c import Style
+from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.fmu_source import WRAPPER
 from minertia.codegen.targets.names import comment, printable
 from minertia.errors import MissingParameters
@@ -58,7 +58,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Block:
+class FmuBlock:
     """The program inside, and how its ports become variables."""
 
     setting: Setting
@@ -148,7 +148,7 @@ def _parameter_unit(name: str) -> str | None:
     return next((s.unit.replace(" ", ".") for s in LINK if s.name == symbol), None)
 
 
-def render(block: Block, sources: Mapping[str, str], test: str, title: str) -> tuple[bytes, str | None]:
+def render(block: FmuBlock, sources: Mapping[str, str], test: str, title: str) -> tuple[bytes, str | None]:
     """The archive, and a sentence where it has no binary.
 
     sources: header and source of the program.  test: the C text of its self-test, which a binary must pass.
@@ -181,14 +181,14 @@ def _guid(text: str) -> str:
     return "{" + "-".join(digest[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))) + "}"
 
 
-def _wrapper(block: Block, guid: str, title: str) -> str:
+def _wrapper(block: FmuBlock, guid: str, title: str) -> str:
     program, outputs = block.program, block.first("output")
     function = f"{block.prefix}_{program.name}"
     arguments = [block.pointers[p.name] for p in program.inputs if p.name not in program.parameters]
     arguments += ["&model->prepared"] if block.has_prepare else []
     arguments += [block.pointers[p.name] for p in program.ports]
     given = ", ".join(block.pointers[name] for name in program.parameters)
-    start = [Style(block.prefix).number(v.start or 0.0) for v in block.variables[:outputs]]
+    start = [CStyle(block.prefix).number(v.start or 0.0) for v in block.variables[:outputs]]
     prepare = f"  if (model->has_new_parameters)\n    {function}_prepare({given}, &model->prepared);\n"
     return WRAPPER.substitute(
         title=comment(title),
@@ -205,7 +205,7 @@ def _wrapper(block: Block, guid: str, title: str) -> str:
     )
 
 
-def _description(block: Block, sources: list[str], guid: str, title: str) -> str:
+def _description(block: FmuBlock, sources: list[str], guid: str, title: str) -> str:
     """modelDescription.xml; text of the robot's file enters through the XML writer alone, which escapes it."""
     root = ElementTree.Element(
         "fmiModelDescription",
@@ -231,7 +231,7 @@ def _description(block: Block, sources: list[str], guid: str, title: str) -> str
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _add_units(root: ElementTree.Element, block: Block) -> None:
+def _add_units(root: ElementTree.Element, block: FmuBlock) -> None:
     used = {v.unit for v in block.variables}
     listed = [name for name in UNITS if name in used]
     if listed:
@@ -241,7 +241,7 @@ def _add_units(root: ElementTree.Element, block: Block) -> None:
             ElementTree.SubElement(unit, "BaseUnit", {base: str(power) for base, power in UNITS[name].items()})
 
 
-def _add_variables(root: ElementTree.Element, block: Block) -> None:
+def _add_variables(root: ElementTree.Element, block: FmuBlock) -> None:
     listed = ElementTree.SubElement(root, "ModelVariables")
     structure = ElementTree.SubElement(root, "ModelStructure")
     outputs = ElementTree.SubElement(structure, "Outputs")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets.c import Rendered, Style
+from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment, printable
 from minertia.errors import MissingParameters
 
@@ -333,7 +333,7 @@ def _method(plugin: Plugin, method: str, kind: str, name: str) -> str:
 
 
 def _nominal_tables(plugin: Plugin) -> str:
-    number = Style(plugin.prefix).number
+    number = CStyle(plugin.prefix).number
     tables = []
     for name, value in plugin.parameters.items():
         if isinstance(value, list):

@@ -14,7 +14,8 @@ from minertia.algebra.recursive import square_root_update
 from minertia.base.numeric import random_states
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
-from minertia.codegen.targets.c import Style
+from minertia.codegen.targets import more_references, references
+from minertia.codegen.targets.c import CStyle
 from minertia.dynamics import model
 from minertia.robot.effects import ROTOR_SYMBOLS
 
@@ -61,7 +62,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     if setting.takes("temperature"):
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     chi = setting.standard_parameters(inputs)
-    return _FIND[program.name](setting, program, inputs, chi, rng)
+    return (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
 
 
 def _special_postures(setting: Setting, q: Array) -> None:
@@ -178,14 +179,15 @@ _FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
 }
 
 
-def render_selftest(style: Style, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
+def render_selftest(style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
-    tables = "\n".join(_tables(style, *case) for case in cases)
+    texts = "\n".join(tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases)
     calls = "".join(_calls(style, *case) for case in cases)
-    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=tables, calls=calls)
+    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=texts, calls=calls)
 
 
-def _tables(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+def tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays) -> str:
+    """Inputs and expected outputs as constant arrays."""
     lines = []
     for kind, arrays in (("in", inputs), ("out", outputs)):
         for name, array in arrays.items():
@@ -195,7 +197,7 @@ def _tables(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has
     return "\n".join(lines) + "\n"
 
 
-def _calls(style: Style, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
+def _calls(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
     function = f"{style.prefix}_{program.name}"
     sizes = {port.name: port.size for port in program.inputs}
     lines = ["  {"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from minertia.errors import UnknownName
+from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS, WORDS
 from minertia.robot.robot import Robot
-from minertia.tables import Table
 
 # smallest and largest constant that can be meant, in SI units
 NUMBERS = {
@@ -41,7 +41,7 @@ class EffectSpec:
     known: bool = False
 
 
-def parse_effects(table: Table, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
+def parse_effects(table: CampaignTable, key: str, robot: Robot) -> tuple[EffectSpec, ...]:
     """The effects of a list of words and tables; the usual four where the key is missing."""
     value = table.get(key)
     if value is None:
@@ -51,8 +51,8 @@ def parse_effects(table: Table, key: str, robot: Robot) -> tuple[EffectSpec, ...
     return tuple(_effect(table, key, item, robot) for item in value)
 
 
-def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
-    options = Table({"kind": item} if isinstance(item, str) else item, table.source, key)
+def _effect(table: CampaignTable, key: str, item: Any, robot: Robot) -> EffectSpec:
+    options = replace(table, entries={"kind": item} if isinstance(item, str) else item, where=key)
     if not isinstance(item, (str, dict)):
         raise table.fail("an effect is a word or a table", key)
     word = options.text("kind") or ""
@@ -78,13 +78,13 @@ def _effect(table: Table, key: str, item: Any, robot: Robot) -> EffectSpec:
     return EffectSpec(word, joints, MappingProxyType(numbers), options.flag("known", False))
 
 
-def _number(options: Table, name: str) -> float | None:
+def _number(options: CampaignTable, name: str) -> float | None:
     if name == "angle" and "angle_deg" in options:
         return math.radians(options.number("angle_deg") or 0.0)
     return options.number(name)
 
 
-def joint_list(table: Table, key: str, robot: Robot) -> tuple[int, ...]:
+def joint_list(table: CampaignTable, key: str, robot: Robot) -> tuple[int, ...]:
     """Coordinates (from 0) of a list of names, or of numbers from 1; all of them where the key is missing."""
     value = table.get(key)
     if value is None:

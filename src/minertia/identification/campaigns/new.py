@@ -33,10 +33,10 @@ def new_campaign(robot: str | Path | Robot, logs: Sequence[str | Path]) -> str:
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
-    return _Writer(robot, [Path(log) for log in logs]).text()
+    return _CampaignWriter(robot, [Path(log) for log in logs]).text()
 
 
-class _Writer:
+class _CampaignWriter:
     """One campaign being written from its first log."""
 
     def __init__(self, robot: str | Path | Robot, logs: list[Path]) -> None:

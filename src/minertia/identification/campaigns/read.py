@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
 from minertia.identification.campaigns.effects import joint_list, parse_effects
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
+from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
 from minertia.identification.logs.readers import is_there
 from minertia.identification.signals.evaluation import Evaluation
@@ -17,7 +19,7 @@ from minertia.identification.signals.filtering import Filter
 from minertia.robot.lock import locked
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.tables import Table, load_toml, shown
+from minertia.tables import load_toml, shown
 
 FORMAT = 1
 TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
@@ -36,15 +38,15 @@ def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
 
     The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.
     """
-    return _Reader(Path(path), None if data is None else Path(data)).campaign()
+    return _CampaignReader(Path(path), None if data is None else Path(data)).campaign()
 
 
-class _Reader:
+class _CampaignReader:
     """One campaign file being read."""
 
     def __init__(self, path: Path, data: Path | None) -> None:
         self.path, self.data = path, data
-        self.top = load_toml(path)
+        self.top = load_toml(path, CampaignTable)
         self.top.only(TOP_KEYS)
         if self.top.get("format") != FORMAT:
             raise self.top.fail(f"the file must say format = {FORMAT}", "format")
@@ -118,15 +120,15 @@ class _Reader:
             return ()
         return tuple(robot.coordinate_names[c] for c in joint_list(self.top, "joints", robot))
 
-    def _logs(self, logs: Table, key: str) -> tuple[Log, ...]:
+    def _logs(self, logs: CampaignTable, key: str) -> tuple[Log, ...]:
         value = logs.get(key)
         items = [] if value is None else value if isinstance(value, list) else [value]
         return tuple(self._log(logs, key, item) for item in items)
 
-    def _log(self, logs: Table, key: str, item: Any) -> Log:
+    def _log(self, logs: CampaignTable, key: str, item: Any) -> Log:
         if not isinstance(item, (str, dict)):
             raise logs.fail(f"a log is the name of a file or a table, not {shown(item)}", key)
-        table = Table({"file": item} if isinstance(item, str) else item, logs.source, f"logs.{key}")
+        table = replace(logs, entries={"file": item} if isinstance(item, str) else item, where=f"logs.{key}")
         table.only(ENTRY_KEYS)
         name = table.text("file")
         if not name:
@@ -134,7 +136,7 @@ class _Reader:
         start, stop = table.number("from"), table.number("to")
         return Log(self._find(name, f"logs.{key}"), start, stop, self._load(table))
 
-    def _load(self, table: Table) -> Load | None:
+    def _load(self, table: CampaignTable) -> Load | None:
         if "load" not in table:
             return None
         load = table.table("load")
@@ -175,9 +177,9 @@ class _Reader:
         except FilterError as err:
             raise table.fail(str(err)) from None
 
-    def _prior(self, model: Table) -> str | Path | None:
+    def _prior(self, model: CampaignTable) -> str | Path | None:
         name = model.text("prior")
         return name if name in (None, "robot") else self._find(name, "model.prior", robots=True)
 
-    def _numbers(self, table: Table) -> dict[str, float]:
+    def _numbers(self, table: CampaignTable) -> dict[str, float]:
         return {key: value for key in table if (value := table.number(key)) is not None}

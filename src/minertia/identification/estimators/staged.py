@@ -29,7 +29,7 @@ class Sequential(Estimator):
     """One small problem per joint, from the last to the first."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
-        found = _Found(np.linalg.norm(problem.totals[:, :, :-1], axis=1).max(axis=0))
+        found = _StagedValues(np.linalg.norm(problem.totals[:, :, :-1], axis=1).max(axis=0))
         floor = noise_floor(problem)
         sigma = np.zeros(len(floor))
         for j in reversed(range(len(floor))):
@@ -50,7 +50,7 @@ class OneJointAtATime(Estimator):
         for k, record in enumerate(problem.logs):
             innermost = min((j for j in range(n) if j not in record.still), default=n)
             stages.setdefault(innermost, []).append(k)
-        found = _Found(np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0))
+        found = _StagedValues(np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0))
         for stage in sorted(stages, reverse=True):
             part = problem.only(stages[stage])
             found.learn(part.triangle(sigma), part.samples * len(sigma), 1.0, scale=1.0)
@@ -58,7 +58,7 @@ class OneJointAtATime(Estimator):
         return Fit(found.beta, found.covariance, sigma)
 
 
-class _Found:
+class _StagedValues:
     """Values found so far, and the rows that hold what is still unknown; longest: length of each column anywhere."""
 
     def __init__(self, longest: Array) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from minertia.codegen.generate import count_programs
+from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.diagnosis import excitation
@@ -260,12 +261,12 @@ def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
     """
     base = model.base
     symbols = {symbol_of(name) for name in base.columns}
-    found = count_programs(
-        model.robot,
-        ("inverse_dynamics",),
-        essential=[name for name in base.names if name in names],
+    code = CodeModel(
+        "base",
         rotors=bool(symbols & {"IA", "IAM"}),
         friction=bool(symbols & {"FV", "FC", "OFF", "FVM", "FCM", "OFFM"}),
+        essential=[name for name in base.names if name in names],
     )
+    found = count_programs(model.robot, ("inverse_dynamics",), model=code)
     n = found.counts["inverse_dynamics"]
     return {"multiplications": n["multiplications"], "additions": n["additions"]}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.loads.body import body_columns, loaded_model
-from minertia.identification.physical.cones import Program, link_svec
+from minertia.identification.physical.cones import ConeProgram, link_svec
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation, observe
@@ -273,7 +273,7 @@ def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
     root = np.asarray(
         np.linalg.cholesky(pseudo_inertia(from_com(mass, (0, 0, 0), 0.4 * mass * size * np.eye(3)))), float
     )
-    program = Program(10)
+    program = ConeProgram(10)
     program.semidefinite(link_svec(root, margin) * scale)
     x = program.solve(W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest load that can exist").x
     return np.asarray(np.asarray(x) * scale)

@@ -180,10 +180,10 @@ def filled(template: str, **values: object) -> str:
 
 def choose(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str, *, effort: bool = True) -> Chosen:
     """The columns of a log with these names; `effort` says whether a log without efforts is refused."""
-    return _Choice(names, columns, robot, source).chosen(effort)
+    return _HeaderChoice(names, columns, robot, source).chosen(effort)
 
 
-class _Choice:
+class _HeaderChoice:
     """One header looked at for one robot."""
 
     def __init__(self, names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from minertia.errors import CampaignError, MinertiaError
 from minertia.files import is_file
+from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import Drive
-from minertia.tables import Table, load_toml
+from minertia.tables import load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
@@ -25,7 +26,7 @@ DEGREE = 0.017453292519943295
 
 def read_columns(path: str | Path) -> ColumnMap:
     """The mapping in a file with the tables [columns] and [drive]; other tables of a campaign file are left alone."""
-    top = load_toml(path)
+    top = load_toml(path, CampaignTable)
     return parse_columns(top.table("columns"), top.table("drive"))
 
 
@@ -39,13 +40,13 @@ def columns_beside(log: str | Path) -> ColumnMap:
     for name in (f"{stem}.toml", *BESIDE):
         file = path.parent / name
         if is_file(file):
-            top = load_toml(file)
+            top = load_toml(file, CampaignTable)
             if "columns" in top or "drive" in top:
                 return replace(parse_columns(top.table("columns"), top.table("drive")), found=str(file))
     return ColumnMap()
 
 
-def parse_columns(columns: Table, drive: Table) -> ColumnMap:
+def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
     """The mapping of the two tables."""
     columns.only(COLUMN_KEYS)
     try:
@@ -74,7 +75,7 @@ def parse_columns(columns: Table, drive: Table) -> ColumnMap:
         raise CampaignError(str(err), file=columns.source, field="columns") from None
 
 
-def parse_drive(drive: Table) -> Drive:
+def parse_drive(drive: CampaignTable) -> Drive:
     """The drive of a table [drive]."""
     drive.only(DRIVE_KEYS)
     if "offsets" in drive and "offsets_deg" in drive:

@@ -18,7 +18,7 @@ SOLVED = ("Solved", "AlmostSolved")
 TOLERANCES = (1e-8, 1e-6)
 
 
-class Program:
+class ConeProgram:
     """A cone program on its way."""
 
     def __init__(self, variables: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import UnknownName
-from minertia.identification.physical.cones import Program, dual_matrix, link_svec, svec
+from minertia.identification.physical.cones import ConeProgram, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import from_com, pseudo_inertia
@@ -108,7 +108,7 @@ class PhysicalSpace:
         rows[:, ten] = link_svec(self.roots[link], margin) * self.scales[ten]
         return rows
 
-    def constrain(self, program: Program, margin: float, origin: Array) -> None:
+    def constrain(self, program: ConeProgram, margin: float, origin: Array) -> None:
         """Every link physical with a margin, effects not negative, fixed parameters fixed.
 
         The first variables are the standard parameters in units of `scales`, counted from `origin`.
@@ -184,7 +184,7 @@ def _made_physical(ten: list[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class PhysicalCertificate:
     """Whether any physical robot has given base parameters.
 
     slack: every link can keep this part of the prior's pseudo-inertia (1 at most); negative: no robot exists.
@@ -210,10 +210,10 @@ class Certificate:
         )
 
 
-def feasibility(space: PhysicalSpace, beta: Array) -> Certificate:
+def feasibility(space: PhysicalSpace, beta: Array) -> PhysicalCertificate:
     """Is there any physical robot with these base parameters?  The largest slack, and a witness where there is none."""
     model, n = space.model, len(space.model.standard)
-    program = Program(n + 1)
+    program = ConeProgram(n + 1)
     unit = np.maximum(np.linalg.norm(space.K, axis=1), 1e-12)
     program.equal(np.column_stack([space.K / unit[:, None], np.zeros(model.count)]), beta / unit, "base")
     for link in space.links:
@@ -236,7 +236,7 @@ def feasibility(space: PhysicalSpace, beta: Array) -> Certificate:
     standard = dict(zip(model.standard, (x[:-1] * space.scales).tolist(), strict=True))
     slack = float(x[-1])
     named = dict(zip(model.names, w.tolist(), strict=True))
-    return Certificate(slack > 0, slack, standard, named, float(w @ beta), slack < 0 and _is_witness(space, w))
+    return PhysicalCertificate(slack > 0, slack, standard, named, float(w @ beta), slack < 0 and _is_witness(space, w))
 
 
 def _is_witness(space: PhysicalSpace, w: Array) -> bool:

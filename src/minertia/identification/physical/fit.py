@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed, UnknownName
-from minertia.identification.physical.cones import Program, pseudo_units
+from minertia.identification.physical.cones import ConeProgram, pseudo_units
 from minertia.identification.physical.consistency import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
 from minertia.robot.inertia import pseudo_inertia
 from minertia.threads import one_thread
@@ -92,7 +92,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
     b = R[:, -1] / np.sqrt(rows)
     origin = prior + np.linalg.lstsq(A, b - A @ prior, rcond=1e-10)[0]
     width = n + (14 * len(space.links) if kind == "entropic" else 0)
-    program = Program(width)
+    program = ConeProgram(width)
     space.constrain(program, margin, origin)
     P, q = np.zeros((width, width)), np.zeros(width)
     P[:n, :n] = A.T @ A
@@ -109,7 +109,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
 
 
 def _add_divergence(
-    space: PhysicalSpace, program: Program, q: Array, link: int, first: int, weight: float, origin: Array
+    space: PhysicalSpace, program: ConeProgram, q: Array, link: int, first: int, weight: float, origin: Array
 ) -> None:
     """weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
     inv = np.linalg.inv(space.roots[link])
@@ -143,7 +143,7 @@ def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN,
     n = len(space.model.standard)
     C = space.K if seen is None else seen @ space.K
     target = beta if seen is None else seen @ beta
-    program = Program(n)
+    program = ConeProgram(n)
     unit = np.maximum(np.linalg.norm(C, axis=1), 1e-12)
     program.equal(C / unit[:, None], target / unit)
     space.constrain(program, margin, np.zeros(n))

@@ -18,7 +18,7 @@ EXCITED = 1e-7  # smallest length of a column, over its usual length in random s
 
 
 @dataclass(frozen=True)
-class Excitation:
+class ExcitationDiagnosis:
     """What the logs can tell apart.
 
     condition: of the columns as they are; scaled_condition: of the columns scaled to length 1 (both of an independent
@@ -35,8 +35,8 @@ class Excitation:
 
     def __repr__(self) -> str:
         return (
-            f"<Excitation: {self.rank} of {self.count} unknowns told apart, condition number {self.condition:.3g} "
-            f"(columns scaled: {self.scaled_condition:.3g})>"
+            f"<ExcitationDiagnosis: {self.rank} of {self.count} unknowns told apart, condition number "
+            f"{self.condition:.3g} (columns scaled: {self.scaled_condition:.3g})>"
         )
 
     @property
@@ -45,7 +45,7 @@ class Excitation:
         return self.rank == self.count
 
 
-def excitation(observation: Observation, sigma: Array | None = None) -> Excitation:
+def excitation(observation: Observation, sigma: Array | None = None) -> ExcitationDiagnosis:
     """Examine the logs before anything is estimated."""
     R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
     lengths = np.linalg.norm(R, axis=0)
@@ -62,7 +62,7 @@ def excitation(observation: Observation, sigma: Array | None = None) -> Excitati
         name = observation.names[c]
         sentences[name] = _together(observation, Vt[rank:], int(c)) if shown[c] else _unseen(observation, int(c))
     chosen = R[:, independent]
-    return Excitation(
+    return ExcitationDiagnosis(
         count=observation.count,
         rank=rank,
         condition=_condition(chosen),

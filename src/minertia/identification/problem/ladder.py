@@ -1,10 +1,16 @@
 """Friction chosen by evidence: a stated ladder of effects, joint by joint, on folds that were left out.
 
-Every model starts with rotor inertia, viscous and Coulomb friction and an offset.  The steps of the ladder are tried in
-order on every joint; one is taken where the rest of the data, fitted with it, predicts the left-out folds better: by
-more than one standard error of that gain (Hastie, Tibshirani, Friedman 2009, 7.10), by a fiftieth of what the joint
-leaves there, and not only in noise levels but in efforts, too.  Folds are blocks of time, and whole logs where there
-are several.  All candidates are columns of one pass over the data; every trial is algebra on triangles.
+Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot's file.
+Rotor inertia is left out where that predicts better (torque sensors behind the gears do not see it).  Then the steps of
+the ladder are tried in order, some on all joints at once, then on every joint; one is taken where the rest of the data,
+fitted with it, predicts better: by more than chance would, by a fiftieth of what the joint leaves, and not only
+in noise levels but in efforts, too.
+
+What is compared is the error on the folds that were left out, and what an effect costs in deviations: how far the fits
+of the folds disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
+The folds alone would take what tells apart the seconds of one motion and spoils another.  Folds are blocks of time, and
+whole logs where there are several.  All candidates are columns of one pass over the data; every trial is algebra on
+triangles.
 """
 
 from __future__ import annotations
@@ -20,17 +26,19 @@ from scipy.linalg import solve_triangular
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import Fold, block_folds, log_folds
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import LogMotion, blocks_of
+from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
-from minertia.notebook import clipped
+from minertia.notebook import clipped, plural
+from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SAMPLES = 30_000  # of a log, on which the choice is made
 GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower that of all joints
-ERRORS = 1.0  # standard errors of its gain over the folds that a step must exceed
+ERRORS = 1.5  # standard errors of its gain over the folds that a step must exceed; several dozen steps are tried
+DECOUPLED = 1000  # states of decoupled motion
 COUNT = 8  # folds of blocks
 DEPENDENT = 1e-6  # of a column's length: what less is left of it by the others cannot be told apart from them
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
@@ -44,7 +52,7 @@ FRACTIONS = {  # of the highest speed of a joint: values of a constant that are 
 class Step:
     """A step of the ladder: an effect by its word, tried with several values of its constant where it has one.
 
-    replaces: the effect whose place it takes.
+    replaces: the effect whose place it takes.  is_common: it is tried on all joints at once before joint by joint.
     """
 
     word: str
@@ -52,75 +60,113 @@ class Step:
     constant: str = ""
     replaces: str = ""
     is_nonnegative: bool = True
+    is_common: bool = False
 
 
 LADDER = (
-    Step("smooth_coulomb", "FCT", "width", replaces="FC"),
+    Step("smooth_coulomb", "FCT", "width", replaces="FC", is_common=True),
     Step("load_coulomb", "FCL"),
     Step("cubic", "FVC", is_nonnegative=False),
     Step("stribeck", "FS", "velocity"),
 )
 START = ("rotor", "viscous", "coulomb", "offset")
+DROPPED = "rotor"  # of the start, where models without it predict better
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken at a joint (from 0); gain: part of the left-out residual that it takes away."""
+    """A step that was taken at joints (from 0); gain: part of the left-out residual that it takes away.
+
+    values: of its constant at each of the joints, None where it has none.
+    """
 
     step: Step
-    joint: int
-    value: float | None
+    joints: tuple[int, ...]
+    values: tuple[float | None, ...]
     gain: float
 
     def sentence(self, robot: Robot) -> str:
         """What was taken, and what it gained."""
-        constant = "" if self.value is None else f" ({self.step.constant} {self.value:g})"
-        return f"{robot.joints[self.joint].name}: {self.step.word}{constant}, -{100 * self.gain:.2g} %"
+        numbers = sorted({f"{value:g}" for value in self.values if value is not None}, key=float)
+        constant = f" ({self.step.constant} {' to '.join(dict.fromkeys((numbers[0], numbers[-1])))})" if numbers else ""
+        where = robot.joints[self.joints[0]].name if len(self.joints) == 1 else f"{len(self.joints)} joints"
+        return f"{where}: {self.step.word}{constant}, -{100 * self.gain:.2g} %"
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """The effects that a ladder ended with, as a campaign states them, and the steps that led there."""
+    """The effects that a ladder ended with, as a campaign states them, and the steps that led there.
+
+    start: effects that the models had before the first step.
+    """
 
     robot: Robot
     steps: tuple[Taken, ...] = ()
+    start: tuple[str, ...] = START
 
     def __repr__(self) -> str:
-        taken = ", ".join(f"{t.step.word} at joint {t.joint + 1}" for t in self.steps) or "nothing more"
+        taken = ", ".join(f"{t.step.word} at {plural(len(t.joints), 'joint')}" for t in self.steps) or "nothing more"
         return f"<Ladder of '{clipped(self.robot.name, 40)}': {clipped(taken, 120)}>"
 
     @property
     def effects(self) -> tuple[Any, ...]:
         """Words and tables for `chosen_effects`."""
         every = list(range(1, self.robot.n_joints + 1))
-        smooth = {taken.joint + 1 for taken in self.steps if taken.step.replaces}
+        smooth = {j + 1 for taken in self.steps if taken.step.replaces for j in taken.joints}
         chosen: list[Any] = []
-        for word in START:
+        for word in self.start:
             joints = [j for j in every if word != "coulomb" or j not in smooth]
             if joints:
                 chosen.append(word if joints == every else {"kind": word, "joints": joints})
         for taken in self.steps:
-            constants = {} if taken.value is None else {taken.step.constant: taken.value}
-            chosen.append({"kind": taken.step.word, "joints": [taken.joint + 1], **constants})
-        return tuple(chosen)
+            for j, value in zip(taken.joints, taken.values, strict=True):
+                constants = {} if value is None else {taken.step.constant: value}
+                chosen.append({"kind": taken.step.word, "joints": [j + 1], **constants})
+        return (*chosen, *springs(self.robot))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was taken and what each step gained, in a sentence."""
+        own = sorted({str(spring["kind"]) for spring in springs(self.robot)})
+        start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
+        dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: models without it predict better)"
         if not self.steps:
-            return (
-                f"effects chosen by cross-validation: {', '.join(START)}; no further friction paid on left-out folds",
-            )
+            return (f"{start}{dropped}; no further friction paid on left-out folds",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"effects chosen by cross-validation: {', '.join(START)}, and of the ladder {told} of the residual on "
-            "left-out folds (state effects to choose yourself)",
+            f"{start}{dropped}, and of the ladder {told} of the residual on left-out folds (state effects to choose "
+            "yourself)",
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice as plain data, for JSON."""
+        return {
+            "start": list(self.start),
+            "steps": [
+                {
+                    "effect": taken.step.word,
+                    "joints": [self.robot.joints[j].name for j in taken.joints],
+                    **({taken.step.constant: list(taken.values)} if taken.step.constant else {}),
+                    "gain": taken.gain,
+                }
+                for taken in self.steps
+            ],
+        }
+
+
+def springs(robot: Robot) -> tuple[dict[str, Any], ...]:
+    """Springs and counterbalances of the robot's file, for `chosen_effects`: no motion tells which kind there is."""
+    return tuple(
+        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        for j, own in enumerate(robot.effects)
+        for symbol, value in own.items()
+        if value and BY_SYMBOL[symbol].inputs == ("q",)
+    )
 
 
 def candidates(robot: Robot, speeds: Array) -> tuple[Any, ...]:
     """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
-    found: list[Any] = list(START)
+    found: list[Any] = [*START, *springs(robot)]
     for j in range(robot.n_joints):
         fastest = float(speeds[robot.coordinate_of(j)] * abs(float(robot.joints[j].rate(1))))
         for step in LADDER:
@@ -150,9 +196,41 @@ def shortened(motion: LogMotion) -> LogMotion:
     return replace(first, keep=(start, min(stop, start + SAMPLES), step))
 
 
-def climbed(problem: Observation, speeds: Array) -> Ladder:
-    """Climb the ladder on a problem with the columns of all candidates."""
-    return _Climb(problem, speeds).run()
+def decoupled(blocks: Sequence[MotionLike], robot: Robot) -> MotionLike:
+    """Motion in which every joint has states of the logs, drawn for each joint apart; efforts are zero."""
+    rng = np.random.default_rng(0)
+    q, qd, qdd = (np.concatenate([_kept(block, name) for block in blocks]) for name in ("q", "qd", "qdd"))
+    drawn = rng.integers(len(q), size=(DECOUPLED, robot.n + 1))
+
+    def mixed(x: Array) -> Array:
+        found, first = x[drawn[:, -1]], x.shape[1] - robot.n
+        for j in range(robot.n):
+            found[:, first + j] = x[drawn[:, j], first + j]
+        return found
+
+    t = np.arange(DECOUPLED, dtype=float)
+    return States(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, qd.shape[1])))
+
+
+def _kept(block: MotionLike, name: str) -> Array:
+    values = np.asarray(getattr(block, name), dtype=float)
+    return values[block.keep[0] : block.keep[1]] if isinstance(block, Motion) else values
+
+
+@dataclass(frozen=True)
+class States:
+    """States of a robot that no log holds, in the shape of a motion."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+
+def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladder:
+    """Climb the ladder on a problem with the columns of all candidates; decoupled: the same of decoupled motion."""
+    return _Climb(problem, speeds, decoupled).run()
 
 
 @dataclass(frozen=True)
@@ -170,12 +248,21 @@ class _Errors:
         """Part of the other's residual that is gone."""
         return float(1 - np.sqrt(self.weighted.sum() / other.weighted.sum()))
 
+    def beats(self, other: _Errors, least: float = 0.0) -> bool:
+        """Whether less is left, by more than chance would have it and by at least so much."""
+        if not np.all(np.isfinite(self.weighted)):
+            return False
+        gains = other.weighted - self.weighted
+        total, error = float(gains.sum()), float(gains.std(ddof=1) * np.sqrt(len(gains)))
+        return self.is_below(other) and total > ERRORS * error and total > least
+
 
 class _Climb:
     """One climb: the columns in use, and the errors they leave on each fold."""
 
-    def __init__(self, problem: Observation, speeds: Array) -> None:
+    def __init__(self, problem: Observation, speeds: Array, decoupled: Observation) -> None:
         self.problem, self.robot, self.speeds = problem, problem.model.robot, speeds
+        self.decoupled = decoupled.totals / np.sqrt(decoupled.samples)
         self.index = {name: k for k, name in enumerate(problem.names)}
         start = [k for name, k in self.index.items() if "@" not in name]
         self.used = [start[k] for k in excitation(problem.reduced(start)).independent]
@@ -185,100 +272,123 @@ class _Climb:
         self.logs = log_folds(problem, self.sigma)
 
     def run(self) -> Ladder:
-        steps: list[Taken] = []
         if len(self.folds) < 3 or self.is_exact:
             return Ladder(self.robot)
+        start = tuple(word for word in START if word != DROPPED) if self._drop() else START
+        steps: list[Taken] = []
         for step in LADDER:
-            for j in range(self.robot.n_joints):
-                taken = self._try(step, j)
+            every = tuple(range(self.robot.n_joints))
+            for joints in ((every,) if step.is_common and len(every) > 1 else ()) + tuple((j,) for j in every):
+                taken = self._try(step, joints)
                 if taken is not None:
                     steps.append(taken)
-        return Ladder(self.robot, tuple(steps))
+        return Ladder(self.robot, tuple(steps), start)
 
-    def _try(self, step: Step, j: int) -> Taken | None:
-        """Take a step at a joint where it pays."""
-        tried = {name: k for name, k in self.index.items() if name.startswith(f"{step.symbol}{j + 1}@")}
-        old = self.index.get(f"{step.replaces}{j + 1}") if step.replaces else None
-        if not tried or (step.replaces and old not in self.used):
+    def _drop(self) -> bool:
+        """Leave rotor inertia out of all joints where that predicts better."""
+        (symbol,) = WORDS[DROPPED]
+        own = [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+        rest = [k for k in self.used if k not in own]
+        if len(rest) == len(self.used) or not self._errors(rest).beats(self._errors(self.used)):
+            return False
+        self.used = rest
+        return True
+
+    def _try(self, step: Step, joints: tuple[int, ...]) -> Taken | None:
+        """Take a step at joints where it pays."""
+        joints = tuple(j for j in joints if self._has_place(step, j))
+        if not joints:
             return None
-        base = [k for k in self.used if k != old]
-        before = self._errors(self.used, self.folds)
-        after = {name: self._errors([*base, k], self.folds) for name, k in tried.items()}
-        best = min(after, key=lambda name: float(after[name].weighted.sum()))
-        columns = [*base, tried[best]]
-        if not self._pays(before, after[best], j) or not self._is_sane(step, j, columns, tried[best]):
+        before = self._errors(self.used)
+        trials = [self._columns(step, joints, k) for k in range(len(self._tried(step, joints[0])))]
+        after = [self._errors(columns) for columns, _ in trials]
+        best = min(range(len(trials)), key=lambda k: float(after[k].weighted.sum()))
+        columns, new = trials[best]
+        least = GAIN * min(self._own(j) for j in joints)
+        if not after[best].beats(before, least) or not self._is_sane(step, joints, columns, new):
             return None
         if self.logs and not self._errors(columns, self.logs).is_below(self._errors(self.used, self.logs)):
             return None
         self.used = columns
-        value = best.partition("@")[2]
-        return Taken(step, j, float(value) if value else None, after[best].gain_over(before))
+        values = tuple(float(value) if value else None for k in new for value in [_value_of(self.problem.names[k])])
+        return Taken(step, joints, values, after[best].gain_over(before))
 
-    def _errors(self, columns: Sequence[int], folds: Sequence[Fold]) -> _Errors:
-        """What fits of the others leave of each fold; infinite where such a fit is singular."""
-        weighted, plain = [], []
-        for fold in folds:
-            R = triangle(fold.fitted[:, [*columns, self.problem.count]])
-            lengths = np.linalg.norm(R[:, :-1], axis=0)
-            if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):
-                return _Errors(np.full(len(folds), np.inf), np.full(len(folds), np.inf))
-            beta = solve_triangular(R[:-1, :-1], R[:-1, -1])
-            rest = fold.left_out[:, :, -1] - fold.left_out[:, :, list(columns)] @ beta
-            own = np.sum(rest**2, axis=1)
-            weighted.append(float(np.sum(own / self.sigma**2)))
-            plain.append(float(own.sum()))
-        return _Errors(np.array(weighted), np.array(plain))
+    def _tried(self, step: Step, j: int) -> list[int]:
+        """Columns of a step at a joint, one for each value of its constant."""
+        return [k for name, k in self.index.items() if name.startswith(f"{step.symbol}{j + 1}@")]
 
-    def _pays(self, before: _Errors, after: _Errors, j: int) -> bool:
-        """Whether left-out folds gain enough, and by more than chance would."""
-        gains = before.weighted - after.weighted
-        if not np.all(np.isfinite(gains)) or not after.is_below(before):
-            return False
-        total, error = float(gains.sum()), float(gains.std(ddof=1) * np.sqrt(len(gains)))
-        return total > ERRORS * error and total > GAIN * self._own(j)
+    def _has_place(self, step: Step, j: int) -> bool:
+        is_free = not step.replaces or self.index.get(f"{step.replaces}{j + 1}") in self.used
+        return is_free and bool(self._tried(step, j)) and not set(self._tried(step, j)) & set(self.used)
+
+    def _columns(self, step: Step, joints: tuple[int, ...], value: int) -> tuple[list[int], list[int]]:
+        """Columns in use with those of a step, by the number of its constant's value; and the new ones alone."""
+        old = {self.index.get(f"{step.replaces}{j + 1}") for j in joints} if step.replaces else set()
+        new = [self._tried(step, j)[min(value, len(self._tried(step, j)) - 1)] for j in joints]
+        return [*(k for k in self.used if k not in old), *new], new
+
+    def _errors(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> _Errors:
+        """What fits of the others leave of each fold, infinite where such a fit is singular."""
+        squares = self._squares(columns, folds)
+        return _Errors(np.sum(squares / self.sigma**2, axis=1), squares.sum(axis=1))
+
+    def _squares(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> Array:
+        """Sums of squares (folds, efforts) on folds that were left out.
+
+        Of blocks of time, also the jackknife variance of the fits on as much decoupled motion.
+        """
+        chosen = self.folds if folds is None else folds
+        fits = [_fit(fold, columns, self.problem.count) for fold in chosen]
+        betas = [beta for beta in fits if beta is not None]
+        if len(betas) < len(chosen):
+            return np.full((len(chosen), len(self.sigma)), np.inf)
+        rest = [f.left_out[:, :, -1] - f.left_out[:, :, list(columns)] @ b for f, b in zip(chosen, betas, strict=True)]
+        squares = np.array([np.sum(own**2, axis=1) for own in rest])
+        return squares if folds is not None else squares + self._disagreement(columns, np.array(betas))
+
+    def _disagreement(self, columns: Sequence[int], betas: Array) -> Array:
+        """Sum of squares (folds, efforts) by which fits of the folds differ on decoupled motion as long as the logs."""
+        off = np.einsum("eij,kj->kei", self.decoupled[:, :, list(columns)], betas - betas.mean(axis=0))
+        return np.asarray(np.sum(off**2, axis=2) * self.problem.samples * (len(betas) - 1) / len(betas))
 
     def _own(self, j: int) -> float:
-        """Left-out sum of squares of the joint's own effort, in noise levels."""
+        """The part of the joint's own effort in what is compared, in noise levels."""
         row = self._row(j)
-        if row is None:
-            return np.inf
-        total = 0.0
-        for fold in self.folds:
-            R = triangle(fold.fitted[:, [*self.used, self.problem.count]])
-            beta = solve_triangular(R[:-1, :-1], R[:-1, -1])
-            own = fold.left_out[row] / self.sigma[row]
-            total += float(np.sum((own[:, -1] - own[:, self.used] @ beta) ** 2))
-        return total
+        return np.inf if row is None else float(self._squares(self.used)[:, row].sum() / self.sigma[row] ** 2)
 
     def _row(self, j: int) -> int | None:
         row = self.robot.coordinate_of(j) + 6 * self.robot.is_floating
         return self.problem.model.rows.index(row) if row in self.problem.model.rows else None
 
-    def _is_sane(self, step: Step, j: int, columns: Sequence[int], new: int) -> bool:
-        """Whether a fit of all data gives the effect a possible sign, and friction that takes power from the motion."""
+    def _is_sane(self, step: Step, joints: tuple[int, ...], columns: Sequence[int], new: Sequence[int]) -> bool:
+        """Whether a fit of all data gives the effect possible signs, and friction that takes power from the motion."""
         R = triangle(self.problem.triangle(self.sigma)[:, [*columns, self.problem.count]])
         beta = dict(zip(columns, solve_triangular(R[:-1, :-1], R[:-1, -1]).tolist(), strict=True))
         if step.is_nonnegative:
-            return bool(beta[new] > 0)
+            return all(beta[k] > 0 for k in new)
+        return all(self._takes_power(beta, j, k) for j, k in zip(joints, new, strict=True))
+
+    def _takes_power(self, beta: Mapping[int, float], j: int, cubic: int) -> bool:
         value = {name: beta.get(self.index.get(f"{name}{j + 1}", -1), 0.0) for name in ("FV", "FC")}
         smooth = [v for k, v in beta.items() if self.problem.names[k].startswith(f"FCT{j + 1}@")]
         v = MARGIN * float(self.speeds[self.robot.coordinate_of(j)])
-        return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[new] * v**3 > 0)
+        return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[cubic] * v**3 > 0)
+
+
+def _value_of(name: str) -> str:
+    """What stands behind the mark in the name of a candidate."""
+    return name.partition("@")[2]
+
+
+def _fit(fold: Fold, columns: Sequence[int], effort: int) -> Array | None:
+    """Values of the columns by the data outside a fold, None where they are not determined."""
+    R = triangle(fold.fitted[:, [*columns, effort]])
+    lengths = np.linalg.norm(R[:, :-1], axis=0)
+    if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):
+        return None
+    return np.asarray(solve_triangular(R[:-1, :-1], R[:-1, -1]))
 
 
 def highest_speeds(problem: Observation) -> Array:
     """Highest speed of each coordinate over all logs."""
     return np.asarray(np.max([log.reach[2] for log in problem.logs], axis=0))
-
-
-def ladder_table(ladder: Ladder) -> list[Mapping[str, Any]]:
-    """The steps as plain data."""
-    return [
-        {
-            "joint": ladder.robot.joints[taken.joint].name,
-            "effect": taken.step.word,
-            **({} if taken.value is None else {taken.step.constant: taken.value}),
-            "gain": taken.gain,
-        }
-        for taken in ladder.steps
-    ]

@@ -211,13 +211,12 @@ def _complete(
     names = (*(base.names[r] for r in alive), *(t.name for t in choice.terms))
     preferred = [standard.index(base.kept[r]) for r in alive if base.kept[r] in standard]
     others = [c for c in range(len(standard)) if c not in preferred]
-    kept = tuple(numeric.independent_columns(K, [*preferred, *others]))
-    kept = _matched(K, kept)
+    kept = _matched(K, Sample.of_relations(K).chosen([*preferred, *others], len(K)))
     model = LinearModel(robot, base, names, standard, K, kept, rows, choice, np.ones(len(names)))
     return _independent(model, seed)
 
 
-def _matched(K: Array, kept: tuple[int, ...]) -> tuple[int, ...]:
+def _matched(K: Array, kept: Sequence[int]) -> tuple[int, ...]:
     """Kept columns in the order of the unknowns they stand for, as far as each has one of its own."""
     left = list(kept)
     result = []

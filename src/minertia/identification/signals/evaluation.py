@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import FilterError, ShapeError
+from minertia.errors import FilterError
 from minertia.identification.signals.filtering import HERTZ, low_pass
 
 if TYPE_CHECKING:
@@ -40,24 +40,6 @@ class Evaluation:
             raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Residuals of one recording, overall and for each joint, relative to the effort (theory, eq. 29)."""
-
-    relative: float
-    rmse: float
-    joint_relative: tuple[float, ...]
-    joint_rmse: tuple[float, ...]
-    t: Array
-    measured: Array
-    predicted: Array
-
-
-def evaluated(t: Array, effort: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
-    """Evenly sampled efforts (N, n) as they are judged; `span` is the first and last time of the log if t is a part."""
-    return evaluated_at(evaluation_times(t, evaluation, span), t, effort, evaluation)
-
-
 def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:
     """Evenly sampled efforts (N, n) through the evaluation filter at some instants."""
     if len(t) < 3:
@@ -79,29 +61,3 @@ def evaluation_times(t: Array, evaluation: Evaluation, span: tuple[float, float]
             f"the log of {last - first:.3g} s is too short to judge without {evaluation.trim_s:g} s at each end"
         )
     return np.asarray(times)
-
-
-def judged(
-    t: Array, measured: Array, predicted: Array, evaluation: Evaluation, span: tuple[float, float] | None = None
-) -> Judged:
-    """Residuals of predicted efforts, both through the same filter."""
-    if measured.shape != predicted.shape:
-        raise ShapeError(f"{predicted.shape} predicted efforts for {measured.shape} measured ones")
-    m, p = (evaluated(t, x, evaluation, span) for x in (measured, predicted))
-    residual = m - p
-    joints = [relative(residual[:, j], m[:, j]) for j in range(m.shape[1])]
-    return Judged(
-        relative=relative(residual, m),
-        rmse=float(np.sqrt(np.mean(residual**2))),
-        joint_relative=tuple(joints),
-        joint_rmse=tuple(np.sqrt(np.mean(residual**2, axis=0)).tolist()),
-        t=evaluation_times(t, evaluation, span),
-        measured=m,
-        predicted=p,
-    )
-
-
-def relative(residual: Array, effort: Array) -> float:
-    """Norm of the residual over the norm of the effort."""
-    size = float(np.linalg.norm(effort))
-    return float(np.linalg.norm(residual)) / size if size > 0 else float("inf")

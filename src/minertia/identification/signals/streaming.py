@@ -29,9 +29,9 @@ def prepared_blocks(
     resolved already.  `edges` keeps the ends, and no samples around those that are kept.  The parts agree with
     `prepared` on the whole log to about 1e-9 of the signals.
     """
-    stream: _Stream | None = None
+    stream: _FilterPass | None = None
     for block in blocks:
-        stream = stream or _Stream.started(block, filter or Filter(), edges, rate_hz)
+        stream = stream or _FilterPass.started(block, filter or Filter(), edges, rate_hz)
         yield from stream.motions(block)
     if stream is None:
         raise FilterError("there are no samples to filter")
@@ -39,7 +39,7 @@ def prepared_blocks(
 
 
 @dataclass
-class _Stream:
+class _FilterPass:
     """Where a pass over a log stands; indices count the samples of the log from 0."""
 
     plan: Filter
@@ -53,7 +53,7 @@ class _Stream:
     offset: int = 0
 
     @classmethod
-    def started(cls, first: Recording, filter: Filter, edges: bool, rate_hz: float | None) -> _Stream:
+    def started(cls, first: Recording, filter: Filter, edges: bool, rate_hz: float | None) -> _FilterPass:
         plan, rate = (filter.resolved(first), even_rate(first)) if rate_hz is None else (filter, rate_hz)
         assert plan.cutoff_hz is not None
         halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window

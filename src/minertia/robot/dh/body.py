@@ -5,81 +5,75 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from minertia.robot.dh.table import Table
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.tables import CheckedTable
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")
 LIMIT_KEYS = ("position", "velocity", "acceleration", "effort")
 
 
-def read_link(table: Table | None) -> Ten | None:
+def read_link(table: CheckedTable) -> Ten | None:
     """Ten parameters in the file's own frame, None where the table gives none."""
-    if table is None:
-        return None
     table.only(("name", *BODY_KEYS, *LINK_SYMBOLS))
     by_name = [key for key in table if key in LINK_SYMBOLS]
     by_centre = [key for key in table if key in BODY_KEYS]
     if by_name and by_centre:
-        table.fail(
+        raise table.fail(
             f"'{by_centre[0]}' and '{by_name[0]}' stand side by side; give mass, com and inertia, or the ten "
             "parameters, not both",
             by_name[0],
         )
     if by_name:
-        return tuple(table.number(s, at_least=0.0 if s == "M" else -math.inf) for s in LINK_SYMBOLS)
+        return tuple(table.number(s, 0.0, at_least=0.0 if s == "M" else -math.inf) for s in LINK_SYMBOLS)
     return _about_centre(table) if by_centre else None
 
 
-def _about_centre(table: Table) -> Ten:
+def _about_centre(table: CheckedTable) -> Ten:
     if "mass" not in table:
-        table.fail("'mass' is missing")
-    mass = table.number("mass", at_least=0.0)
-    com = table.numbers("com", 3) if "com" in table else (0.0, 0.0, 0.0)
-    inertia = table.numbers("inertia", 6) if "inertia" in table else (0.0,) * 6
+        raise table.fail("'mass' is missing")
+    mass = table.number("mass", 0.0, at_least=0.0)
+    com = table.numbers("com", 3, (0.0,) * 3)
+    inertia = table.numbers("inertia", 6, (0.0,) * 6)
     about = table.choice("about", ("com", "frame"), "com")
     return from_six(mass, com, inertia, about)
 
 
-def read_motor(table: Table | None) -> dict[str, float]:
+def read_motor(table: CheckedTable) -> dict[str, float]:
     """Motor-side {IA, FV, FC, OFF} of a drive.
 
     A Coulomb friction that differs by direction is its mean, plus half the difference in the offset.
     """
-    if table is None:
-        return {}
     table.only(DRIVE_KEYS)
     minus, plus = _coulomb(table)
     values = {
-        "IA": table.number("rotor_inertia", at_least=0.0),
-        "FV": table.number("viscous", at_least=0.0),
+        "IA": table.number("rotor_inertia", 0.0, at_least=0.0),
+        "FV": table.number("viscous", 0.0, at_least=0.0),
         "FC": 0.5 * (plus + minus),
-        "OFF": table.number("offset") + 0.5 * (plus - minus),
+        "OFF": table.number("offset", 0.0) + 0.5 * (plus - minus),
     }
     return {symbol: value for symbol, value in values.items() if value != 0}
 
 
-def _coulomb(table: Table) -> tuple[float, float]:
+def _coulomb(table: CheckedTable) -> tuple[float, float]:
     """Friction torque against motion in the negative and in the positive direction of the motor, as magnitudes."""
     if not isinstance(table.get("coulomb"), list):
-        both = table.number("coulomb", at_least=0.0)
+        both = table.number("coulomb", 0.0, at_least=0.0)
         return both, both
-    minus, plus = table.numbers("coulomb", 2)
+    minus, plus = table.numbers("coulomb", 2, ())
     if plus < 0:
-        table.fail("the second number of 'coulomb', for the positive direction, must not be negative", "coulomb")
+        raise table.fail("the second number of 'coulomb', for the positive direction, must not be negative", "coulomb")
     return abs(minus), plus
 
 
-def read_ratio(table: Table | None) -> float:
+def read_ratio(table: CheckedTable) -> float:
     """Motor position per joint position."""
-    if table is None:
-        return 1.0
     ratio = table.number("ratio", 1.0)
     if ratio == 0:
-        table.fail("'ratio' must not be 0", "ratio")
+        raise table.fail("'ratio' must not be 0", "ratio")
     return ratio
 
 
@@ -89,44 +83,42 @@ def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
     return {symbol: factor[symbol] * value for symbol, value in motor.items()}
 
 
-def read_effects(table: Table | None, symbols: Iterable[str]) -> dict[str, float]:
+def read_effects(table: CheckedTable, symbols: Iterable[str]) -> dict[str, float]:
     """Those of some effects that a table gives by name, at the joint (FV) or at the motor (FVM).
 
     An effect is a number, or a table of its value and its constants.
     """
-    if table is None:
-        return {}
     table.only((*EFFECT_SYMBOLS, *MOTOR_SYMBOLS))
     return {symbol: _value(table, symbol) for symbol in symbols if symbol in table}
 
 
-def _value(table: Table, symbol: str) -> float:
+def _value(table: CheckedTable, symbol: str) -> float:
     if not isinstance(table.get(symbol), dict):
-        return table.number(symbol)
+        return table.number(symbol, 0.0)
     own = table.table(symbol)
-    assert own is not None
     if "value" not in own:
-        own.fail("'value' is missing", symbol)
-    return own.number("value")
+        raise own.fail("'value' is missing", symbol)
+    return own.number("value", 0.0)
 
 
-def read_constants(table: Table | None) -> dict[str, dict[str, float]]:
+def read_constants(table: CheckedTable) -> dict[str, dict[str, float]]:
     """The constants that stand with the effects of a table."""
     found: dict[str, dict[str, float]] = {}
-    for symbol in table or ():
-        assert table is not None
+    for symbol in table:
         effect = BY_SYMBOL[symbol]
         own = table.table(symbol) if isinstance(table.get(symbol), dict) else None
         if own is not None:
             own.only(("value", *effect.constants))
-            found[symbol] = {name: own.number(name) for name in effect.constants if name in own}
+            found[symbol] = {name: own.number(name, 0.0) for name in effect.constants if name in own}
             wrong = effect.wrong_constant(found[symbol])
             if wrong is not None:
-                own.fail(f"'{wrong}' must be positive", symbol)
+                raise own.fail(f"'{wrong}' must be positive", symbol)
         missing = effect.filled(found.get(symbol, {}))[1]
         if missing:
             example = ", ".join(f"{name} = ..." for name in missing)
-            table.fail(f"'{symbol}' needs {', '.join(missing)}: write {symbol} = {{ value = ..., {example} }}", symbol)
+            raise table.fail(
+                f"'{symbol}' needs {', '.join(missing)}: write {symbol} = {{ value = ..., {example} }}", symbol
+            )
     return {symbol: numbers for symbol, numbers in found.items() if numbers}
 
 
@@ -139,11 +131,9 @@ def added(*effects: Mapping[str, float]) -> dict[str, float]:
     return total
 
 
-def read_limits(table: Table | None) -> Limits:
+def read_limits(table: CheckedTable) -> Limits:
     """Limits of the joint's motion."""
-    if table is None:
-        return Limits()
     table.only(LIMIT_KEYS)
-    lower, upper = table.numbers("position", 2) if "position" in table else (None, None)
-    rates = (table.optional(key) for key in ("velocity", "acceleration", "effort"))
+    lower, upper = table.numbers("position", 2) or (None, None)
+    rates = (table.number(key) for key in ("velocity", "acceleration", "effort"))
     return Limits(lower, upper, *rates)

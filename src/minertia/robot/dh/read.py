@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError
 from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
 from minertia.robot.dh.body import (
     added,
@@ -26,13 +24,13 @@ from minertia.robot.dh.body import (
 )
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
-from minertia.robot.dh.table import Lines, Table, shown
 from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import is_parameter_name
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
+from minertia.tables import CheckedTable, parse_table, shown
 
 FORMAT = 2  # 1 had IA FV FC OFF alone, each a number
 UNKNOWN = "unknown"  # value of a symbol that has none
@@ -56,33 +54,23 @@ WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
 def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
     """A robot from the text of a TOML description."""
-    return _Reader(text, source, options).robot()
+    return _TableReader(text, source, options).robot()
 
 
-def _load(text: str, source: str) -> dict[str, Any]:
-    try:
-        return toml_document(text)
-    except DocumentError as err:
-        raise DescriptionError(str(err), file=source, line=err.line) from None
-
-
-class _Reader:
+class _TableReader:
     """One run over a file."""
 
     def __init__(self, text: str, source: str, options: ReadOptions) -> None:
-        lines = Lines(text)
-        self.top = Table(_load(text, source), "", source, lines)
+        self.top = parse_table(text, source, CheckedTable)
         self.top.only(TOP_KEYS)
         self._check_format()
-        exact = self.top.get("exact")
-        if exact is not None and not isinstance(exact, bool):
-            self.top.fail("'exact' must be true or false", "exact")
+        exact = self.top.flag("exact", False)
         self.options, self.source = options, source
         self.notes: list[Note] = []
         self.letters = Letters(self._symbols(), options.letters)
         convention = self.top.choice("convention", CONVENTIONS, "khalil")
         self.placements = Placements(self.letters, convention, 0.0 if exact else options.snap)
-        self.rows = self._rows(lines)
+        self.rows = self._rows()
         self.names = self._names()
         self.children = [self._child_name(row, name) for row, name in zip(self.rows, self.names, strict=True)]
         self.root = "base"
@@ -91,7 +79,7 @@ class _Reader:
 
     def robot(self) -> Robot:
         top = self.top
-        gravity = top.numbers("gravity", 3) if "gravity" in top else EARTH
+        gravity = top.numbers("gravity", 3, EARTH)
         base = self.options.base or top.choice("base", ("fixed", "floating"), "fixed")
         bodies = [BodySpec(self.root, read_link(top.table("base_link")))]
         joints: list[JointSpec] = []
@@ -121,50 +109,48 @@ class _Reader:
         if version is None:
             return
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            self.top.fail("'format' must be a whole number from 1", "format")
+            raise self.top.fail("'format' must be a whole number from 1", "format")
         if version > FORMAT:
-            self.top.fail(f"the file has format {shown(version)}; this version reads up to format {FORMAT}", "format")
+            raise self.top.fail(
+                f"the file has format {shown(version)}; this version reads up to format {FORMAT}", "format"
+            )
 
     def _symbols(self) -> dict[str, float | None]:
         table = self.top.table("symbols")
-        if table is None:
-            return {}
         symbols: dict[str, float | None] = {}
         for name in table:
             if not is_letter_name(name) or is_parameter_name(name):
                 reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
-                table.fail(f"the symbol '{name}' {reason}; choose another name", name)
-            symbols[name] = None if table.get(name) == UNKNOWN else table.number(name)
+                raise table.fail(f"the symbol '{name}' {reason}; choose another name", name)
+            symbols[name] = None if table.get(name) == UNKNOWN else table.number(name, 0.0)
         return symbols
 
-    def _rows(self, lines: Lines) -> list[Table]:
-        rows = self.top.get("joint", [])
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            self.top.fail("the joints must be tables, each under its own heading [[joint]]")
+    def _rows(self) -> list[CheckedTable]:
+        rows = self.top.tables("joint")
         if not rows:
-            self.top.fail("the file has no joints; write one [[joint]] for each")
+            raise self.top.fail("the file has no joints; write one [[joint]] for each")
         if len(rows) > MAX_JOINTS:
-            self.top.fail(f"the file has {len(rows)} joints; the limit is {MAX_JOINTS}")
-        return [Table(row, f"joint {k}", self.source, lines, k) for k, row in enumerate(rows, 1)]
+            raise self.top.fail(f"the file has {len(rows)} joints; the limit is {MAX_JOINTS}")
+        return rows
 
     def _names(self) -> list[str]:
         names: list[str] = []
         for number, row in enumerate(self.rows, 1):
             name = row.text("name", f"j{number}")
             if name in names:
-                row.fail(f"joint {names.index(name) + 1} is called '{name}' too", "name")
+                raise row.fail(f"joint {names.index(name) + 1} is called '{name}' too", "name")
             names.append(name)
         self.rows = [replace(row, where=f"joint '{name}'") for row, name in zip(self.rows, names, strict=True)]
         return names
 
     # ------------------------------------------------------------------ one joint
 
-    def _row(self, number: int, row: Table) -> tuple[BodySpec, JointSpec]:
+    def _row(self, number: int, row: CheckedTable) -> tuple[BodySpec, JointSpec]:
         kind = row.choice("kind", KINDS)
         if kind == "fixed":
             for key in MOTION_KEYS:
                 if key in row:
-                    row.fail(f"a fixed joint has no '{key}'", key)
+                    raise row.fail(f"a fixed joint has no '{key}'", key)
         placement, child_frame = self.placements.poses(number, row)
         child = self.children[number - 1]
         joint = JointSpec(
@@ -182,7 +168,7 @@ class _Reader:
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 
-    def _limits(self, row: Table) -> Limits:
+    def _limits(self, row: CheckedTable) -> Limits:
         limits = read_limits(row.table("limits"))
         if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
             text = f"the lower position limit {limits.lower:g} is above the upper one {limits.upper:g}"
@@ -190,36 +176,35 @@ class _Reader:
         return limits
 
     @staticmethod
-    def _child_name(row: Table, default: str) -> str:
-        link = row.table("link")
-        return default if link is None else link.text("name", default)
+    def _child_name(row: CheckedTable, default: str) -> str:
+        return row.table("link").text("name", default)
 
-    def _parent(self, number: int, row: Table) -> str:
+    def _parent(self, number: int, row: CheckedTable) -> str:
         parent = self._joint_number(row, "parent", number - 1)
         return self.root if parent == 0 else self.children[parent - 1]
 
-    def _follows(self, row: Table) -> tuple[str, float, float] | None:
-        table = row.table("follows")
-        if table is None:
+    def _follows(self, row: CheckedTable) -> tuple[str, float, float] | None:
+        if "follows" not in row:
             return None
+        table = row.table("follows")
         table.only(("joint", "ratio", "offset"))
         if "joint" not in table:
-            table.fail("'joint' is missing: the name or number of the joint it follows")
+            raise table.fail("'joint' is missing: the name or number of the joint it follows")
         leader = self._joint_number(table, "joint", 0)
         if leader == 0:
-            table.fail("a joint cannot follow the ground", "joint")
-        return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset")
+            raise table.fail("a joint cannot follow the ground", "joint")
+        return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset", 0.0)
 
-    def _joint_number(self, table: Table, key: str, default: int) -> int:
+    def _joint_number(self, table: CheckedTable, key: str, default: int) -> int:
         """Number of a row from its name or number."""
         value = table.get(key, default)
         if isinstance(value, str):
             if value not in self.names:
                 there = ", ".join(self.names[:30])
-                table.fail(f"'{key}' names the joint '{value}', which does not exist; there are: {there}", key)
+                raise table.fail(f"'{key}' names the joint '{value}', which does not exist; there are: {there}", key)
             return self.names.index(value) + 1
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= len(self.names):
-            table.fail(f"'{key}' must be a joint's name or its number, at most {len(self.names)}", key)
+            raise table.fail(f"'{key}' must be a joint's name or its number, at most {len(self.names)}", key)
         return value
 
     # ------------------------------------------------------------------ drives
@@ -253,7 +238,7 @@ class _Reader:
     def _check_used(self, motor_side: list[dict[str, float]]) -> None:
         for row, values in zip(self.rows, motor_side, strict=True):
             for symbol in values:
-                row.fail(
+                raise row.fail(
                     f"'{symbol}' is for a motor that 'drive_coupling' ties to several joints; this one is not", symbol
                 )
 
@@ -261,24 +246,26 @@ class _Reader:
         if "drive_coupling" not in self.top:
             return None
         if n == 0:
-            self.top.fail("'drive_coupling' ties motors to joints, but no joint moves", "drive_coupling")
+            raise self.top.fail("'drive_coupling' ties motors to joints, but no joint moves", "drive_coupling")
         G = self.top.matrix("drive_coupling", n)
         rows = np.array(G)
         scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)
         if np.linalg.cond(scaled) > WORST_CONDITION:
-            self.top.fail("'drive_coupling' is singular: some motion of the joints turns no motor", "drive_coupling")
+            raise self.top.fail(
+                "'drive_coupling' is singular: some motion of the joints turns no motor", "drive_coupling"
+            )
         return G
 
-    def _check_coupled_drives(self, drives: list[Table | None], independent: list[int]) -> None:
+    def _check_coupled_drives(self, drives: list[CheckedTable], independent: list[int]) -> None:
         for k, drive in enumerate(drives):
-            if drive is None:
+            if "drive" not in self.rows[k]:
                 continue
             if "ratio" in drive:
-                drive.fail(
+                raise drive.fail(
                     "'ratio' stands beside 'drive_coupling', which holds the ratios; remove one of them", "ratio"
                 )
             if k not in independent:
-                drive.fail("a joint that follows another has no motor in 'drive_coupling'; use [joint.effects]")
+                raise drive.fail("a joint that follows another has no motor in 'drive_coupling'; use [joint.effects]")
 
 
 def _with_coupling(robot: Robot, joints: list[JointSpec], G: Matrix | None, motors: list[dict[str, float]]) -> Robot:

@@ -8,10 +8,10 @@ from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.vec3 import HERE, Mat, Vec
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees, looks_like_radians
 from minertia.robot.dh.placement import CONVENTIONS, Entry, Letters, Poses, table_poses
-from minertia.robot.dh.table import Table, finite, shown
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.robot import Note
 from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
+from minertia.tables import CheckedTable, finite, shown
 
 JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows")
 
@@ -23,14 +23,14 @@ class Placements:
         self.letters, self.convention, self.tolerance = letters, convention, tolerance
         self.notes: list[Note] = []
 
-    def poses(self, number: int, row: Table) -> Poses:
+    def poses(self, number: int, row: CheckedTable) -> Poses:
         """Poses of the joint in row `number` of the file (from 1)."""
         name = row.choice("convention", CONVENTIONS, self.convention)
         convention = CONVENTIONS[name]
         for key in row:
             owners = [other for other, c in CONVENTIONS.items() if key in c.keys]
             if key not in convention.keys and owners:
-                row.fail(f"the key '{key}' is one of the convention {' or '.join(owners)}, not of {name}", key)
+                raise row.fail(f"the key '{key}' is one of the convention {' or '.join(owners)}, not of {name}", key)
         row.only((*JOINT_KEYS, *convention.keys))
         if name == "placement":
             return (self._rotation(row), self._position(number, row)), HERE
@@ -39,9 +39,11 @@ class Placements:
         try:
             return table_poses(name, values | angles)
         except ValueError as err:
-            row.fail(str(err), next((key for key, angle in angles.items() if isinstance(angle, Poly)), None))
+            raise row.fail(
+                str(err), next((key for key, angle in angles.items() if isinstance(angle, Poly)), None)
+            ) from None
 
-    def _length(self, row: Table, key: str, letter: str, value: object) -> Entry:
+    def _length(self, row: CheckedTable, key: str, letter: str, value: object) -> Entry:
         length = self.letters.length(letter, self._expression(row, key, value))
         for name in sorted(length.letters) if isinstance(length, Poly) else ():
             if self.letters.values[name] == 0:
@@ -49,28 +51,28 @@ class Placements:
                 self.notes.append(Note("warning", f"symbol '{name}'", text))
         return length
 
-    def _expression(self, row: Table, key: str, value: object) -> Entry:
+    def _expression(self, row: CheckedTable, key: str, value: object) -> Entry:
         """A number, or an expression in the symbols of the file."""
         if not isinstance(value, str):
             number = finite(value)
             if number is None:
-                row.fail(f"'{key}' must be a finite number or a symbol, not {shown(value)}", key)
+                raise row.fail(f"'{key}' must be a finite number or a symbol, not {shown(value)}", key)
             return value if isinstance(value, int) and value in (0, 1, -1) else number
         try:
             expression = parse_expression(value)
         except ExpressionError as err:
-            row.fail(f"'{key}': {err}", key)
+            raise row.fail(f"'{key}': {err}", key) from None
         for name in sorted(expression.letters) if isinstance(expression, Poly) else ():
             if name not in self.letters.values:
                 known = ", ".join(self.letters.values) or "none"
-                row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
+                raise row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
         return expression
 
-    def _angle(self, row: Table, key: str) -> Entry:
+    def _angle(self, row: CheckedTable, key: str) -> Entry:
         """An angle [rad], in letters or put on the right angle it stands for."""
         in_degrees = f"{key}_deg"
         if key in row and in_degrees in row:
-            row.fail(f"'{key}' and '{in_degrees}' stand side by side; give one of them", in_degrees)
+            raise row.fail(f"'{key}' and '{in_degrees}' stand side by side; give one of them", in_degrees)
         if in_degrees in row:
             return self._snapped_angle(row, in_degrees, self._degrees(row, key))
         value = self._expression(row, key, row.get(key, 0))
@@ -81,18 +83,18 @@ class Placements:
         self._check_radians(row, key, float(value))
         return self._snapped_angle(row, key, float(value))
 
-    def _degrees(self, row: Table, key: str) -> float:
+    def _degrees(self, row: CheckedTable, key: str) -> float:
         """An angle given in degrees, in rad."""
-        degrees = row.number(f"{key}_deg")
+        degrees = row.number(f"{key}_deg", 0.0)
         if looks_like_radians(degrees):
             text = f"{key}_deg = {degrees:.6g} is a small angle; write {key} = {degrees:.6g} if it is meant in radians"
             self.notes.append(Note("warning", row.where, text, row.line(f"{key}_deg")))
         return float(np.deg2rad(degrees))
 
-    def _check_radians(self, row: Table, key: str, angle: float) -> None:
+    def _check_radians(self, row: CheckedTable, key: str, angle: float) -> None:
         written = row.get(key)
         if is_beyond_a_turn(angle):
-            row.fail(
+            raise row.fail(
                 f"'{key}' is {angle:.6g} rad, more than a full turn; write {key}_deg = {angle:.6g} if it is meant in "
                 "degrees",
                 key,
@@ -101,13 +103,13 @@ class Placements:
             text = f"{key} = {written} is {np.rad2deg(angle):.4g} degrees; write {key}_deg if it is meant in degrees"
             self.notes.append(Note("warning", row.where, text, row.line(key)))
 
-    def _lettered_angle(self, row: Table, key: str, value: Poly) -> Entry:
+    def _lettered_angle(self, row: CheckedTable, key: str, value: Poly) -> Entry:
         """An angle with letters; where their values make it a right angle, axes align and it is taken as a number."""
         known = {name: number for name, number in self.letters.values.items() if number is not None}
         whole = value.letters <= set(known)
         angle = float(evaluate(value, known)) if whole else constant_part(value)
         if is_beyond_a_turn(angle):
-            row.fail(
+            raise row.fail(
                 f"'{key}' = '{row.get(key)}' is {angle:.6g} rad, more than a full turn; give letters and numbers of an "
                 f"angle in radians, {angle:.6g} degrees are {np.deg2rad(angle):.6g} rad",
                 key,
@@ -120,14 +122,14 @@ class Placements:
         self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=changed))
         return right
 
-    def _snapped_angle(self, row: Table, key: str, written: float) -> float:
+    def _snapped_angle(self, row: CheckedTable, key: str, written: float) -> float:
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
             text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
             self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
-    def _rotation(self, row: Table) -> Mat:
+    def _rotation(self, row: CheckedTable) -> Mat:
         if "rotation" not in row:
             return HERE[0]
         rows = row.square("rotation", 3, "entries")
@@ -137,10 +139,10 @@ class Placements:
         values = {name: 0.5 if v is None else v for name, v in self.letters.values.items()}
         A = np.array([[evaluate(s, values) for s in r] for r in R], float)
         if np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
-            row.fail("'rotation' is not a rotation matrix", "rotation")
+            raise row.fail("'rotation' is not a rotation matrix", "rotation")
         return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, R)
 
-    def _snapped(self, row: Table, R: Mat) -> Mat:
+    def _snapped(self, row: CheckedTable, R: Mat) -> Mat:
         if self.tolerance == 0:
             return R
         snapped = snap_rotation(R, self.tolerance)
@@ -150,7 +152,7 @@ class Placements:
             self.notes.append(Note("info", row.where, text, row.line("rotation"), is_geometry=True))
         return snapped
 
-    def _position(self, number: int, row: Table) -> Vec:
+    def _position(self, number: int, row: CheckedTable) -> Vec:
         if "position" not in row:
             return HERE[1]
         value = row.items("position", 3, "lengths")

@@ -34,7 +34,7 @@ _ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[Note, ...]]:
     """The template (without a byte-order mark) with the robot's parameters, and what could not be kept."""
     options, template, old = _matching(robot, text, source)
-    edit = _Edit(robot.numeric, template, old, text)
+    edit = _MjcfEdit(robot.numeric, template, old, text)
     changed = edit.links()
     edit.joints()
     edit.offsets()
@@ -94,7 +94,7 @@ def _differs(a: Ten | None, b: Ten | None) -> bool:
     )
 
 
-class _Edit:
+class _MjcfEdit:
     """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
 
     def __init__(self, robot: Robot, template: Compiled, old: Robot, text: str) -> None:

@@ -51,10 +51,10 @@ def compiled(text: str, source: str | None, options: ReadOptions) -> Compiled:
 
 def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
     """The robot of a compiled model."""
-    return _Reading(compiled, options).robot()
+    return _ModelReading(compiled, options).robot()
 
 
-class _Reading:
+class _ModelReading:
     """One run over a compiled model."""
 
     def __init__(self, compiled: Compiled, options: ReadOptions) -> None:

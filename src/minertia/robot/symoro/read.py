@@ -31,10 +31,10 @@ GROUND = "base"
 
 def parse_par(text: str, source: str, options: ReadOptions) -> Robot:
     """A robot from the text of a SYMORO+ file."""
-    return _Reader(split_par(text, source), options).robot()
+    return _ParReader(split_par(text, source), options).robot()
 
 
-class _Reader:
+class _ParReader:
     """One run over a file."""
 
     def __init__(self, file: ParFile, options: ReadOptions) -> None:

@@ -23,10 +23,10 @@ UNCHANGED = 1e-13  # relative difference of parameters that counts as none
 
 def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
     """The text with the robot's parameters, and what was moved; source: the template's name, for messages."""
-    return _Edit(robot, text, source).result()
+    return _UrdfEdit(robot, text, source).result()
 
 
-class _Edit:
+class _UrdfEdit:
     """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
 
     def __init__(self, robot: Robot, text: str, source: str) -> None:

@@ -1,0 +1,164 @@
+"""`python -m benchmarks.gpu [ROBOT]`: programs on a CUDA device against its memory and against frax, in one run.
+
+Needs CuPy and a device; frax (JAX) takes part where it is installed, with its own Panda.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import minertia as mi
+from minertia.base.numeric import random_states
+
+MANY, FEW = 2**25, 4096
+PROGRAMS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "base_regressor")
+REPEATS = 15
+COPY_BYTES = 4 << 30
+
+
+def seconds(cupy: Any, call: Callable[[], Any], launches: int = 1) -> float:
+    """Median time of a call on the device; several launches in a row where one is as short as a clock tick."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(REPEATS):
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        for _ in range(launches):
+            call()
+        stop.record()
+        stop.synchronize()
+        times.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3 / launches)
+    return float(np.median(times))
+
+
+def copy_bandwidth(cupy: Any) -> float:
+    """Bytes read and written by a device-to-device copy, per second."""
+    source = cupy.zeros(COPY_BYTES // 8)
+    target = cupy.empty_like(source)
+    return 2 * COPY_BYTES / seconds(cupy, lambda: cupy.copyto(target, source))
+
+
+def arrays_of(cupy: Any, program: Any, robot: mi.Robot, count: int, precision: str, layout: str) -> list[Any]:
+    """Random inputs on the device."""
+    dtype = {"double": "float64", "float": "float32"}[precision]
+    few = random_states(robot, 4096, 0)
+    base = dict(zip(("q", "qd", "qdd"), (np.asarray(x) for x in few), strict=True))
+    found = []
+    for port in program.inputs:
+        rows = base.get(port.name)
+        rows = np.random.default_rng(0).normal(size=(4096, *port.shape)) if rows is None else rows
+        x = cupy.asarray(np.resize(rows, (4096, port.size)), dtype)
+        x = cupy.tile(x, (-(-count // 4096), 1))[:count]
+        found.append(cupy.ascontiguousarray(x.T).T if layout == "joint-major" else cupy.ascontiguousarray(x))
+    return found
+
+
+def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float) -> None:
+    """One line for one program."""
+    program = mi.program(robot, name)
+    kernel = mi.compile(program, device="cuda", precision=precision)
+    size = 8 if precision == "double" else 4
+    entries = sum(p.size for p in program.inputs) + sum(p.size for p in program.ports)
+    count = min(MANY, int(40e9 / (entries * size)) // 4096 * 4096)
+    arrays = arrays_of(cupy, program, robot, count, precision, layout)
+    out = kernel(*arrays)
+    time = seconds(cupy, lambda: kernel(*arrays, out=out))
+    check(cupy, robot, name, arrays, out, precision)
+    moved = count * entries * size / time
+    few = arrays_of(cupy, program, robot, FEW, precision, layout)
+    small = kernel(*few)
+    latency = graph_seconds(cupy, lambda: kernel(*few, out=small))
+    print(
+        f"{name:18s} {precision:6s} {layout:12s} {count / time / 1e9:7.2f} G/s  {moved / 1e12:5.2f} TB/s "
+        f"({100 * moved / copy:3.0f} % of a copy)  {FEW} samples: {latency * 1e6:5.2f} us on the device, "
+        f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 20):5.1f} us from Python",
+        flush=True,
+    )
+
+
+def graph_seconds(cupy: Any, call: Callable[[], Any]) -> float:
+    """Time of one launch out of many in a CUDA graph: without what Python takes to launch it."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        call()
+        stream.begin_capture()
+        for _ in range(100):
+            call()
+        graph = stream.end_capture()
+        graph.launch(stream)
+        stream.synchronize()
+        times = []
+        for _ in range(REPEATS):
+            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record(stream)
+            graph.launch(stream)
+            stop.record(stream)
+            stop.synchronize()
+            times.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3 / 100)
+    return float(np.median(times))
+
+
+def check(cupy: Any, robot: mi.Robot, name: str, arrays: Sequence[Any], out: Any, precision: str) -> None:
+    """Torques against the recursion on the processor."""
+    if name != "inverse_dynamics":
+        return
+    q, qd, qdd = (cupy.asnumpy(x[:4096]).astype(float) for x in arrays)
+    wanted = np.asarray(mi.inverse_dynamics(robot, q, qd, qdd))
+    worst = float(np.abs(cupy.asnumpy(out[:4096]) - wanted).max() / np.abs(wanted).max())
+    assert worst < (1e-12 if precision == "double" else 1e-4), worst
+    print(f"  largest difference to the processor: {worst:.1e} of the largest torque")
+
+
+def measure_frax() -> None:
+    """The peer: its recursion under jit and vmap, with accelerations and gravity, best batch of several."""
+    import jax
+
+    for wide in (True, False):
+        jax.config.update("jax_enable_x64", wide)
+        import jax.numpy as jnp
+        from frax.robots.franka_panda import load_panda
+
+        robot = load_panda()
+        gravity = jnp.array([0.0, 0.0, 0.0, 0.0, 0.0, -9.81])
+        run = jax.jit(jax.vmap(lambda q, v, a, r=robot, g=gravity: r.rnea(q, v, a, g, None)))
+        best = 0.0
+        for power in (12, 16, 18, 20, 22):
+            keys = jax.random.split(jax.random.PRNGKey(0), 3)
+            dtype = jnp.float64 if wide else jnp.float32
+            q, v, a = (jax.random.normal(k, (2**power, 7), dtype) for k in keys)
+            run(q, v, a).block_until_ready()
+            times = []
+            for _ in range(7):
+                clock = perf_counter()
+                run(q, v, a).block_until_ready()
+                times.append(perf_counter() - clock)
+            best = max(best, 2**power / float(np.median(times)))
+        print(f"frax rnea          {'double' if wide else 'float':6s} best batch   {best / 1e6:7.1f} M/s", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    import cupy
+
+    robot = mi.read_robot(sys.argv[1] if len(sys.argv) > 1 else "puma560_physical")
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    copy = copy_bandwidth(cupy)
+    print(f"{properties['name'].decode()}, '{robot.name}', a copy moves {copy / 1e12:.2f} TB/s")
+    for name in PROGRAMS:
+        for precision in ("double", "float"):
+            for layout in ("joint-major", "sample-major"):
+                measure(cupy, robot, name, precision, layout, copy)
+                cupy.get_default_memory_pool().free_all_blocks()
+    if importlib.util.find_spec("frax"):
+        measure_frax()
+
+
+if __name__ == "__main__":
+    main()

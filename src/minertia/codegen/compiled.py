@@ -1,0 +1,91 @@
+"""Programs as functions of Python: on the processor, on a CUDA device, in JAX and in PyTorch."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+from minertia.codegen.kernels.device import CudaKernel
+from minertia.codegen.kernels.kernel import BatchKernel
+from minertia.codegen.options import PRECISIONS, CodeModel, CodeSearch
+from minertia.codegen.program import Program
+from minertia.codegen.programs import build
+from minertia.codegen.search import representative
+from minertia.codegen.targets import array_module
+from minertia.errors import MinertiaError, UnknownName, expected
+from minertia.extras import load
+from minertia.robot.robot import Robot, expect_robot
+
+DEVICES = ("cpu", "cuda")
+MODEL, SEARCH = CodeModel(), CodeSearch()
+
+
+def program(robot: Robot, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
+    """A program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` and others."""
+    expect_robot(robot)
+    setting = model.setting(robot)
+    if model.parameters == "baked":
+        robot.require_values("a program with its numbers")
+    choice = search.representatives.get(name) or representative(setting, name, effort=search.effort, seed=search.seed)
+    return build(setting, name, choice)
+
+
+def compile(program: Program, *, device: str = "cpu", precision: str = "double") -> Callable[..., Any]:
+    """A program as a function of arrays (N, *shape), one for each of its inputs; parameters are given once, (*shape).
+
+    "cpu": NumPy arrays, double precision.  "cuda": arrays of CuPy, PyTorch or JAX on the device, without copying.
+    """
+    expected(program, Program, "the program", "program(robot, name)")
+    if device not in DEVICES:
+        raise UnknownName("device", device, DEVICES)
+    if precision not in PRECISIONS:
+        raise UnknownName("precision", precision, PRECISIONS)
+    if device == "cuda":
+        return CudaKernel(program, precision)
+    if precision != "double":
+        raise MinertiaError(
+            "kernels of the processor are in double precision; leave precision out, or take device cuda"
+        )
+    if program.tail is not None:  # its loops are quick on arrays as they are
+        return _evaluated(program)
+    return BatchKernel(program)
+
+
+def _evaluated(program: Program) -> Callable[..., Any]:
+    """A program on NumPy, called as a kernel is."""
+
+    def function(*arrays: Any) -> Any:
+        names = [port.name for port in program.inputs]
+        found = program.evaluate(**dict(zip(names, arrays, strict=True)))
+        outputs = [found[port.name] for port in program.ports]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    return function
+
+
+def to_jax(program: Program) -> Callable[..., Any]:
+    """A program as a pure function of JAX arrays (..., *shape), which jit, vmap and grad take.
+
+    Numbers are as precise as the arrays; doubles need `jax.config.update("jax_enable_x64", True)`.
+    """
+    load("jax", "jax")
+    return _function(program, "jax")
+
+
+def to_torch(program: Program) -> Callable[..., Any]:
+    """A program as a function of PyTorch tensors (..., *shape), differentiable, on the tensors' device."""
+    load("torch", "torch")
+    return _function(program, "torch")
+
+
+def _function(program: Program, framework: str) -> Callable[..., Any]:
+    expected(program, Program, "the program", "program(robot, name)")
+    text = array_module.render([program], f"Program {program.name}", "", framework)
+    name = f"<minertia {framework} {program.name} {id(program)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # so that tracebacks show the lines
+    names: dict[str, Any] = {}
+    exec(builtins.compile(text, name, "exec"), names)
+    found: Callable[..., Any] = names[program.name]
+    return found
