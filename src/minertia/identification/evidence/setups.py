@@ -13,7 +13,8 @@ import numpy as np
 from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.trial import Left, Trial
 
-SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
+SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right,
+BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for
 MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
 REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
 REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
@@ -67,16 +68,15 @@ class Suspicion:
 
 def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     """Set-ups that explain the efforts far better than the one stated, the best first."""
-    if trial.has_masses and float(trial.of_masses().max(initial=0.0)) < SURE:
-        return ()
+    is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < SURE
     before = trial.left()
-    each = [s for check in CHECKS if (s := _suspicion(trial, before, check)) is not None]
+    each = [s for check in (BLIND if is_sure else CHECKS) if (s := _suspicion(trial, before, check)) is not None]
     found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
     return tuple(s for s in found if s.size <= AS_GOOD * found[0].size + NO_MORE)
 
 
 def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
-    best = _best(trial.coarse, list(CHECKS[check](trial)))
+    best = _best(trial.coarse, list(CHECKS[check](trial)), by_refit=check == "gain" or not trial.has_masses)
     if best is None:
         return None
     if before.masses is not None and trial.masses_left([best.setup])[0] > NO_WORSE * before.masses:
@@ -85,23 +85,23 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
     return Suspicion(check, best.what, best.change, before, after) if _is_believed(before, after, check) else None
 
 
-def _best(trial: Trial, proposals: list[Proposal]) -> Proposal | None:
+def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
     """The proposal that leaves least, refined where there are values between it and its neighbours."""
     if not proposals:
         return None
-    left = _measured(trial, proposals)
+    left = _measured(trial, proposals, by_refit)
     first = int(np.argmin(left))
     finer = list(proposals[first].nearby())
-    between = _measured(trial, finer)
+    between = _measured(trial, finer, by_refit)
     if not finer or PLAIN * min(between) >= left[first]:
         return proposals[first]
     return finer[int(np.argmin(between))]
 
 
-def _measured(trial: Trial, proposals: list[Proposal]) -> list[float]:
-    """What the file's masses leave under each proposal; masses fitted anew, where there are none."""
+def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[float]:
+    """What the file's masses, or masses fitted anew, leave under each proposal."""
     setups = [proposal.setup for proposal in proposals]
-    if trial.has_masses:
+    if not by_refit:
         return trial.masses_left(setups)
     found: list[float] = []
     for start in range(0, len(setups), TOGETHER):
