@@ -19,6 +19,9 @@ EXTRAS = {
     "notebook": ("pandas", "matplotlib"),
     "symbolic": ("sympy",),
     "pinocchio": ("pinocchio",),
+    "gpu": ("cupy",),
+    "jax": ("jax",),
+    "torch": ("torch",),
 }  # as in pyproject.toml
 
 
