@@ -22,7 +22,7 @@ from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
 KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation",
-        "physical", "verdict"}  # fmt: skip
+        "ladder", "physical", "verdict"}  # fmt: skip
 VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 
 

@@ -16,7 +16,7 @@ from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 
 ROBOT = read_robot("puma560_physical")
-SLOW = np.array([0, 0, 0, 0, 1.1, 0]) * ROBOT.effects[4]["IA"]  # kg m2: more than the rotor of joint 5
+SLOW = np.array([0, 0, 0, 0, 1.3, 0]) * ROBOT.effects[4]["IA"]  # kg m2: more than the rotor of joint 5
 
 
 def recording(seed: int, size: float, samples: int = 800, level: float = 0.03, duration: float = 8.0):

@@ -79,7 +79,10 @@ def _widened(robot: Robot, j: int, corners: Array) -> Extent:
 
 
 def link_reach(robot: Robot, j: int) -> float:
-    """Distance from a joint to the farthest joint or frame on its link [m]; 0 where there is none."""
-    ends = [joint.p for joint in robot.joints if joint.parent == j]
+    """Distance from a joint to the farthest joint or frame on its link [m], or to the joint before it.
+
+    Frames of a description may stand at either end of a link.
+    """
+    ends = [robot.joints[j].p, *(joint.p for joint in robot.joints if joint.parent == j)]
     ends += [frame.pose[1] for frame in robot.frames.values() if frame.joint == j]
     return max((float(np.linalg.norm(np.array(p, float))) for p in ends), default=0.0)

@@ -34,7 +34,7 @@ FEWEST_BLOCKS = 3  # of the logs, below which leaving one out says too little
 WEIGHTS = (GAPS_ONLY, 1e-4, 1e-2, 1.0, 100.0)  # of the prior that are tried
 BETTER = 0.95  # residual over that of plain least squares from which a physical fit is taken
 AS_GOOD = 1.01  # the same where plain least squares gives values that cannot be: as good is good enough
-CERTAIN = 2.0  # deviations below 0 from which a value is negative, not just uncertain
+CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 
 
@@ -70,9 +70,10 @@ class Automatic(Estimator):
             return plain
         with one_thread():
             free, errors = _errors(problem, space, self._weights(problem))
-        wrong = impossible_effects(problem)
-        limit = AS_GOOD if wrong else BETTER
-        better = {weight: e for weight, e in errors.items() if e.sum() < limit**2 * free.sum()}
+        better = {weight: e for weight, e in errors.items() if e.sum() < BETTER**2 * free.sum()}
+        wrong = [] if better else impossible_effects(problem)
+        if wrong and GAPS_ONLY in errors and errors[GAPS_ONLY].sum() < AS_GOOD**2 * free.sum():
+            better = {GAPS_ONLY: errors[GAPS_ONLY]}  # physics alone: no prior is needed for that
         if not better:
             return plain
         weight = list(better)[strongest(np.stack(list(better.values())))]

@@ -39,7 +39,7 @@ def unplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
         away, reach = float(np.linalg.norm(ten[6:9] / ten[9])), max(reaches[link - 1], BEYOND * longest)
         if away > 1.5 * reach:
             found.append(
-                f"the centre of mass of link {link} lies {away:.2g} m from its joint, where its frames end at "
-                f"{reaches[link - 1]:.2g} m; the file shows no shapes that would hold it there"
+                f"the centre of mass of link {link} lies {away:.2g} m from its joint, and the next frames are at most "
+                f"{reaches[link - 1]:.2g} m away; the file shows no shapes that would hold it nearer"
             )
     return tuple(found)
