@@ -297,11 +297,11 @@ def repeated(found: tuple[Experiment, ...], estimator: str | None = None) -> tup
 
 
 def _repeatability(page: Page, found: tuple[Experiment, ...]) -> None:
-    ways = {"stage by stage (the paper's)": repeated(found), "weighted least squares": repeated(found, "wls")}
+    ways = {"link by link, as in the paper": repeated(found), "weighted least squares": repeated(found, "wls")}
     page.text(
         "How well the four experiments repeat, which is what the paper claims: the largest distance of a value from "
         "the mean of the four, in both ways of fitting the same runs; the noise bound is two deviations of the "
-        "weighted fit for white noise, below which no way can repeat:"
+        "weighted fit for white noise, what noise alone makes of single runs:"
     )
     stages, least = ways.values()
     rows = [
@@ -310,7 +310,7 @@ def _repeatability(page: Page, found: tuple[Experiment, ...]) -> None:
     ]
     page.table(("parameter", *ways, "noise bound"), rows)
     within = {name: int((spread <= LIMIT).sum()) for name, (spread, _) in ways.items()}
-    counted = " and ".join(f"{count} by {name}" for name, count in within.items())
+    counted = " and ".join(f"{count} ({name})" for name, count in within.items())
     page.text(
         f"Within 5 % repeat {counted}, of {len(stages[0])}. The noise of our sensors, which are ours, bounds "
         f"{int((least[1] > LIMIT).sum())} parameters above 5 %; the paper does not say how it fared with such small "
