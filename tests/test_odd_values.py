@@ -239,7 +239,10 @@ def test_all_command_lines(ends_well, arm, line, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "line, said",
     [
-        ((*FIT, "--fix", "M2=-1"), "a mass, a moment of inertia or friction is never negative"),
+        (
+            (*FIT, "--fix", "M2=-1"),
+            "a moment of inertia, friction or the stiffness of a spring is never negative",
+        ),
         ((*FIT, "--fix", "M2=1e275"), "a number of at most 1e+09"),
         ((*FIT, "--fix", "M2=nan"), "a finite number, not 'M2=nan'"),
         ((*FIT, "--fix", "nobody=1"), "there is no parameter called 'nobody'"),

@@ -312,6 +312,15 @@ def test_files_know_every_effect_of_the_table(tmp_path, word):
     assert (spec.kind, spec.joints, set(spec.options)) == (word, (0,), set(effect.constants))
 
 
+def test_constants_of_a_new_effect_need_no_limits_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("minertia.identification.campaigns.effects.NUMBERS", {})
+    effect = '{ kind = "spring", joints = [1], rest = 0.2 }'
+    assert read_campaign(written(tmp_path, PLANAR.replace("0.2", "-0.2"))).effects[1].options == {"rest": -0.2}
+    wrong = PLANAR.replace(effect, '{ kind = "smooth_coulomb", width = -1 }')
+    with pytest.raises(MinertiaError, match="effects.width.*must lie between"):
+        read_campaign(written(tmp_path, wrong))
+
+
 def test_cubic_friction_in_a_file(tmp_path):
     path = tmp_path / "planar.toml"
     write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
