@@ -15,6 +15,8 @@ import pytest
 
 from minertia.cli.campaigns import repeated
 from minertia.dynamics.model import inverse_dynamics
+from minertia.identification.estimators import ALIASES, ESTIMATORS
+from minertia.robot.effects import WORDS
 from minertia.robot.read import read_robot
 from tests.arm import ARM, FRICTION, LOAD, recorded_arm, simulated
 from tests.identification.logs import table, write_csv
@@ -459,6 +461,21 @@ def test_a_campaign_without_open_questions_says_so(run, arm, tmp_path):
     asked = sum('"?"' in line for line in out.read_text().splitlines() if not line.startswith("#"))
     assert code == 0
     assert ("marked with ?" in err) == (asked > 0)
+
+
+def test_help_has_every_word_of_the_tables(run):
+    for _ in range(2):  # asked twice it says the same
+        text = " ".join(run("identify", "--help")[1].split())
+    for words in (tuple(WORDS), [n for n in (*ESTIMATORS, *ALIASES) if n not in ("wls", "ols", "tls", "iv", "sdp")]):
+        assert all(re.search(rf"\b{word}\b", text) for word in words), "a word is not in the help"
+    assert text.count("gas_spring") == 1
+
+
+def test_help_loads_no_fits():
+    code = "import sys; from minertia.cli import main\ntry: main(['identify', '--help'])\nexcept SystemExit: pass\n"
+    loaded = subprocess.run([sys.executable, "-c", code + "print(*sys.modules)"], capture_output=True, text=True)
+    assert "gas_spring" in loaded.stdout and "typer" in loaded.stdout.split()
+    assert not {"scipy", "minertia.identification.identify"} & set(loaded.stdout.split())
 
 
 @pytest.mark.parametrize("command", ["identify", "validate", "payload", "significance", "check"])
