@@ -194,11 +194,11 @@ def test_what_a_model_identified_is_taken_and_said(run, arm, tmp_path):
     """Code and files take every effect unless told otherwise; what a format cannot hold is named."""
     out, effects = tmp_path / "out", "viscous,coulomb,spring"
     code, _, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", effects, "--out", out)
-    assert code == 0 and "URDF has no place for its spring (KS1" in err
+    assert code == 0 and "URDF has no place for the stiffness of a spring (KS1" in err
     model, taken = out / "model.toml", read_robot(out / "model.toml").effect_values
     assert {name[:-1] for name in taken} == {"FV", "FC", "KS"}
     said = run("convert", model, tmp_path / "a.urdf")[2]
-    assert "URDF has no place for its spring (KS1" in said and "taken from the model: FV1 = " in said
+    assert "URDF has no place for the stiffness of a spring (KS1" in said and "taken from the model: FV1 = " in said
     assert run("convert", model, tmp_path / "a.toml")[0] == 0
     assert read_robot(tmp_path / "a.toml").effect_values == pytest.approx(dict(taken))
     code, text, err = run("generate", model, "--out", tmp_path / "code", "--json")

@@ -13,13 +13,9 @@ def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note
     """A note for each joint with effects that a format cannot hold; held: symbols it can, where: its name."""
     notes = []
     for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
-        lost = [
-            f"{_noun(BY_SYMBOL[s])} ({s}{j + 1} = {v:.4g})"
-            for s, v in effects.items()
-            if v and s not in held
-        ]
+        lost = [f"{_noun(BY_SYMBOL[s])} ({s}{j + 1} = {v:.4g})" for s, v in effects.items() if v and s not in held]
         if lost:
-            text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
+            text = f"{where} has no place for the {', the '.join(lost)}: left out, so that efforts differ by it"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     return notes
 
