@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test test-all lint types unit unit-all docs bench papers wheel clean
+.PHONY: demo test test-all lint types unit unit-all mutants docs bench papers wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
@@ -26,6 +26,10 @@ unit: $(VENV)/.ready
 
 unit-all: $(VENV)/.ready
 	$(BIN)/pytest -n auto --dist loadgroup -m ""
+
+# would the tests notice?  300 small faults drawn by seed, one at a time (an hour or two of one core)
+mutants: $(VENV)/.ready
+	$(BIN)/python tools/mutants.py --count 300 --seed 0 --out build/mutants.txt
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs

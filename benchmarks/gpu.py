@@ -17,7 +17,15 @@ import minertia as mi
 from minertia.base.numeric import random_states
 
 MANY, FEW = 2**25, 4096
-PROGRAMS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "base_regressor")
+PROGRAMS = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "mass_matrix",
+    "coriolis_matrix",
+    "base_regressor",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+)
 REPEATS = 15
 COPY_BYTES = 4 << 30
 
@@ -76,7 +84,7 @@ def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, 
     small = kernel(*few)
     latency = graph_seconds(cupy, lambda: kernel(*few, out=small))
     print(
-        f"{name:18s} {precision:6s} {layout:12s} {count / time / 1e9:7.2f} G/s  {moved / 1e12:5.2f} TB/s "
+        f"{name:28s} {precision:6s} {layout:12s} {count / time / 1e9:7.2f} G/s  {moved / 1e12:5.2f} TB/s "
         f"({100 * moved / copy:3.0f} % of a copy)  {FEW} samples: {latency * 1e6:5.2f} us on the device, "
         f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 20):5.1f} us from Python",
         flush=True,
@@ -140,7 +148,10 @@ def measure_frax() -> None:
                 run(q, v, a).block_until_ready()
                 times.append(perf_counter() - clock)
             best = max(best, 2**power / float(np.median(times)))
-        print(f"frax rnea          {'double' if wide else 'float':6s} best batch   {best / 1e6:7.1f} M/s", flush=True)
+        print(
+            f"frax rnea                    {'double' if wide else 'float':6s} best batch   {best / 1e6:7.1f} M/s",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -54,6 +54,8 @@ def test_an_fmu_without_a_compiler_says_so(tmp_path, capsys, monkeypatch):
         (["--target", "fmu", "--float"], "double"),
         (["--target", "fmu", "--programs", "gravity,mass_matrix"], "one program"),
         (["--parameters", "magic"], "magic"),
+        (["--programs", "jacobian", "--frame", "tool0"], "it has base, j1, j2, j3, j4, j5, j6"),
+        (["--programs", "jacobian", "--axes", "body"], "world, link"),
     ],
 )
 def test_wrong_choices_get_a_sentence(args, word, tmp_path, capsys):
@@ -74,3 +76,13 @@ def test_a_list_without_a_program_is_refused_and_nothing_written(names, tmp_path
     assert main(["generate", "planar2r", "--programs", names, "--out", str(tmp_path / "code")]) == 2
     assert "names no program" in capsys.readouterr().err
     assert not (tmp_path / "code").exists()
+
+
+def test_a_frame_and_smooth_friction(tmp_path, capsys):
+    args = ["generate", "puma560", "--programs", "inverse_dynamics_wrench,jacobian", "--frame", "j5", "--axes", "link"]
+    assert main([*args, "--smooth-friction", "0.05", "--out", str(tmp_path / "x"), "--json"]) == 0
+    header, source = ((tmp_path / "x" / f"puma_560.{end}").read_text() for end in ("h", "c"))
+    assert "frame j5, its own axes" in header and "tanh(" in source and "_sign(" not in source
+    capsys.readouterr()
+    assert main([*args, "--smooth-friction", "-1", "--out", str(tmp_path / "y")]) == 2
+    assert "width of smooth friction" in capsys.readouterr().err

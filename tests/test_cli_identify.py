@@ -430,7 +430,9 @@ def run_campaign(run, name, *more):
 def test_real_logs_reach_their_reference(run, name, tmp_path):
     reference = tomllib.loads((SHARED / "data" / "evaluation.toml").read_text())[name]["reference"]
     data = run_campaign(run, name, "--out", tmp_path / "out")
-    assert set(data) == KEYS and data["verdict"]["good"]
+    assert set(data) == KEYS
+    # all joints of this one follow one chirp, which says little of other motion, and there is no other log
+    assert data["verdict"]["good"] == (name != "airbot_play"), data["verdict"]["reasons"][0]
     assert data["training"]["relative"] <= 1.03 * reference
     if name == "emps":
         values = {p["name"]: p["value"] for p in data["parameters"]}

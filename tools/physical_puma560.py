@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from scipy import sparse
 
-from minertia import read_robot
+from minertia import base_parameters, read_robot
 from minertia.robot.inertia import impossible, pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
 
@@ -85,6 +85,19 @@ def nearest(start: np.ndarray, K: np.ndarray) -> np.ndarray:
     return (x - K.T @ (K @ (x - x0))).reshape(n, 10)  # what torques show, to the last digit
 
 
+def cleaned(robot, tens: np.ndarray) -> np.ndarray:
+    """Six digits of what no torque shows; the rest follows from the published base parameters, without noise."""
+    base = base_parameters(robot)
+    names = list(base.columns)
+    kept = [names.index(name) for name in base.kept]
+    free = [k for k in range(len(names)) if k not in kept]
+    x = np.array([float(f"{v:.6g}") if abs(v) > NOISE else 0.0 for v in tens.ravel()])
+    published = np.array(robot.links, float).ravel()
+    change = base.K[:, free] @ (x - published)[free]
+    x[kept] = published[kept] - change  # K of the kept columns is 1
+    return x.reshape(tens.shape)
+
+
 def _digits(value: float) -> str:
     return "0.0" if abs(value) < NOISE else f"{value:.15g}"
 
@@ -97,7 +110,7 @@ def main() -> None:
     start[0] = GUESS_1
     K = visible(robot)
     start = (start.ravel() - K.T @ (K @ (start - published).ravel())).reshape(start.shape)
-    tens = nearest(start, K)
+    tens = cleaned(robot, nearest(start, K))
     text = (LIBRARY / "puma560.toml").read_text()
     body = text[text.index("format = 1") :].replace('name = "PUMA 560"', 'name = "PUMA 560, physical"')
     tables = iter(tens)

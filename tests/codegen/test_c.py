@@ -15,16 +15,19 @@ from minertia.codegen.generate import generate, load_representatives, write_file
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
+from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.names import comment, identifier
 from minertia.codegen.targets.selftest import reference
+from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
+from minertia.robot.smooth import smooth_friction
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.random_robots import random_robot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = '*/ system("x"); /* \\\n??/ \u00e9"""'
-ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+ALL = tuple(BUILDERS)
 
 
 def _selftest(folder, name, compiler, flags=("-O0",)):
@@ -38,7 +41,8 @@ def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
     for parameters, sincos in (("baked", "own"), ("standard", "libm")):
         folder = tmp_path / parameters
         model, arithmetic = CodeModel(parameters, True, True, payload=True), Arithmetic(precision, sincos)
-        generate(robots.puma560(), folder, programs=ALL, model=model, arithmetic=arithmetic)
+        programs = ALL if sincos == "own" else ALL[:6]  # each is compiled once in each precision
+        generate(robots.puma560(), folder, programs=programs, model=model, arithmetic=arithmetic)
         assert "FAILED" not in _selftest(folder, "puma560", compiler)
 
 
@@ -95,6 +99,13 @@ def test_float_is_close_enough(tmp_path):
     assert difference(call(lib, "puma560", program, inputs, np.float32)["tau"], wanted["tau"]) < 1e-4
 
 
+def test_a_large_program_warns(monkeypatch):
+    assert not generate(robots.planar2r(), None, programs=("gravity",)).notes
+    monkeypatch.setattr("minertia.codegen.generate.LONG", 20)
+    (note,) = generate(robots.puma560(), None, programs=("inverse_dynamics",)).notes
+    assert "the function of inverse_dynamics has" in note and "more than 20" in note
+
+
 def test_hostile_names_stay_in_comments(tmp_path):
     robot = robots.planar2r()
     joints = tuple(replace(joint, name=f"{HOSTILE}{k}") for k, joint in enumerate(robot.joints))
@@ -129,9 +140,51 @@ def test_identifiers_and_comments(text):
 @pytest.mark.parametrize("model", [CodeModel(), CodeModel("base", friction=True, payload=True)], ids=["baked", "run"])
 def test_the_example_of_the_readme_compiles(tmp_path, model):
     generate(robots.planar2r(), tmp_path, model=model)
-    example = (tmp_path / "README.md").read_text().split("```c\n")[1].split("```")[0]
-    (tmp_path / "example.c").write_text(example)
-    run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+    examples = (tmp_path / "README.md").read_text().split("```c\n")[1:]
+    assert len(examples) == 2  # one loop, and two rates
+    for example in examples:
+        (tmp_path / "example.c").write_text(example.split("```")[0])
+        run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+
+
+def test_the_header_names_every_entry(tmp_path):
+    programs = ("inverse_dynamics", "base_regressor", "base_regressor_entries", "recursive_update")
+    result = generate(robots.planar2r(), tmp_path, programs=programs, model=CodeModel("standard", payload=True))
+    checks = [f"PLANAR_2R_THETA_{name} == {k}" for k, name in enumerate(result.names)]
+    checks += ["PLANAR_2R_LOAD_LENGTH == 10", "PLANAR_2R_LOAD_MZ == 8", "PLANAR_2R_BETA_ZZR1 == 0"]
+    checks += [f"PLANAR_2R_THETA_LENGTH == {len(result.names)}", "PLANAR_2R_BETA_LENGTH == 6"]
+    body = " && ".join(checks)
+    (tmp_path / "use.c").write_text(f'#include "planar_2r.h"\nint main(void) {{ return ({body}) ? 0 : 1; }}\n')
+    run(["gcc", *STRICT, "use.c", "-o", "use"], tmp_path)
+    run(["./use"], tmp_path)
+    assert "row 1, entries" in (tmp_path / "planar_2r.h").read_text()
+
+
+def test_code_has_a_comment_for_every_link_and_the_readme_its_sizes(tmp_path):
+    robot = robots.puma560()
+    generate(robot, tmp_path, programs=("inverse_dynamics",))
+    source, page = (tmp_path / "puma560.c").read_text(), (tmp_path / "README.md").read_text()
+    for k, name in enumerate(robot.coordinate_names, start=1):
+        assert f"/* joint {k} ({name}) and its link */" in source
+        assert f"/* effort of joint {k} ({name}) */" in source
+    assert "| function | flash [bytes] | stack [bytes, double] | instructions a call |" in page
+
+
+def test_smooth_friction_is_an_option():
+    robot = replace(robots.planar2r(), effects=({"FC": 0.7, "FV": 0.1}, {"FC": 0.4}))
+    smooth = smooth_friction(robot, 0.05)
+    q, qd = np.zeros((1, 2)), np.array([[0.01, -3.0]])
+    wanted = np.array([[0.7 * np.tanh(0.2), -0.4]])
+    free = replace(robot, effects=({"FV": 0.1}, {}))
+    found = inverse_dynamics(smooth, q, qd, q) - inverse_dynamics(free, q, qd, q)
+    assert np.allclose(found, wanted, atol=1e-9)
+    assert "tanh(" in render(build(Setting(smooth, friction=True), "inverse_dynamics"), CStyle("x")).definition
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(MinertiaError, match="width of smooth friction"):
+            smooth_friction(robot, wrong)
+    both = robot.with_parameters({"FCT1": 0.1})
+    with pytest.raises(MinertiaError, match="FC1 and FCT1"):
+        smooth_friction(both, 0.1)
 
 
 def test_header_is_cpp(tmp_path):

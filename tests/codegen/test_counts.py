@@ -124,3 +124,69 @@ def test_counts_of_a_robot_without_parameters():
     result = count_programs(read_robot("ur10e"))
     assert result.folder is None and set(result.counts["gravity"]) >= {"multiplications", "inputs", "lines"}
     assert "inverse_dynamics" in str(result) and result.to_dict()["programs"]
+
+
+def test_loops_are_counted_as_often_as_they_run():
+    text = """
+    void p(const double *x, double *y)
+    {
+      static const int first[2] = {0, 2};
+      for (int row = 0; row < 2; ++row) {
+        double sum = x[row * 3 + 1] * 2.0;
+        for (int j = first[row]; j < 3; ++j) {
+          for (int i = 0; i <= j; ++i)
+            sum += x[i * 3 - i * (i + 1) / 2 + j] * x[i];
+          sum = sqrt(sum);
+        }
+        y[row] = sum;
+      }
+      y[0] = y[0] / x[0];
+    }
+    """
+    inner = (1 + 2 + 3) + 3
+    found = count_c("\n".join(line.strip() for line in text.splitlines()))["p"]
+    assert (found.multiplications, found.additions, found.functions) == (2 + inner + 1, inner, 3 + 1)
+
+
+def test_the_loops_of_the_estimator_are_counted_as_written_out():
+    """58 parameters: the operations of the same update on expressions, zeros of the first columns left out."""
+    robot, model = read_robot("ur10e"), CodeModel("base", rotors=True, friction=True)
+    result = generate(robot, None, programs=("recursive_update",), model=model)
+    count = result.counts["recursive_update"]
+    assert len(result.names) == 58
+    regressor = generate(robot, None, programs=("base_regressor",), model=model)
+    triangle, n = 58 * 59 // 2, 6
+    most = 4 * triangle * n + triangle + 6 * 58 * n  # products of all columns of all rows
+    assert count["lines"] < regressor.counts["base_regressor"]["lines"] + 60
+    loops = count["multiplications"] - regressor.counts["base_regressor"]["multiplications"]
+    assert 2.5 * triangle * n < loops <= most
+
+
+def test_what_is_rounding_costs_nothing():
+    """The physical PUMA has the published base parameters, so its code is the same; a sum that cancels is 0."""
+    links = CodeModel(rotors=False, friction=False)
+    counts = [_count(read_robot(name), model=links) for name in ("puma560", "puma560_physical")]
+    assert counts[0] == counts[1]
+    robot = robots.rx90()
+    values = dict(zip(robot.columns(), robot.parameter_vector(), strict=True))
+    exact = robot.with_parameters({**values, "XX6": 0.3, "YY6": 0.3})
+    rounded = robot.with_parameters({**values, "XX6": 0.1 + 0.2, "YY6": 0.3})
+    assert values and 0.1 + 0.2 != 0.3
+    assert _count(rounded) == _count(exact) < _count(robot)
+
+
+@pytest.mark.parametrize(
+    ("program", "puma", "panda"),
+    [
+        ("coriolis_matrix", (423, 316), (802, 635)),
+        ("slotine_li", (239, 176), (395, 336)),
+        ("inverse_dynamics_derivatives", (897, 667), (1609, 1289)),
+        ("forward_dynamics_derivatives", (1660, 1260), (2788, 2329)),
+        ("momentum_observer", (178, 141), (372, 292)),
+        ("adaptive_law", (2218, 1741), (2585, 2026)),
+    ],
+)
+def test_programs_around_the_dynamics(program, puma, panda):
+    """The counts of docs/programs.md."""
+    _at_most(_count(robots.puma560(), program), puma)
+    _at_most(_count(robots.panda(), program), panda)

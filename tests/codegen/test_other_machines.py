@@ -21,7 +21,7 @@ from tests.codegen.kernel_helpers import relative, robots_of_every_kind, states
 from tests.codegen.test_batch import everything, everything_program
 
 __all__ = ["machine"]  # the fixture
-ALL = tuple(name for name in BUILDERS if name != "recursive_update")
+ALL = tuple(BUILDERS)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import minertia as mi
 from minertia.codegen.generate import generate
 from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
@@ -15,7 +16,7 @@ from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference
 
-PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor")
+PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor", "recursive_update", "coriolis_matrix")
 
 
 def test_numpy_module(tmp_path):
@@ -54,3 +55,17 @@ def test_matlab_function(tmp_path):
 def test_unknown_target(tmp_path):
     with pytest.raises(UnknownName, match="target"):
         generate(robots.planar2r(), tmp_path, target="cobol")
+
+
+def test_loops_in_every_framework_of_arrays():
+    """The estimator ends in loops: as a kernel, and in JAX where there is one."""
+    robot = robots.planar2r()
+    program = mi.program(robot, "recursive_update", model=CodeModel("base"))
+    inputs, wanted = reference(Setting(robot, "base"), program)
+    arrays = [inputs[port.name] for port in program.inputs]
+    for port, values in zip(program.ports, mi.compile(program)(*arrays), strict=True):
+        assert difference(values, wanted[port.name]) < 1e-12
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        for port, values in zip(program.ports, mi.to_jax(program)(*arrays), strict=True):
+            assert difference(np.asarray(values), wanted[port.name]) < 1e-12

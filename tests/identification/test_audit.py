@@ -116,7 +116,7 @@ def test_positions_outside_the_limits():
     assert checks(Recording(m["t"], m["q"] + 2.5, m["tau"]), ROBOT)["limits"][0] == "warning"
 
 
-@pytest.mark.parametrize("late", [0.03, -0.02, 0.0])
+@pytest.mark.parametrize("late", [0.03, -0.02, 0.0, 0.15, -0.2])
 def test_delay_is_estimated(late: float):
     robot = random_robot(3, n=3)
     m = motion(3, seconds=20.0)
@@ -129,6 +129,15 @@ def test_delay_is_estimated(late: float):
     else:
         stated = float(found["delay"][3].split("delay = ")[1])
         assert stated == pytest.approx(late, abs=0.002)
+
+
+def test_a_delay_beyond_what_is_looked_for_is_told_as_such():
+    robot = random_robot(3, n=3)
+    m = motion(3, seconds=20.0)
+    tau = inverse_dynamics(robot, m["q"], m["qd"], m["qdd"])
+    logged = np.column_stack([np.interp(m["t"] - 0.6, m["t"], x) for x in tau.T])
+    told = checks(Recording(m["t"], m["q"], logged), robot)["delay"][3]
+    assert "lag the positions by 500 ms or more, the longest delay looked for" in told
 
 
 def still(m: dict[str, np.ndarray], before: int, after: int) -> Recording:

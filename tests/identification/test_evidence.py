@@ -138,14 +138,14 @@ def test_identification_ends_with_a_verdict(runs):
     assert spread_out["min"] <= spread_out["mean"] <= spread_out["max"]
     data = result.to_dict()
     assert list(data) == [
-        "format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation",
-        "physical", "verdict",
+        "format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "training",
+        "validation", "physical", "verdict",
     ]  # fmt: skip
     assert list(data["parameters"][0]) == ["name", "value", "deviation", "relative_deviation", "class"]
     assert list(data["training"]) == ["relative", "rmse", "per_joint"]
     assert list(data["validation"][0])[:4] == ["log", "relative", "rmse", "per_joint"]
     assert list(data["training"]["per_joint"][0]) == ["joint", "relative", "rmse"]
-    assert list(data["verdict"]) == ["good", "reasons"]
+    assert list(data["verdict"]) == ["good", "reasons", "suspicions", "not_judged"]
     assert result.to_json()
 
 

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.identify import identify
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import nearest_body
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import Drive
 from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.problem.terms import robot_effects
 from minertia.robot.inertia import from_com, impossible, symmetric
@@ -67,6 +70,46 @@ def test_a_model_with_friction_by_load():
     assert identify_payload(model, loaded).mass == pytest.approx(MASS, rel=2e-3)
 
 
+@pytest.mark.parametrize("way", ["logs", "model"])
+def test_deviations_hold_the_gains_own(runs, way):
+    """Gains that are off by 10 %, each by itself: what they do to the mass is about what is stated."""
+    robot, empty, loaded = runs
+    columns = ColumnMap(drive=Drive(gains=(10.0,) * 6))
+    rng, off, stated = np.random.default_rng(0), [], []
+    for _ in range(6):
+        wrong = [replace(m, tau=m.tau * (1 + 0.1 * delta)) for delta in [rng.normal(size=6)] for m in (empty, loaded)]
+        how = campaign(robot, wrong[0], columns=columns)
+        found = identify_payload(how if way == "logs" else identify(how).model(), wrong[1])
+        off.append(found.mass - MASS)
+        stated.append(found.mass_deviation)
+    assert 0.3 < np.sqrt(np.mean(np.square(off))) / np.mean(stated) < 1.7
+    assert np.mean(stated) > 0.02 * MASS
+
+
+def test_gains_are_known_as_well_as_is_stated(runs):
+    robot, empty, loaded = runs
+    quoted, weighed = Drive(gains=(10.0,) * 6), Drive(gains=(10.0,) * 6, gain_deviations=(0.01,) * 6)
+    plain = identify_payload(campaign(robot, empty), loaded)
+    assumed, stated = (
+        identify_payload(campaign(robot, empty, columns=ColumnMap(drive=drive)), loaded) for drive in (quoted, weighed)
+    )
+    assert not any("gains" in caution for caution in (*plain.cautions, *stated.cautions))
+    assert any("10 % of each is assumed" in caution for caution in assumed.cautions)
+    assert assumed.mass == plain.mass == stated.mass
+    of_gains = [np.sqrt(p.mass_deviation**2 - plain.mass_deviation**2) for p in (assumed, stated)]
+    assert of_gains[0] == pytest.approx(100 * of_gains[1], rel=0.02)
+
+
+def test_an_inertia_that_is_not_determined_comes_with_a_caution(runs):
+    robot, empty, loaded = runs
+    sure = identify_payload(campaign(robot, empty), loaded)
+    assert not sure.cautions
+    rng = np.random.default_rng(3)
+    vague = identify_payload(campaign(robot, noisy(empty, rng, 0.4)), noisy(loaded, rng, 0.4))
+    assert any(c.startswith("these logs do not determine I") for c in vague.cautions)
+    assert vague.to_dict()["cautions"] == list(vague.cautions)
+
+
 def test_fields_of_arm_makers(runs):
     robot, empty, loaded = runs
     found = identify_payload(campaign(robot, empty), loaded)
@@ -115,3 +158,15 @@ def test_drive_gains_from_a_known_load(runs):
     assert np.all(by_mass.deviations < 0.02 * gains)
     with pytest.raises(MinertiaError, match="does not show"):
         identify_gains(campaign(robot, currents[1]), currents[0], Load(MASS, COM, INERTIA))
+
+
+def test_gains_of_an_arm_that_does_not_show_all_of_the_load():
+    """Two joints that turn about parallel axes see three of the ten parameters of a load; the rest is left out."""
+    robot = read_robot("planar2r").with_parameters({"ZZ1": 0.5, "ZZ2": 0.2, "MX2": 0.4, "M1": 2.0, "M2": 1.0})
+    rng = np.random.default_rng(0)
+    logs = [
+        noisy(fourier_motion(arm, 400, k), rng, 0.01) for k, arm in enumerate((robot, robot.with_payload(1.5, COM)))
+    ]
+    currents = [replace(m, tau=m.tau / 10.0) for m in logs]
+    found = identify_gains(campaign(robot, currents[0]), currents[1], Load(1.5))
+    assert np.all(np.abs(found.gains - 10.0) < 4 * found.deviations) and np.all(found.deviations < 2.0)

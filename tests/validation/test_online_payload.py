@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,11 @@ from minertia import read_robot
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible
 from minertia.excitation.fourier import Fourier
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.validation.change import ChangeDetector, clipped_weights
 from minertia.validation.control_model import control_model
-from minertia.validation.online_payload import PayloadListener, load_columns, watch_payload
+from minertia.validation.online_payload import OnlinePayload, PayloadListener, _polynomial, load_columns, watch_payload
 from minertia.validation.tracking import Gains
 
 pytest.importorskip("mujoco")
@@ -91,3 +94,97 @@ def test_refusals(puma: Robot) -> None:
         PayloadListener(puma, control_model(puma), 0.1, 1e-3, memory=0.0)
     with pytest.raises(Infeasible, match="too short"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3).result()
+
+
+def test_false_alarms_have_the_stated_rate() -> None:
+    """One in a hundred hours, over both signs of all joints, as far as innovations are normal and independent."""
+    for n, period in ((1, 0.01), (6, 0.005)):
+        detector = ChangeDetector(n, 6, period)
+        tests = 2 * n * 3600 / period
+        assert tests * (1 - NormalDist().cdf(detector.threshold)) == pytest.approx(0.01, rel=1e-6)
+        assert detector.span == 21 and len(detector.recent) == n
+        assert detector.by_jumps == pytest.approx(3 * 7 + 3 * np.sqrt(14))
+
+
+def test_sums_may_be_larger_where_neighbours_are_alike() -> None:
+    detector = ChangeDetector(2, 1, 0.01)
+    by_chance = detector.threshold * np.sqrt(6)
+    assert by_chance > detector.by_jumps and detector._most(0) == pytest.approx(by_chance)
+    for _ in range(2000):
+        detector._learn(0, 2.0, 1.0)  # squares of 4, neighbours alike by half
+    assert detector.square[0] == pytest.approx(4.0) and detector.product[0] == pytest.approx(2.0)
+    assert detector._most(0) == pytest.approx(by_chance * 2 * np.sqrt(3))
+    assert detector._most(1) == pytest.approx(by_chance)
+    for _ in range(2000):
+        detector._learn(1, 0.1, -0.1)  # less than expected, and unlike: no test is sharper for that
+    assert detector._most(1) == pytest.approx(by_chance)
+    for _ in range(2000):
+        detector._learn(1, 1.0, 1.0)
+    assert detector._most(1) == pytest.approx(by_chance * np.sqrt(1.9 / 0.1), rel=1e-3)
+
+
+def test_joints_that_turn_back_do_not_count() -> None:
+    detector = ChangeDetector(2, 1, 0.01)
+    for _ in range(5):
+        assert not detector.is_change(np.array([9.0, 9.0]), np.array([True, False]))
+    assert [len(recent) for recent in detector.recent] == [5, 0] and set(detector.recent[0]) == {3.0}
+    detector.forget()
+    assert not detector.recent[0]
+    for side in (9.0, -9.0):
+        told = [detector.is_change(np.array([side, 0.0]), np.array([True, True])) for _ in range(6)]
+        assert told == [False] * 5 + [True]
+        detector.forget()
+
+
+@pytest.mark.parametrize("half", [3, 15])
+def test_windows_give_value_velocity_and_acceleration_half_a_period_late(half: int) -> None:
+    """Exactly for motions of degree four."""
+    period, c = 2e-3, [0.3, -2.0, 5.0, 40.0, 900.0]
+    motion = np.polynomial.Polynomial(c)
+    found = _polynomial(half, period) @ motion(period * np.arange(-half, half + 1))
+    late = period / 2
+    assert found == pytest.approx([motion(late), motion.deriv()(late), motion.deriv(2)(late)], rel=1e-6)
+
+
+@pytest.fixture
+def listener(puma: Robot) -> PayloadListener:
+    return PayloadListener(puma, control_model(puma), 0.5, 2e-3)
+
+
+def test_settings_of_a_listener(listener: PayloadListener) -> None:
+    """A window of 60 ms, a memory of half a second, an update every fifth sample."""
+    assert listener.half == 15 and listener.forgetting == pytest.approx(np.exp(-0.01 / 0.5))
+    assert listener.q.maxlen == 31 and listener.tau.maxlen == 16 and listener.asked.maxlen == 31
+    assert listener.detector.span == 3 * (7 + 1)
+
+
+def test_innovations_are_over_their_own_deviation(listener: PayloadListener) -> None:
+    rng = np.random.default_rng(0)
+    Y, rest = rng.normal(size=(6, 10)), rng.normal(size=6)
+    for _ in range(5):
+        listener.state.update(rng.normal(size=(6, 10)), rng.normal(size=6))
+    P, beta = listener.state.covariance, listener.state.beta
+    wanted = [(rest[j] - Y[j] @ beta) / np.sqrt(0.25 + Y[j] @ P @ Y[j]) for j in range(6)]
+    assert listener._innovations(Y, rest) == pytest.approx(wanted)
+
+
+def test_joints_slide_while_they_go_one_way(listener: PayloadListener) -> None:
+    t = 2e-3 * np.arange(31)
+    speed = np.array([1.0, -1.0, 0.0, 1e-9, 1.0, 1.0])
+    for k, now in enumerate(t):
+        q = speed * now
+        q[4] = abs(now - t[15])  # turns back in the middle
+        listener.q.append(q)
+        listener.asked.append(np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0 if k < 30 else -1.0]))
+    qd = np.array([1.0, -1.0, 1e-3, 1e-9, 1.0, 1.0])
+    assert listener._slides(qd).tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert listener._slides(-qd).tolist() == [0.0] * 6
+
+
+def test_estimates_by_time() -> None:
+    values = np.arange(30.0).reshape(3, 10)
+    seen = OnlinePayload(LINK_SYMBOLS, np.array([1.0, 2.0, 3.0]), values, 0.1 * values)
+    assert seen.at(2.0)[0][0] == 10.0 and seen.at(2.9)[1][0] == 1.0 and seen.at(9.0)[0][0] == 20.0
+    assert seen.mass.tolist() == [9.0, 19.0, 29.0] and seen.mass_deviation == pytest.approx([0.9, 1.9, 2.9])
+    with pytest.raises(Infeasible, match="no estimate before 1 s"):
+        seen.at(0.99)

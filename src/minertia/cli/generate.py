@@ -37,7 +37,7 @@ Programs = Annotated[
         "--programs",
         metavar="NAME,...",
         help="inverse_dynamics, background, synchronous, gravity, mass_matrix, velocity_torque, base_regressor, "
-        "forward_dynamics, recursive_update ...",
+        "forward_dynamics, recursive_update, jacobian ...; docs/programs.md lists all.",
         show_default=False,
     ),
 ]
@@ -54,6 +54,24 @@ MaybeFriction = Annotated[
         "--friction/--no-friction", help="Friction, springs and offsets; those of the robot or model unless told."
     ),
 ]
+SmoothFriction = Annotated[
+    float | None,
+    typer.Option(
+        "--smooth-friction",
+        metavar="WIDTH",
+        help="Coulomb friction as tanh(qd / WIDTH) [rad/s or m/s] instead of sign(qd).",
+        show_default=False,
+    ),
+]
+FrameName = Annotated[
+    str | None,
+    typer.Option(
+        "--frame", metavar="NAME", help="Frame of wrench, Jacobian and pose; the last link.", show_default=False
+    ),
+]
+FrameAxes = Annotated[
+    str, typer.Option("--axes", metavar="world|link", help="Axes in which vectors at that frame are given.")
+]
 Effort = Annotated[
     float,
     typer.Option("--effort", metavar="SECONDS", min=0.0, help="Time to search for fewer operations, per program."),
@@ -69,12 +87,15 @@ def generate(
     rotors: MaybeRotors = None,
     friction: MaybeFriction = None,
     without: Without = None,
+    smooth: SmoothFriction = None,
     single: Annotated[bool, typer.Option("--float", help="Single precision.")] = False,
     own_sincos: Annotated[bool, typer.Option("--own-sincos", help="Sines and cosines without a library.")] = False,
     target: Annotated[
         str, typer.Option("--target", metavar="c|cortex-m|cuda|numpy|jax|torch|matlab|fmu|ros2", help="What to write.")
     ] = "c",
     gravity: Gravity = None,
+    frame: FrameName = None,
+    axes: FrameAxes = "world",
     effort: Effort = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     replay: Annotated[
@@ -89,8 +110,11 @@ def generate(
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
     from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
+    from minertia.dynamics.frame import ChosenFrame
+    from minertia.robot.smooth import smooth_friction
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
+    given = given if smooth is None else smooth_friction(given, smooth)
     given = given if gravity is None else given.with_gravity(gravity)
     say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
     result = codegen.generate(
@@ -98,7 +122,7 @@ def generate(
         out,
         programs=None if programs is None else _listed(programs),
         target=target,
-        model=CodeModel(parameters, rotors, friction, payload),
+        model=CodeModel(parameters, rotors, friction, payload, frame=ChosenFrame(frame, axes)),
         arithmetic=Arithmetic("float" if single else "double", "own" if own_sincos else "libm"),
         search=CodeSearch(effort, seed, {} if replay is None else codegen.load_representatives(replay)),
         force=force,
@@ -120,6 +144,8 @@ def count(
     rotors: Rotors = False,
     friction: Friction = False,
     gravity: Gravity = None,
+    frame: FrameName = None,
+    axes: FrameAxes = "world",
     effort: Effort = 0.0,
     floating: Floating = False,
     snap: Snap = None,
@@ -128,13 +154,14 @@ def count(
     """Count the operations of a robot's programs, read off the code itself."""
     from minertia.codegen import generate as codegen
     from minertia.codegen.options import CodeModel, CodeSearch
+    from minertia.dynamics.frame import ChosenFrame
 
     given = read_given(robot, floating, snap, numbers=True)
     given = given if gravity is None else given.with_gravity(gravity)
     result = codegen.count_programs(
         given,
         codegen.COUNTED if programs is None else _listed(programs),
-        model=CodeModel(parameters, rotors, friction, payload),
+        model=CodeModel(parameters, rotors, friction, payload, frame=ChosenFrame(frame, axes)),
         search=CodeSearch(effort),
     )
     _show(given.name, result, as_json)

@@ -163,6 +163,8 @@ def _say_load(found: Payload) -> None:
     say("in the fields of a controller:")
     for vendor in _VENDORS:
         say(f"{vendor}: {_rounded(found.fields(vendor))}")
+    for caution in found.cautions:
+        say(f"caution: {caution}")
 
 
 _PAIRS = ("xx", "xy", "xz", "yy", "yz", "zz")

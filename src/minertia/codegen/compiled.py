@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-from minertia.codegen.kernels.device import CudaKernel
+from minertia.codegen.device import CudaKernel
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.options import PRECISIONS, CodeModel, CodeSearch
 from minertia.codegen.program import Program
@@ -48,7 +48,21 @@ def compile(program: Program, *, device: str = "cpu", precision: str = "double")
         raise MinertiaError(
             "kernels of the processor are in double precision; leave precision out, or take device cuda"
         )
+    if program.tail is not None:  # its loops are quick on arrays as they are
+        return _evaluated(program)
     return BatchKernel(program)
+
+
+def _evaluated(program: Program) -> Callable[..., Any]:
+    """A program on NumPy, called as a kernel is."""
+
+    def function(*arrays: Any) -> Any:
+        names = [port.name for port in program.inputs]
+        found = program.evaluate(**dict(zip(names, arrays, strict=True)))
+        outputs = [found[port.name] for port in program.ports]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    return function
 
 
 def to_jax(program: Program) -> Callable[..., Any]:

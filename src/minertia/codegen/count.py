@@ -8,13 +8,17 @@ the parameters is not counted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _FUNCTION = re.compile(r"^(static\s+)?(?:inline\s+)?void\s+(\w+)\s*\(([^;{]*)\)\s*\{", re.MULTILINE)
 _TOKEN = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fFlL]?|\.\d+|[A-Za-z_]\w*|->|[-+*/]=?|[()\[\]{},;=<>!?:&|.]+")
 _BRACE = re.compile(r"[{}]")
+_INDEX = re.compile(r"\[[^][]*\]")
+_LOOP = re.compile(r"for \(int (\w+) = ([^;]+); \w+ (<=?) ([^;]+); \+\+\w+\)")
+_TABLE = re.compile(r"static const int (\w+)\[\d+\] = \{([^}]*)\};")
 _TRIGONOMETRIC = frozenset({"sin", "cos", "sinf", "cosf"})
 _FUNCTIONS = frozenset({"exp", "expf", "tanh", "tanhf", "sqrt", "sqrtf"})
 _CASTS = frozenset({"double", "float", "int"})
@@ -39,8 +43,47 @@ def count_c(text: str) -> dict[str, Count]:
     for match in _FUNCTION.finditer(clean):
         is_static, name = bool(match[1]), match[2]
         if not is_static and not name.endswith("_prepare"):
-            found[name] = _count_body(_body(clean, match.end()))
+            body = _body(clean, match.end())
+            lines = sum(bool(line.strip()) for line in body.splitlines())
+            tables = {m[1]: [int(v) for v in m[2].split(",")] for m in _TABLE.finditer(body)}
+            found[name] = replace(_count_block(body, tables, {}), lines=lines)
     return found
+
+
+def _count_block(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> Count:
+    """Operations of a block, loops as often as they run; values: of the loop variables around it."""
+    loop = _LOOP.search(text)
+    if loop is None:
+        return _count_body(text)
+    inner, rest = _split(text, loop.end())
+    start, end = (_bound(loop[k], tables, values) for k in (2, 4))
+    runs = range(start, end + (loop[3] == "<="))
+    if re.search(rf"= [^;]*\b{loop[1]}\b[^;]*; \w+ <|< ?=? {loop[1]}\b", inner):  # loops inside depend on it
+        found = [_count_block(inner, tables, {**values, loop[1]: k}) for k in runs]
+    else:
+        one = _count_block(inner, tables, {**values, loop[1]: start})
+        found = [Count(*(len(runs) * n for n in astuple(one)))]
+    parts = [_count_body(text[: loop.start()]), *found, _count_block(rest, tables, values)]
+    return Count(*(sum(column) for column in zip(*(astuple(part) for part in parts), strict=True)))
+
+
+def _split(text: str, start: int) -> tuple[str, str]:
+    """What a loop repeats, and what follows it."""
+    stripped = text[start:].lstrip()
+    start = len(text) - len(stripped)
+    if stripped.startswith("{"):
+        inner = _body(text, start + 1)
+        return inner, text[start + len(inner) + 2 :]
+    end = text.index(";", start) + 1
+    return text[start:end], text[end:]
+
+
+def _bound(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> int:
+    """An end of a loop: a number, a loop variable, or an entry of a table."""
+    entry = re.fullmatch(r"(\w+)\[(\w+)\]", text.strip())
+    if entry is not None:
+        return tables[entry[1]][_bound(entry[2], tables, values)]
+    return int(text) if text.strip().isdigit() else values[text.strip()]
 
 
 def _body(text: str, start: int) -> str:
@@ -53,7 +96,7 @@ def _body(text: str, start: int) -> str:
 
 
 def _count_body(body: str) -> Count:
-    tokens = _TOKEN.findall(body)
+    tokens = _TOKEN.findall(_INDEX.sub("[0]", body))  # what is computed to find an entry is no arithmetic of numbers
     multiplications = additions = trigonometric = functions = 0
     before = ";"
     for k, token in enumerate(tokens):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, is_zero, mul, sin
 from minertia.algebra.vec3 import ZERO, Mat, Vec, apply, cross, dot, matmul, scale, vadd
+from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import (
     LinkMotion,
     Passage,
@@ -75,12 +76,19 @@ def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> di
     }
 
 
-def torques(robot: Robot, chi: Parameters, state: State, gravity: Vec, formulation: Formulation) -> list[Scalar]:
+def torques(
+    robot: Robot,
+    chi: Parameters,
+    state: State,
+    gravity: Vec,
+    formulation: Formulation,
+    outside: AppliedWrench | None = None,
+) -> list[Scalar]:
     """`rigid_torques` in a chosen formulation."""
     ways = passages(robot, state.q)
     straight = straight_ways(robot, state.q, state.qd)
     base, motions = forward(robot, ways, state, gravity, straight, formulation)
-    wrench, efforts = _Backward(robot, ways, straight, formulation).run(base, motions, chi)
+    wrench, efforts = _Backward(robot, ways, straight, formulation).run(base, motions, chi, outside)
     return [*(component for v in wrench for component in v)] * robot.is_floating + to_coordinates(robot, efforts)
 
 
@@ -92,7 +100,7 @@ def forward(
     straight: dict[int, Straight],
     formulation: Formulation,
 ) -> tuple[LinkMotion, list[LinkMotion]]:
-    """Motion of the base and of every link; see `kinematics.forward`."""
+    """LinkMotion of the base and of every link; see `kinematics.forward`."""
     base = base_motion(robot, state, gravity)
     motions: list[LinkMotion] = []
     rates = list(zip(joint_rates(robot, state.qd), joint_rates(robot, state.qdd), strict=True))
@@ -137,11 +145,13 @@ class _Backward:
         self.ground: tuple[Vec, Vec] = (ZERO, ZERO)
 
     def run(
-        self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters
+        self, base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters, outside: AppliedWrench | None
     ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
         first = int(self.robot.is_floating)
         if first:
             self.ground = body_wrench(chi[0], base)
+        if outside is not None:
+            self._add(outside.joint, scale(outside.force, -1), scale(outside.moment, -1))
         efforts: list[Scalar] = [0] * len(self.robot.joints)
         for j in reversed(range(len(self.robot.joints))):
             force, moment = body_wrench(chi[first + j], motions[j])

@@ -108,5 +108,10 @@ def _length(value: float) -> Scalar:
 
 
 def _cleared(p: Vec) -> Vec:
-    x, y, z = (s if isinstance(s, int) else _length(float(s)) for s in p)
+    x, y, z = (cleared_length(s) for s in p)
     return x, y, z
+
+
+def cleared_length(s: Scalar) -> Scalar:
+    """A length [m], 0 as structure where only rounding is left."""
+    return s if isinstance(s, int) else _length(float(s))

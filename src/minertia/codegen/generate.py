@@ -16,9 +16,11 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
 from minertia.codegen.targets import array_module, c, cuda, fmu, layout, matlab, ros2, selftest
+from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
+from minertia.dynamics.frame import LAST_LINK, frame_named
 from minertia.errors import MinertiaError, UnknownName
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
@@ -31,6 +33,7 @@ DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
            "base_regressor", "forward_dynamics")  # fmt: skip
 REPRESENTATIVES = "representatives.json"
+LONG = 10_000  # lines of one function; compilers for controllers take minutes beyond
 MODEL, ARITHMETIC, SEARCH = CodeModel(), Arithmetic(), CodeSearch()  # what is usual
 RIGID = CodeModel("base", rotors=False, friction=False)  # what is counted
 
@@ -109,6 +112,7 @@ def generate(
             raise UnknownName("program", name, BUILDERS)
     asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, arithmetic.precision, model.motors)
+    frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
         robot.require_values("generated code")
     setting = model.setting(robot, at_joints=row.at_joints)
@@ -181,6 +185,12 @@ class _Unit:
         self.source = layout.source(style, self.title, list(self.rendered.values()))
         self.counts: dict[str, Count] = count_c(self.source)
         self.hash = self._hash()
+        self.notes += [
+            f"the function of {program.name} has {self.count(program).lines} lines, more than {LONG}: a compiler for a "
+            "controller may take minutes, and its flash may not hold it"
+            for program in self.programs
+            if self.count(program).lines > LONG
+        ]
 
     @property
     def title(self) -> str:
@@ -207,6 +217,8 @@ class _Unit:
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
         values = robot.parameters() if robot.has_parameters else []
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
+        if s.frame != LAST_LINK:
+            chosen.append([s.frame.name, s.frame.axes])
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
@@ -227,7 +239,8 @@ def _facts(unit: _Unit) -> str:
 
 def _header(unit: _Unit) -> str:
     joints = len(unit.setting.robot.coordinate_names)
-    return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()))
+    names = entry_names(unit.style.prefix, unit.setting, unit.programs)
+    return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()), names)
 
 
 def _cases(unit: _Unit) -> list[tuple[Program, selftest.Arrays, selftest.Arrays, bool]]:
@@ -251,6 +264,7 @@ def _c_files(unit: _Unit, target: str = "c") -> Files:
             unit.counts,
             usage(style, unit.programs, unit.rendered),
             layout.effect_table(unit.setting),
+            layout.size_table(style, unit.programs, unit.counts),
         ),
     }
 

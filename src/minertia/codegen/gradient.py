@@ -6,12 +6,12 @@ vector-Jacobian product), so any scalar made from the outputs costs one sweep wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.derivative import reverse
 from minertia.codegen.program import Port, Program
-from minertia.errors import UnknownName
+from minertia.errors import MinertiaError, UnknownName
 
 STATE = ("q", "qd", "qdd")
 
@@ -21,6 +21,8 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
 
     Inputs: those of the program, then `w_` + name for each output port.  Outputs: `d_` + name for each input asked for.
     """
+    if program.tail is not None:
+        raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")
     ports = {port.name: port for port in program.inputs}
     asked = tuple(name for name in STATE if name in ports) if wrt is None else tuple(wrt)
     for name in asked:
@@ -42,39 +44,3 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
         pattern=(),
     )
     return swept if thorough is None else swept.simplified(thorough=thorough)
-
-
-def reverse(graph: Graph, outputs: Sequence[Expr | float], seeds: Sequence[Expr]) -> dict[int, Expr]:
-    """Derivative of sum(seed * output) with respect to every node the outputs need."""
-    adjoints: dict[int, Expr] = {}
-
-    def gather(node: int, value: Expr) -> None:
-        adjoints[node] = adjoints[node] + value if node in adjoints else value
-
-    expressions = [(o, s) for o, s in zip(outputs, seeds, strict=True) if isinstance(o, Expr)]
-    for output, seed in expressions:
-        gather(output.id, -seed if output.negative else seed)
-    for node in reversed(graph.needed([output for output, _ in expressions])):
-        operation, *rest = graph.nodes[node]
-        if node in adjoints and operation in _RULES:
-            arguments = [Expr(graph, a, False) for a in rest]
-            parts = _RULES[operation](adjoints[node], Expr(graph, node, False), *arguments)
-            for a, part in zip(rest, parts, strict=True):
-                gather(a, part)
-    return adjoints
-
-
-# operation -> adjoints of its arguments from (own adjoint, own value, arguments); a sign has no slope
-_RULES: dict[str, Callable[..., tuple[Expr, ...]]] = {
-    "+": lambda g, v, a, b: (g, g),
-    "-": lambda g, v, a, b: (g, -g),
-    "*": lambda g, v, a, b: (g * b, g * a),
-    "/": lambda g, v, a, b: (g / b, -(g / b) * v),
-    "neg": lambda g, v, a: (-g,),
-    "sin": lambda g, v, a: (g * a.cos(),),
-    "cos": lambda g, v, a: (-g * a.sin(),),
-    "sqrt": lambda g, v, a: (g * 0.5 / v,),
-    "exp": lambda g, v, a: (g * v,),
-    "tanh": lambda g, v, a: (g * (1 - v * v),),
-    "abs": lambda g, v, a: (g * a.sign(),),
-}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
+from minertia.dynamics.frame import LAST_LINK, ChosenFrame
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
@@ -28,6 +29,7 @@ class CodeModel:
     essential: names of the base parameters that are not zero; by default all.
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
+    frame: that of wrenches, Jacobians and poses; by default the last link's, in axes of the world.
     """
 
     parameters: str = "baked"
@@ -38,6 +40,7 @@ class CodeModel:
     essential: Sequence[str] | None = None
     motors: bool = False
     temperature: bool = True
+    frame: ChosenFrame = LAST_LINK
 
     def __post_init__(self) -> None:
         if self.parameters not in PARAMETERS:
@@ -60,6 +63,7 @@ class CodeModel:
             self.motors,
             self.temperature and not at_joints,
             at_joints,
+            self.frame,
         )
 
 

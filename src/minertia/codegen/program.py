@@ -11,6 +11,7 @@ import numpy as np
 
 from minertia.algebra.expr import Expr, Graph, evaluate
 from minertia.algebra.simplify import free_nodes, operations, simplified
+from minertia.codegen.tail import RootUpdate
 from minertia.errors import ShapeError
 
 
@@ -41,6 +42,8 @@ class Program:
     pattern, shape: where the first port lists only the non-zero entries of a matrix of that shape, their rows and
     columns.
     columns: names of the parameters the columns of such a matrix (or the entries of `theta`) stand for.
+    tail: loops that make the outputs of the ports from those of the graph, which are then a regressor Y.
+    joints: names of the coordinates, for comments.
     """
 
     name: str
@@ -53,6 +56,13 @@ class Program:
     pattern: tuple[tuple[int, int], ...] = ()
     shape: tuple[int, int] = (0, 0)
     columns: tuple[str, ...] = ()
+    tail: RootUpdate | None = None
+    joints: tuple[str, ...] = ()
+
+    @property
+    def straight_ports(self) -> tuple[Port, ...]:
+        """What the graph fills."""
+        return self.ports if self.tail is None else (Port("Y", (len(self.outputs),)),)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -62,7 +72,7 @@ class Program:
     def sliced(self, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
         """Flat output values by port."""
         found, start = {}, 0
-        for port in self.ports:
+        for port in self.straight_ports:
             found[port.name] = values[start : start + port.size]
             start += port.size
         return found
@@ -100,6 +110,8 @@ class Program:
             leading = np.broadcast_shapes(leading, flat.shape[:-1])
             values |= {f"{port.name}[{k}]": flat[..., k] for k in range(port.size)}
         flat_outputs = evaluate(self.outputs, values)
+        if self.tail is not None:
+            return self.tail.run(_stacked(flat_outputs, (*leading, len(flat_outputs)), leading), inputs)
         return {
             port.name: _stacked(entries, (*leading, *port.shape), leading)
             for port, entries in zip(self.ports, self.sliced(flat_outputs).values(), strict=True)

@@ -5,102 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from minertia.algebra.expr import Expr, Graph
-from minertia.algebra.recursive import square_root_update
+from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
-from minertia.codegen import formulation as nf
-from minertia.codegen.coefficients import Coefficients
-from minertia.codegen.frames import shifted
+from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
+from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
+from minertia.codegen.frame_programs import FRAME_BUILDERS
+from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
-from minertia.dynamics.compound import Matrix
-from minertia.dynamics.effects import effect_torques
+from minertia.codegen.signal_programs import SIGNAL_BUILDERS
+from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
-from minertia.robot.robot import Robot
-
-Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
-POSITION, RATE, ACCELERATION = "joint positions [rad, m]", "joint velocities [rad/s, m/s]", "accelerations"
-EFFORT = "joint efforts [N m, N]"
-HOLDING = "efforts that hold the links [N m, N]"
-
-
-class Draft:
-    """One program on its way: the graph, the parameters as they enter, and the state as input variables."""
-
-    def __init__(self, setting: Setting, representative: Representative | None) -> None:
-        self.setting, self.representative = setting, representative
-        shifts = () if representative is None else representative.shifts
-        self.robot: Robot = shifted(setting.robot.numeric, shifts)
-        self.graph = Graph()
-        self.formulation = nf.PLAIN if representative is None else representative.formulation
-        n = self.robot.n_velocity
-        self.rest: list[Scalar] = [0] * n
-        self.q_port = Port("q", (self.robot.n_position,), POSITION)
-        self.qd_port = Port("qd", (n,), RATE)
-        self.qdd_port = Port("qdd", (n,), ACCELERATION)
-        self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
-
-    def chi(self) -> list[dict[str, Scalar]]:
-        """Parameters of all links; the inputs that carry them are among the program's."""
-        return self.setting.enter(self.graph, self.representative)
-
-    def read(self, port: Port) -> list[Expr]:
-        """The entries of an input."""
-        return self.graph.variables(port.name, port.size)
-
-    def torques(self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], gravity: Any = None) -> list[Scalar]:
-        """Efforts of the links in the chosen formulation."""
-        g = structural_gravity(self.robot.gravity) if gravity is None else gravity
-        return nf.torques(self.robot, chi, State(self.read(self.q_port), qd, qdd), g, self.formulation)
-
-    def coefficients(self, chi: Any) -> Coefficients:
-        """Compound links, for D and g."""
-        return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
-
-    def effects(
-        self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], rigid: Sequence[Scalar], *, rotors: bool = True
-    ) -> list[Scalar]:
-        """Efforts of rotors, friction and springs; rigid: those of the links."""
-        state = State(self.read(self.q_port), qd, qdd)
-        return effect_torques(self.robot, chi, state, rigid, self.warmth, rotors=rotors)
-
-    @property
-    def warmth(self) -> list[Expr] | None:
-        """Temperatures, where the program takes them."""
-        return self.read(self.warmth_port) if self.warmth_ports else None
-
-    @property
-    def warmth_ports(self) -> list[Port]:
-        """The input of temperatures where an effect needs it."""
-        return [self.warmth_port] if self.setting.takes("temperature") else []
-
-    @property
-    def place_ports(self) -> list[Port]:
-        """The input of positions where an effect needs it."""
-        return [self.q_port] if self.setting.takes("q") else []
-
-    def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
-        """Efforts at the motors where asked; a floating base's six stay in front."""
-        if not self.setting.motors:
-            return tau
-        first = 6 * self.robot.is_floating
-        return tau[:first] + [_combined(tau[first:], row) for row in self.setting.to_motors]
-
-
-def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
-    return [add(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def _inverse_dynamics(d: Draft) -> Built:
     chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
     rigid = d.torques(chi, qd, qdd)
-    tau = d.at_motors(_sum(rigid, d.effects(chi, qd, qdd, rigid)))
+    tau = d.at_motors(summed(rigid, d.effects(chi, qd, qdd, rigid)))
     return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], [Port("tau", (len(tau),), EFFORT)], tau
 
 
@@ -134,7 +59,7 @@ def _friction(d: Draft) -> Built:
 
 def _mass_matrix(d: Draft) -> Built:
     D = d.coefficients(d.chi()).mass(d.setting.rotors)
-    return [d.q_port], [_mass_port(len(D))], _flat(D)
+    return [d.q_port], [_mass_port(len(D))], flat(D)
 
 
 def _coefficients(d: Draft) -> Built:
@@ -142,7 +67,7 @@ def _coefficients(d: Draft) -> Built:
     chi = d.chi()
     D = d.coefficients(chi).mass(d.setting.rotors)
     g = _holding(d, chi)
-    return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*_flat(D), *g]
+    return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*flat(D), *g]
 
 
 def _background(d: Draft) -> Built:
@@ -150,7 +75,7 @@ def _background(d: Draft) -> Built:
     D = d.coefficients(chi).mass(d.setting.rotors)
     bias = d.torques(chi, d.read(d.qd_port), d.rest)
     port = Port("b", (len(D),), "velocity and gravity efforts h + g [N m, N]")
-    return [d.q_port, d.qd_port], [_mass_port(len(D)), port], [*_flat(D), *bias]
+    return [d.q_port, d.qd_port], [_mass_port(len(D)), port], [*flat(D), *bias]
 
 
 def _background_parts(d: Draft) -> Built:
@@ -167,7 +92,7 @@ def _synchronous(d: Draft) -> Built:
     inputs = [D_port, b_port, d.qdd_port]
     if d.setting.friction:
         inputs += [d.qd_port, *d.place_ports, *d.warmth_ports]
-        tau = _sum(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest, tau))
+        tau = summed(tau, d.effects(d.chi(), d.read(d.qd_port), d.rest, tau))
     return inputs, [Port("tau", (n,), EFFORT)], d.at_motors(tau)
 
 
@@ -182,29 +107,14 @@ def _forward_dynamics(d: Draft) -> Built:
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
     """Y of the base parameters (essential ones alone where so set), row by row; int 0 where structure is zero."""
-    base, n = d.setting.base, d.robot.n_velocity
     state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
-    entries = regressor_entries(d.robot, state, frozenset(base.kept))
-    mixing = np.linalg.inv(base.K[:, base.kept_indices])
-    rows: list[list[Scalar]] = []
-    for i in range(n):
-        own = [entries.get((i, name), 0) for name in base.kept]
-        rows.append([_combined(own, mixing[:, c]) for c in d.setting.essential_rows])
-    return rows
-
-
-def _combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
-    total: Scalar = 0
-    for entry, w in zip(entries, weights, strict=True):
-        if abs(w) > 1e-14:
-            total = add(total, mul(int(w) if w in (1, -1) else float(w), entry))
-    return total
+    return base_rows(d, regressor_entries(d.robot, state, frozenset(d.setting.base.kept)), d.robot.n_velocity)
 
 
 def _base_regressor(d: Draft) -> Built:
     rows = regressor_rows(d)
     shape = (len(rows), len(rows[0]))
-    return [d.q_port, d.qd_port, d.qdd_port], [Port("Y", shape, "efforts for unit base parameters")], _flat(rows)
+    return [d.q_port, d.qd_port, d.qdd_port], [Port("Y", shape, "efforts for unit base parameters")], flat(rows)
 
 
 def _base_regressor_entries(d: Draft) -> Built:
@@ -218,27 +128,17 @@ def _recursive_update(d: Draft) -> Built:
     n, p = len(rows), len(rows[0])
     tau, forget = Port("tau", (n,), EFFORT), Port("forgetting", (1,), "forgetting factor, 0 to 1")
     beta, factor = Port("beta", (p,), "base parameters"), Port("S", (p * (p + 1) // 2,), _FACTOR)
-    S = _upper(d.read(factor), p)
-    theta: list[Scalar] = list(d.read(beta))
-    step: Scalar = d.read(forget)[0]
-    for row, effort in zip(rows, d.read(tau), strict=True):
-        S, theta = square_root_update(S, theta, row, effort, step)
-        step = 1  # one step of time: forget once
-    packed = [S[i][j] for i in range(p) for j in range(i, p)]
     inputs = [d.q_port, d.qd_port, d.qdd_port, tau, forget, beta, factor]
-    return inputs, [Port("beta_next", beta.shape, beta.meaning), Port("S_next", factor.shape, _FACTOR)], theta + packed
+    return inputs, [Port("beta_next", beta.shape, beta.meaning), Port("S_next", factor.shape, _FACTOR)], flat(rows)
 
 
 _FACTOR = "upper triangle, row by row, of S with covariance S S'"
 
 
-def _upper(values: Sequence[Scalar], p: int) -> Matrix:
-    S: Matrix = [[0] * p for _ in range(p)]
-    k = iter(values)
-    for i in range(p):
-        for j in range(i, p):
-            S[i][j] = next(k)
-    return S
+def _tail(draft: Draft) -> RootUpdate:
+    rows = regressor_rows(draft)
+    first = tuple(next((c for c, entry in enumerate(row) if not _is_number(entry, 0)), len(row) - 1) for row in rows)
+    return RootUpdate(len(rows), len(rows[0]), first)
 
 
 BUILDERS: dict[str, Callable[[Draft], Built]] = {
@@ -255,7 +155,13 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "base_regressor_entries": _base_regressor_entries,
     "forward_dynamics": _forward_dynamics,
     "recursive_update": _recursive_update,
+    **FRAME_BUILDERS,
+    **MOTION_BUILDERS,
+    **SIGNAL_BUILDERS,
+    **ADAPTIVE_BUILDERS,
 }
+# programs that a floating base does not have
+FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
 
 def build(
@@ -275,6 +181,7 @@ def build(
         ports=tuple(ports),
         outputs=tuple(output if isinstance(output, Expr) else float(output) for output in outputs),
         parameters=tuple(port.name for port in parameters),
+        joints=setting.robot.coordinate_names,
         **_shape_of(draft, name),
     )
     return program if thorough is None else program.simplified(thorough=thorough)
@@ -287,12 +194,14 @@ def _used_inputs(draft: Draft, outputs: Sequence[Scalar]) -> set[str]:
 
 def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
     """Names of the columns, and where the entries of a sparse matrix stand."""
-    if not name.startswith(("base_regressor", "recursive")):
+    if not name.startswith("recursive") and "regressor" not in name:
         return {"columns": draft.setting.names}
-    rows, base = regressor_rows(draft), draft.setting.base
+    base = draft.setting.base
     columns = tuple(base.names[k] for k in draft.setting.essential_rows)
     if name != "base_regressor_entries":
-        return {"columns": columns, "shape": (len(rows), len(columns))}
+        tail = {"tail": _tail(draft)} if name == "recursive_update" else {}
+        return {"columns": columns, "shape": (draft.robot.n_velocity, len(columns)), **tail}
+    rows = regressor_rows(draft)
     pattern = tuple((i, c) for i, row in enumerate(rows) for c, entry in enumerate(row) if not _is_number(entry, 0))
     return {"columns": columns, "shape": (len(rows), len(columns)), "pattern": pattern}
 
@@ -304,10 +213,6 @@ def _is_number(entry: Scalar, number: float) -> bool:
 
 def _mass_port(n: int) -> Port:
     return Port("D", (n, n), "mass matrix [kg m2, kg m, kg]")
-
-
-def _flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    return [entry for row in rows for entry in row]
 
 
 def _dot(a: Sequence[Scalar], b: Sequence[Scalar], start: Scalar) -> Scalar:

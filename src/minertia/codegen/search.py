@@ -24,7 +24,23 @@ SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
 LARGE = 9  # joints: beyond, only a few choices are counted
 TIPS_FIRST = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
-WITHOUT_CHOICE = frozenset({"synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"})
+WITHOUT_CHOICE = frozenset(
+    {
+        *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
+        *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
+        *("differentiator", "low_pass", "adaptive_start", "adaptive_law"),
+    }
+)
+# programs whose choice is that of a smaller one with the same recursion
+LIKE = {
+    "inverse_dynamics_wrench": "inverse_dynamics",
+    "forward_dynamics_wrench": "forward_dynamics",
+    "coriolis_matrix": "velocity_torque",
+    "slotine_li": "inverse_dynamics",
+    "inverse_dynamics_derivatives": "inverse_dynamics",
+    "forward_dynamics_derivatives": "inverse_dynamics",
+    "momentum_observer": "background",
+}
 
 
 def representative(
@@ -33,7 +49,7 @@ def representative(
     """The cheapest representative found for a program; None where there is nothing to choose."""
     if name in WITHOUT_CHOICE:
         return None
-    search = _OperationSearch(setting, name, seed)
+    search = _OperationSearch(setting, LIKE.get(name, name), seed)
     starts = [start] if start is not None else search.starts()
     best = min(starts, key=search.cost)
     best = search.flipped(best)

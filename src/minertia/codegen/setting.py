@@ -21,6 +21,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
 from minertia.codegen.program import Port
+from minertia.dynamics.frame import LAST_LINK, ChosenFrame
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
@@ -77,6 +78,7 @@ class Setting:
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
     of_velocity: leave out of the program `friction` what depends on more than velocities (springs, friction by load).
+    frame: that of wrenches, Jacobians and poses.
     """
 
     robot: Robot
@@ -89,6 +91,7 @@ class Setting:
     motors: bool = False
     temperature: bool = True
     of_velocity: bool = False
+    frame: ChosenFrame = LAST_LINK
 
     def __post_init__(self) -> None:
         if self.motors and self.robot.coupling is None:
@@ -173,7 +176,7 @@ class Setting:
         return np.hstack([matrix, K[:, ten]])
 
     def _baked_values(self) -> Array:
-        beta = self.base.values() if self.values is None else np.asarray(self.values, float)
+        beta = self._nominal_values() if self.values is None else np.asarray(self.values, float)
         if beta.shape != (self.base.count,):
             raise MinertiaError(f"{len(beta)} values are given; '{self.robot.name}' has {self.base.count} parameters")
         if not np.all(np.isfinite(beta)):
@@ -183,6 +186,15 @@ class Setting:
         rows = self.essential_rows
         kept[rows] = beta[rows]
         return kept
+
+    def _nominal_values(self) -> Array:
+        """The robot's base parameters; 0 where the terms of a group leave nothing but their rounding."""
+        beta = self.base.values()
+        table = dict(
+            zip(self.robot.columns(True, True), self.robot.parameter_vector(rotors=True, friction=True), strict=True)
+        )
+        terms = np.abs(self.base.K) @ np.abs([table[name] for name in self.base.columns])
+        return np.where(np.abs(beta) <= NEGLIGIBLE * terms, 0.0, beta)
 
     @cached_property
     def essential_rows(self) -> list[int]:

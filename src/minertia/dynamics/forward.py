@@ -10,6 +10,7 @@ from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub, total
 from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
+from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, rigid_torques
 from minertia.errors import SingularMass
@@ -19,11 +20,20 @@ ZERO = 1e-13  # part of a diagonal entry that rounding leaves of a pivot that is
 
 
 def forward_dynamics(
-    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
+    robot: Robot,
+    chi: Parameters,
+    q: Scalars,
+    qd: Scalars,
+    tau: Scalars,
+    temperature: Scalars | None = None,
+    outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
-    """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included."""
+    """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included.
+
+    outside: a wrench that the surroundings exert on a link.
+    """
     state = State(q, qd, [0] * robot.n_velocity)
-    rigid = rigid_torques(robot, chi, state)
+    rigid = rigid_torques(robot, chi, state, outside=outside)
     D = total_mass_matrix(robot, chi, q)
     return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature), velocity_names(robot))
 
@@ -50,7 +60,18 @@ def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]
 
     names: of its rows, for a sentence where it is singular.
     """
-    n = len(b)
+    return solve_columns(A, [b], names)[0]
+
+
+def solve_columns(A: Matrix, columns: Sequence[Scalars], names: Sequence[str]) -> list[list[Scalar]]:
+    """The same for several right-hand sides."""
+    L, d = _factors(A, names)
+    return [_substituted(L, d, b) for b in columns]
+
+
+def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
+    """L and d with A = L diag(d) L'."""
+    n = len(A)
     L: Matrix = [[0] * n for _ in range(n)]
     d: list[Scalar] = [0] * n
     for j in range(n):
@@ -61,7 +82,11 @@ def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]
         for i in range(j + 1, n):
             rest = sub(A[i][j], _dot(L[i][:j], scaled))
             L[i][j] = 0 if is_zero(rest) else div(rest, d[j])
-    y: list[Scalar] = []
+    return L, d
+
+
+def _substituted(L: Matrix, d: Scalars, b: Scalars) -> list[Scalar]:
+    n, y = len(b), list[Scalar]()
     for i in range(n):
         y.append(sub(b[i], _dot(L[i][:i], y)))
     x: list[Scalar] = [div(value, pivot) for value, pivot in zip(y, d, strict=True)]

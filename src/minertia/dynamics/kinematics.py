@@ -55,7 +55,7 @@ class Passage(NamedTuple):
 
 
 class LinkMotion(NamedTuple):
-    """Motion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
+    """LinkMotion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
 
     U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx wy, wx wz, wy wz), needed by U and again by the moments.
     """
@@ -105,7 +105,7 @@ def joint_rates(robot: Robot, qd: Scalars) -> list[Scalar]:
 
 
 def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -> tuple[LinkMotion, list[LinkMotion]]:
-    """Motion of the base and of every link, from the base to the tips.
+    """LinkMotion of the base and of every link, from the base to the tips.
 
     Gravity enters as an upward acceleration of the base.  Khalil & Dombre 2002, chapter 9.
     """
@@ -124,7 +124,7 @@ def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -
 
 
 def base_motion(robot: Robot, state: State, gravity: Vec) -> LinkMotion:
-    """Motion of the ground, or of a floating base (velocities and their rates in the base frame)."""
+    """LinkMotion of the ground, or of a floating base (velocities and their rates in the base frame)."""
     up = (neg(gravity[0]), neg(gravity[1]), neg(gravity[2]))
     if not robot.is_floating:
         return motion(ZERO, ZERO, up)

@@ -14,15 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics import compound, energy, forward, newton_euler, regressor
+from minertia.dynamics import (
+    compound,
+    derivatives,
+    effects,
+    energy,
+    forward,
+    momentum,
+    newton_euler,
+    reference_motion,
+    regressor,
+    sensitivity,
+)
+from minertia.dynamics import frame as frames
+from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
 from minertia.errors import InputError, ShapeError
-from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
 Values = ArrayLike | Sequence[Scalar]
+OPTIONAL = ("temperature", "wrench")  # inputs that may be None
 
 
 def inverse_dynamics(
@@ -34,14 +48,17 @@ def inverse_dynamics(
     parameters: Parameters | None = None,
     gravity: Sequence[float] | None = None,
     temperature: Values | None = None,
+    wrench: FrameWrench | Values | None = None,
 ) -> Any:
     """Efforts [N m or N] of a motion, shape (N, n): links, rotors, friction, springs, offsets (theory, eqs. 6 to 9).
 
     temperature (N, n) [degC] of the joints, for friction that depends on it; by default the reference temperature.
+    wrench (N, 6): force [N] and moment [N m] that the surroundings exert on the robot at the origin of the last link's
+    frame, in axes of the world; a `FrameWrench` says another frame or other axes.
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
-        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
-        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature)
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=_numbers(wrench))
+        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature, call.outside(wrench))
         return call.vector(newton_euler.inverse_dynamics(*given))
 
 
@@ -93,11 +110,32 @@ def forward_dynamics(
     *,
     parameters: Parameters | None = None,
     temperature: Values | None = None,
+    wrench: FrameWrench | Values | None = None,
 ) -> Any:
-    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature: see `inverse_dynamics`."""
+    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature, wrench: see `inverse_dynamics`."""
     with np.errstate(all="ignore"):
-        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
-        return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, call.temperature))
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature, wrench=_numbers(wrench))
+        given = (call.temperature, call.outside(wrench))
+        return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, *given))
+
+
+def jacobian(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> Any:
+    """J of a frame, shape (N, 6, n): velocity of its origin, then its angular velocity, for unit joint velocities.
+
+    frame: a name (axes of the world) or a `ChosenFrame`; by default the last link's.  Efforts J' w hold a wrench w.
+    """
+    with np.errstate(all="ignore"):
+        call, chosen = _Call(robot, (), q=q), _chosen(frame)
+        place = frames.frame_named(robot.numeric, chosen.name)
+        return call.matrix(frames.jacobian(robot.numeric, call.state.q, place, chosen.axes))
+
+
+def forward_kinematics(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> tuple[Any, Any]:
+    """Rotation (N, 3, 3), from the frame's axes to the world's, and position (N, 3) [m] of a frame; see `jacobian`."""
+    with np.errstate(all="ignore"):
+        call, chosen = _Call(robot, (), q=q), _chosen(frame)
+        R, p = frames.frame_pose(robot.numeric, call.state.q, frames.frame_named(robot.numeric, chosen.name))
+        return call.matrix(R), call.vector(p)
 
 
 def torque_regressor(
@@ -122,23 +160,120 @@ def torque_regressor(
         return call.table(regressor.regressor_entries(*given), names)
 
 
+def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
+    """C(q, qd), shape (N, n, n), of a fixed base: C qd are the velocity efforts, and D' - 2 C is skew."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd)
+        return call.matrix(derivatives.coriolis_matrix(robot.numeric, call.chi, call.state.q, call.state.qd))
+
+
+def slotine_li_torques(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    qdr: Values,
+    qddr: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> Any:
+    """Efforts D(q) qddr + C(q, qd) qdr + g(q) [N m or N] along a reference, with rotors at qddr and friction at qd."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qddr, qdr=qdr, temperature=temperature)
+        given, state = (robot.numeric, call.chi), call.state
+        rigid = reference_motion.reference_torques(*given, state.q, state.qd, call.reference, state.qdd)
+        more = effects.effect_torques(*given, state, rigid, call.temperature)
+        return call.vector([a + b for a, b in zip(rigid, more, strict=True)])
+
+
+def slotine_li_regressor(
+    robot: Robot, q: Values, qd: Values, qdr: Values, qddr: Values, *, columns: Sequence[str] | None = None
+) -> Any:
+    """Y(q, qd, qdr, qddr), shape (N, n, columns), with Y X the efforts of `slotine_li_torques`; columns: full names."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, (), q=q, qd=qd, qdd=qddr, qdr=qdr)
+        names, state = robot.columns() if columns is None else _names(columns), call.state
+        given = (robot.numeric, state.q, state.qd, call.reference, state.qdd, frozenset(names))
+        entries = reference_motion.reference_entries(*given)
+        for column in effects.effect_columns(robot.numeric, state, frozenset(names)):
+            full = full_name(column.symbol, column.joint + 1)
+            entries |= {(c, full): entry for c, entry in column.efforts.items()}
+        return call.table(entries, names)
+
+
+def inverse_dynamics_derivatives(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> tuple[Any, Any, Any]:
+    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n), of a fixed base; Coulomb friction has no slope."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
+        found = sensitivity.inverse_slopes(robot.numeric, call.chi, call.state, call.temperature)
+        return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dqdd)
+
+
+def forward_dynamics_derivatives(
+    robot: Robot,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    *,
+    parameters: Parameters | None = None,
+    temperature: Values | None = None,
+) -> tuple[Any, Any, Any]:
+    """Derivatives of accelerations by q, by qd and by tau, each (N, n, n), of a fixed base."""
+    with np.errstate(all="ignore"):
+        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
+        found = sensitivity.forward_slopes(robot.numeric, call.chi, *call.state, call.temperature)
+        return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
+
+
+def momentum_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+    """Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34): no accelerations."""
+    with np.errstate(all="ignore"):
+        call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
+        found = momentum.momentum_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
+        return call.table(found[0], names), call.table(found[1], names)
+
+
+def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+    """E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35): one row, no accelerations."""
+    with np.errstate(all="ignore"):
+        call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
+        found = momentum.power_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
+        energy, power = (call.table(entries, names) for entries in found)
+        return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
+
+
 class _Call:
     """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
 
     def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
         expect_robot(robot)
         self.robot = robot
-        given: dict[str, Any] = {k: v for k, v in asked.items() if k != "temperature" or v is not None}
+        given: dict[str, Any] = {k: v for k, v in asked.items() if k not in OPTIONAL or v is not None}
         self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
         self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]
         rest: list[Scalar] = [0] * robot.n_velocity
         self.leading: tuple[int, ...] = ()
         scalars = {name: self._scalars(name, values) for name, values in given.items()}
         self.state = State(scalars["q"], scalars.get("qd", rest), scalars.get("qdd", rest))
-        self.temperature = scalars.get("temperature")
+        self.temperature, self.wrench = scalars.get("temperature"), scalars.get("wrench")
+        self.reference: list[Scalar] = scalars.get("qdr", rest)
+
+    def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
+        """The wrench as it acts on the link of its frame."""
+        chosen, robot = _chosen(given.frame if isinstance(given, FrameWrench) else None), self.robot.numeric
+        place = frames.frame_named(robot, chosen.name)
+        return None if self.wrench is None else frames.applied(robot, self.state.q, place, chosen.axes, self.wrench)
 
     def _scalars(self, name: str, values: Values) -> list[Scalar]:
-        sizes = {"q": self.robot.n_position, "temperature": self.robot.n}
+        sizes = {"q": self.robot.n_position, "temperature": self.robot.n, "wrench": 6}
         wanted = sizes.get(name, self.robot.n_velocity)
         if self.symbolic:
             taken = list(values) if isinstance(values, Iterable) else []
@@ -171,7 +306,7 @@ class _Call:
     def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Any:
         if self.symbolic:
             return [list(row) for row in rows]
-        return self._stack([s for row in rows for s in row], (len(rows), len(rows)))
+        return self._stack([s for row in rows for s in row], (len(rows), len(rows[0])))
 
     def table(self, entries: regressor.Entries, names: Sequence[str]) -> Any:
         if self.symbolic:
@@ -191,6 +326,16 @@ class _Call:
     @staticmethod
     def _dtype(values: Collection[Scalar]) -> Any:
         return complex if any(np.iscomplexobj(value) for value in values) else float
+
+
+def _chosen(frame: ChosenFrame | str | None) -> ChosenFrame:
+    if frame is not None and not isinstance(frame, str | ChosenFrame):
+        raise InputError("a frame is given by its name or as a ChosenFrame")
+    return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
+
+
+def _numbers(wrench: FrameWrench | Values | None) -> Values | None:
+    return wrench.values if isinstance(wrench, FrameWrench) else wrench
 
 
 def _is_list(values: Values) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub, total
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, State, forward, passages, structural_gravity
 from minertia.robot.inertia import first_moment
 from minertia.robot.robot import Robot
@@ -19,25 +20,44 @@ Parameters = Sequence[Mapping[str, Scalar]]  # {symbol: scalar} per joint; a flo
 
 
 def inverse_dynamics(
-    robot: Robot, chi: Parameters, state: State, gravity: Vec | None = None, temperature: Scalars | None = None
+    robot: Robot,
+    chi: Parameters,
+    state: State,
+    gravity: Vec | None = None,
+    temperature: Scalars | None = None,
+    outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
     """Efforts of all coordinates: links, rotor inertia, friction, springs, offsets [N m or N]."""
-    rigid = rigid_torques(robot, chi, state, gravity)
+    rigid = rigid_torques(robot, chi, state, gravity, outside)
     effects = effect_torques(robot, chi, state, rigid, temperature)
     return [add(a, b) for a, b in zip(rigid, effects, strict=True)]
 
 
-def rigid_torques(robot: Robot, chi: Parameters, state: State, gravity: Vec | None = None) -> list[Scalar]:
-    """Efforts that move the links alone; with a floating base its force and moment (base frame) come first."""
+def rigid_torques(
+    robot: Robot,
+    chi: Parameters,
+    state: State,
+    gravity: Vec | None = None,
+    outside: AppliedWrench | None = None,
+) -> list[Scalar]:
+    """Efforts that move the links alone; with a floating base its force and moment (base frame) come first.
+
+    outside: a wrench that the surroundings exert on a link.
+    """
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ways = passages(robot, state.q)
     base, motions = forward(robot, ways, state, g)
-    wrench, efforts = backward(robot, ways, base, motions, chi)
+    wrench, efforts = backward(robot, ways, base, motions, chi, outside)
     return [*(component for v in wrench for component in v)] * robot.is_floating + to_coordinates(robot, efforts)
 
 
 def backward(
-    robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], chi: Parameters
+    robot: Robot,
+    ways: Sequence[Passage],
+    base: LinkMotion,
+    motions: Sequence[LinkMotion],
+    chi: Parameters,
+    outside: AppliedWrench | None = None,
 ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
     """Wrench (force, moment) at the base and the effort along every joint, from the tips to the base."""
     n, first = len(robot.joints), int(robot.is_floating)
@@ -45,6 +65,10 @@ def backward(
     moments: list[Vec] = [ZERO] * n
     efforts: list[Scalar] = [0] * n
     ground = body_wrench(chi[0], base) if first else (ZERO, ZERO)
+    if outside is not None and outside.joint is not None:
+        forces[outside.joint], moments[outside.joint] = scale(outside.force, -1), scale(outside.moment, -1)
+    elif outside is not None:
+        ground = vadd(ground[0], scale(outside.force, -1)), vadd(ground[1], scale(outside.moment, -1))
     for j in reversed(range(n)):
         force, moment = body_wrench(chi[first + j], motions[j])
         f, m = vadd(force, forces[j]), vadd(moment, moments[j])

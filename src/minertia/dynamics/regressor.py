@@ -6,13 +6,13 @@ takes about half the operations of running the recursion on linear forms, and no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, sub
 from minertia.algebra.vec3 import ZERO, Vec, X, Y, Z, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_columns, loads
-from minertia.dynamics.kinematics import LinkMotion, Scalars, State, forward, passages, structural_gravity
+from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, State, forward, passages, structural_gravity
 from minertia.dynamics.newton_euler import rigid_torques
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
@@ -53,7 +53,13 @@ def link_entries(robot: Robot, state: State, wanted: Collection[str], gravity: V
     """The entries of the links' inertial parameters."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ways = passages(robot, state.q)
-    base, motions = forward(robot, ways, state, g)
+    return entries_of_motions(robot, ways, *forward(robot, ways, state, g), wanted)
+
+
+def entries_of_motions(
+    robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], wanted: Collection[str]
+) -> Entries:
+    """Twists of the coordinates times the wrenches of links that move so."""
     base_twists = _base_twists() if robot.is_floating else {}
     entries: Entries = {}
     if robot.is_floating:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.vec3 import Vec, vadd
-from minertia.codegen.gradient import reverse
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.effects import free_torques

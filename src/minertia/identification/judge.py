@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +12,19 @@ from minertia.errors import expected
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
+from minertia.identification.evidence.doubts import Doubts, doubts
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.extrapolation import fitted_reach, remarks
+from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
-from minertia.identification.evidence.parameters import data_alone, over_recordings, parameter_evidence
+from minertia.identification.evidence.overlap import SHARED, shared_part
+from minertia.identification.evidence.parameters import (
+    ParameterEvidence,
+    data_alone,
+    over_recordings,
+    parameter_evidence,
+)
 from minertia.identification.evidence.plausibility import implausible
 from minertia.identification.evidence.residuals import (
     Residuals,
@@ -25,11 +33,13 @@ from minertia.identification.evidence.residuals import (
     training_residuals,
 )
 from minertia.identification.evidence.rivals import rivals
+from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
+from minertia.identification.logs.recording import SI
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import load_efforts, predict
-from minertia.identification.problem.rows import blocks_of, states
+from minertia.identification.problem.rows import PlainMotion, blocks_of, states
 from minertia.identification.result import Identification, correlated_covariance
 from minertia.threads import one_thread
 
@@ -55,7 +65,8 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
     parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), alone)
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
-    unseen = _unseen(problem, estimate, correlated_covariance(estimate, parameters), training)
+    unseen, changes = _unseen(problem, estimate, _prediction_covariance(estimate, parameters, widths), training)
+    found = _doubts(problem)
     theirs = rivals(problem.observation) if problem.unseen else {}
     return Evidence(
         training=training,
@@ -69,9 +80,22 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
         },
         not_excited=estimate.not_excited,
         spread=widths,
-        faults=_faults(problem, estimate),
+        suspicions=found.suspicions,
+        faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions else changes)),
         remarks=_remarks(problem, estimate, unseen),
+        not_judged=found.not_judged,
     )
+
+
+def _doubts(problem: Problem) -> Doubts:
+    """What the rows of the logs say against the set-up and the motion."""
+    if wrong_units((*problem.logs, *problem.unseen)) is not None:
+        return Doubts()
+    units = {log.recording.effort_unit for log in problem.logs if log.recording is not None}
+    unseen = [trial_of(problem.linear, [log.motion]) for log in problem.unseen]
+    fitted = trial_of(problem.linear, [log.motion for log in problem.logs], in_newtons=units <= {SI})
+    with np.errstate(all="ignore"):
+        return doubts(fitted, [trial for trial in unseen if trial is not None])
 
 
 def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, int]]:
@@ -109,26 +133,69 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     return residuals_of_arrays(log.name, model.row_names, measured, predicted), len(measured)
 
 
-def _unseen(problem: Problem, estimate: Estimate, covariance: Array, training: Residuals) -> tuple[Residuals, ...]:
-    """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted."""
+def _unseen(
+    problem: Problem, estimate: Estimate, covariance: Array, training: Residuals
+) -> tuple[tuple[Residuals, ...], tuple[str, ...]]:
+    """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted.
+
+    Then sentences on what changed between the logs.
+    """
     reach = fitted_reach(problem.observation)
-    found = []
+    found, changes = [], []
     for log in problem.unseen:
         residuals = residuals_on(problem.linear, estimate.beta, log)[0]
         blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
-        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks)
+        unknown = unknown_part(problem.linear, estimate.beta, covariance, blocks)
+        levels = {"seen": residuals.relative, "unknown": unknown}
+        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks, **levels)
         found.append(replace(residuals, remarks=told))
-    return tuple(found)
+        changes.append(changed(residuals, training, unknown, _load_of(problem, estimate, log)))
+    return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
+
+
+def _load_of(problem: Problem, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
+    """The load that would explain best what is left of a log."""
+    trial = trial_of(problem.linear, [log.motion])
+    if trial is None or problem.linear.choice.needs("temperature"):
+        return None
+    motion = PlainMotion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
+    return carried_load(trial, predict(problem.linear, estimate.beta, motion))
+
+
+def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
+    """Covariance that predictions have: of values held by a prior their own, else what correlated residuals make of it.
+
+    Deviations of single values that the data alone leave open say nothing of the efforts, in which a prior holds them.
+    """
+    if not estimate.fills_gaps:
+        return correlated_covariance(estimate, parameters, widths)
+    wider = float(np.median(widths.inflation)) if widths is not None else 1.0
+    return np.asarray(estimate.covariance * max(wider, 1.0) ** 2)
 
 
 def _faults(problem: Problem, estimate: Estimate) -> tuple[str, ...]:
     """What alone makes a model not good."""
     fit = estimate.fit
     assert fit is not None
-    found = [wrong_units((*problem.logs, *problem.unseen))]
+    found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
     if not fit.standard:
         found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _overlaps(problem: Problem) -> Iterator[str]:
+    """Logs that are called unseen and share rows with fitted ones."""
+    for log in problem.unseen:
+        for fitted in problem.logs:
+            if log.prints is None or fitted.prints is None or log.motion is fitted.motion:
+                continue
+            part = shared_part(log.prints, fitted.prints)
+            if part > SHARED:
+                yield (
+                    f"{log.name} shares {part:.0%} of its rows with {fitted.name}, which was fitted: it is not unseen "
+                    "and cannot judge the fit; name another log in validate"
+                )
+                break
 
 
 def wrong_units(logs: Sequence[PreparedLog]) -> str | None:

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minertia.errors import InputError, expected
 from minertia.identification.build import linear_of
 from minertia.identification.campaigns.campaign import Campaign, LogLike
@@ -15,9 +18,13 @@ from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import ASSUMED, Drive
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
+from minertia.identification.problem.linear import LinearModel
 from minertia.identification.validate import campaign_like
+
+Array = NDArray[np.float64]
 
 
 def identify_payload(
@@ -40,14 +47,38 @@ def identify_payload(
         campaign, logs = _prepared(campaign_like(model, (), columns), (), loaded, tell)
         refuse_unknown_gains(campaign, logs)
         known = KnownRobot(model.linear, model.beta, model.covariance)
-        found = payload_on(known, [log.motion for log in logs], at=at, physical=physical)
-        return replace(found, logs=logs)
+        drive = campaign.map.drive
+        motions = [log.motion for log in logs]
+        found = payload_on(known, motions, at=at, physical=physical, gains=_uncertain(drive, model.linear))
+        return _told(found, drive, logs)
     count = len(unloaded.train)
     campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
     motions = [log.motion for log in logs]
-    found = payload_beside(linear_of(campaign), motions[:count], motions[count:], at=at, physical=physical)
-    return replace(found, logs=logs)
+    drive, empty, full = campaign.map.drive, motions[:count], motions[count:]
+    linear = linear_of(campaign)
+    gains = _uncertain(drive, linear)
+    found = payload_beside(linear, empty, full, at=at, physical=physical, gains=gains)
+    return _told(found, drive, logs)
+
+
+def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
+    """Relative deviations of the gains of the efforts that are fitted; what a floating base feels has no gain."""
+    found = drive.gain_uncertainty()
+    if found is None:
+        return None
+    return np.concatenate([np.zeros(6 * linear.robot.is_floating), found])[list(linear.rows)]
+
+
+def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...]) -> Payload:
+    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good."""
+    cautions = found.cautions
+    if drive.gains is not None and drive.gain_deviations is None:
+        cautions += (
+            f"the gains of the drives are quoted without deviations; {100 * ASSUMED:g} % of each is assumed, as a part "
+            "of these deviations ([drive] gain_deviations states how well they are known)",
+        )
+    return replace(found, logs=logs, cautions=cautions)
 
 
 def identify_gains(
@@ -58,7 +89,7 @@ def identify_gains(
     Gains that the campaign's columns state are left out of it.
     """
     expected(unloaded, Campaign, "the campaign", "read_campaign")
-    drive = replace(unloaded.map.drive, gains=None)
+    drive = replace(unloaded.map.drive, gains=None, gain_deviations=None)
     campaign = replace(unloaded, columns=replace(unloaded.map, drive=drive))
     count = len(campaign.train)
     campaign, logs = _prepared(campaign, campaign.train, loaded, tell)

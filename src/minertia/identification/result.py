@@ -16,6 +16,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
+from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
@@ -74,7 +75,7 @@ class Identification:
     @property
     def covariance(self) -> Array:
         """Covariance of the values, which holds under correlated residuals."""
-        return correlated_covariance(self.estimate, self.evidence.parameters)
+        return correlated_covariance(self.estimate, self.evidence.parameters, self.evidence.spread)
 
     @property
     def parameters(self) -> tuple[ParameterEvidence, ...]:
@@ -208,13 +209,16 @@ def _entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
     return entry | ({"over_recordings": dict(p.over_recordings)} if p.over_recordings else {})
 
 
-def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence]) -> Array:
+def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
     """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    covariance = np.array(estimate.covariance)
+    if widths is not None and estimate.part is not None and not estimate.fills_gaps:
+        own = [estimate.names.index(name) for name in estimate.part.names]
+        covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
     wanted = {p.name: p.deviation for p in parameters}
-    scale = np.array(
-        [wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, estimate.deviation, strict=True)]
-    )
-    return np.asarray(estimate.covariance * np.outer(scale, scale))
+    known = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.array([wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, known, strict=True)])
+    return np.asarray(covariance * np.outer(scale, scale))
 
 
 def _standard(result: Identification, physical: bool) -> tuple[dict[str, float], bool, float]:

@@ -62,7 +62,7 @@ def _validated(model: IdentifiedModel, log: PreparedLog) -> Residuals:
     if "reach" in model.evidence:
         reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
         blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
-        told += remarks(model.linear, model.beta, model.covariance, reach, training, blocks)
+        told += remarks(model.linear, model.beta, model.covariance, reach, training, blocks, seen=residuals.relative)
     return replace(residuals, remarks=told)
 
 

@@ -261,7 +261,9 @@ def _made(result: Identification) -> str:
         pairs["prior"] = record["prior"]
     spread = result.evidence.spread
     if spread is not None:
-        pairs["autocorrelation time of the residuals"] = f"{spread.length} samples, {spread.blocks} independent blocks"
+        pairs["autocorrelation time of the residuals"] = (
+            f"{spread.length} samples, of which the logs have {spread.blocks}"
+        )
     return facts(pairs)
 
 

@@ -23,6 +23,7 @@ void planar_2r_inverse_dynamics(
     const planar_2r_inverse_dynamics_prepared *MINERTIA_RESTRICT prepared,
     double *MINERTIA_RESTRICT tau)
 {
+  /* joint 2 (j2) and its link */
   const double t0 = sin(q[1]);
   const double t1 = qd[0] + qd[1];
   const double t2 = t1 * t1;
@@ -38,6 +39,7 @@ void planar_2r_inverse_dynamics(
   const double t12 = t8 * t11;
   const double t13 = t7 - t12;
   const double t14 = 0.4 * t13;
+  /* joint 1 (j1) and its link */
   const double t15 = cos(q[0]);
   const double t16 = 9.81 * t15;
   const double t17 = 0.4 * qdd[0];
@@ -57,6 +59,7 @@ void planar_2r_inverse_dynamics(
   const double t31 = t29 + t30;
   const double t32 = prepared->k[1] * t31;
   const double t33 = t28 - t32;
+  /* effort of joint 2 (j2) */
   const double t34 = t27 + t33;
   const double t35 = prepared->k[3] * qdd[0];
   const double t36 = prepared->k[4] * t16;
@@ -64,6 +67,7 @@ void planar_2r_inverse_dynamics(
   const double t38 = t36 - t37;
   const double t39 = t35 + t38;
   const double t40 = t34 + t39;
+  /* effort of joint 1 (j1) */
   const double t41 = t14 - t40;
   tau[0] = -t41;
   tau[1] = t34;
@@ -89,6 +93,7 @@ void planar_2r_background(
     double *MINERTIA_RESTRICT D,
     double *MINERTIA_RESTRICT b)
 {
+  /* joint 2 (j2) and its link */
   const double t0 = cos(q[1]);
   const double t1 = prepared->k[0] * t0;
   const double t2 = sin(q[1]);
@@ -98,6 +103,7 @@ void planar_2r_background(
   const double t6 = t5 + prepared->k[3];
   const double t7 = 0.4 * t4;
   const double t8 = prepared->k[2] + t7;
+  /* joint 1 (j1) and its link */
   const double t9 = sin(q[0]);
   const double t10 = 9.81 * t9;
   const double t11 = prepared->k[4] * t10;
@@ -115,6 +121,7 @@ void planar_2r_background(
   const double t23 = t2 * t13;
   const double t24 = t22 + t23;
   const double t25 = prepared->k[1] * t24;
+  /* effort of joint 2 (j2) */
   const double t26 = t21 - t25;
   const double t27 = qd[0] + qd[1];
   const double t28 = prepared->k[0] * t2;
@@ -125,6 +132,7 @@ void planar_2r_background(
   const double t33 = t27 * t32;
   const double t34 = t26 - t33;
   const double t35 = t14 + t34;
+  /* effort of joint 1 (j1) */
   const double t36 = t11 - t35;
   D[0] = t6;
   D[1] = t8;
@@ -140,13 +148,17 @@ void planar_2r_synchronous(
     const double *MINERTIA_RESTRICT qdd,
     double *MINERTIA_RESTRICT tau)
 {
+  /* joint 1 (j1) and its link */
   const double t0 = D[0] * qdd[0];
+  /* joint 2 (j2) and its link */
   const double t1 = D[1] * qdd[1];
   const double t2 = b[0] + t1;
+  /* effort of joint 1 (j1) */
   const double t3 = t0 + t2;
   const double t4 = D[2] * qdd[0];
   const double t5 = D[3] * qdd[1];
   const double t6 = b[1] + t5;
+  /* effort of joint 2 (j2) */
   const double t7 = t4 + t6;
   tau[0] = t3;
   tau[1] = t7;

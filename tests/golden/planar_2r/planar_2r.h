@@ -24,6 +24,12 @@
 #define PLANAR_2R_JOINTS 2
 #define PLANAR_2R_FORMAT 1
 
+/* Entries of theta. */
+enum {
+  PLANAR_2R_THETA_ZZR1 = 0, PLANAR_2R_THETA_MXR1 = 1, PLANAR_2R_THETA_MY1 = 2, PLANAR_2R_THETA_ZZ2 = 3,
+  PLANAR_2R_THETA_MX2 = 4, PLANAR_2R_THETA_MY2 = 5, PLANAR_2R_THETA_LENGTH = 6
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif

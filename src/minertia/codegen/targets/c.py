@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.options import Arithmetic
@@ -155,11 +156,14 @@ class _Renderer:
         self.temporaries = 0
         names = {node: f"prepared->k[{k}]" for node, k in self.slots.items()}
         order = [n for n in self.order if n not in self.program.free or self.program.graph.nodes[n][0] == "const"]
-        lines = self._statements(order, names)
+        lines = self._statements(order, names, self._remarks(order))
         used = [p for p in self.program.inputs if p.name not in self.program.parameters]
         values = iter(self.program.outputs)
-        for port in self.program.ports:
+        for port in self.program.straight_ports:
             lines += [f"  {port.name}[{k}] = {self._output(next(values), names)};" for k in range(port.size)]
+        if self.program.tail is not None:
+            head, loops = self.program.tail.c_lines(self.real, self.style.suffix)
+            lines = [*head, *lines, *loops]
         return self._function(self._head(), used, names, lines)
 
     def _output(self, value: Expr | float, names: dict[int, str]) -> str:
@@ -176,8 +180,48 @@ class _Renderer:
 
     # ------------------------------------------------------------------ statements
 
-    def _statements(self, order: Sequence[int], names: dict[int, str]) -> list[str]:
-        graph, lines = self.program.graph, []
+    def _remarks(self, order: Sequence[int]) -> dict[int, str]:
+        """Comments in front of statements: where the motion of a joint first enters, and where an effort is done."""
+        graph, joints = self.program.graph, self.program.joints
+        reach: dict[int, int] = {}
+        remarks, met = dict[int, str](), {-1}
+        for node in order:
+            operation, *rest = graph.nodes[node]
+            if operation == "var":
+                reach[node] = self._coordinate(rest[0])
+                continue
+            reach[node] = max((reach.get(a, -1) for a in graph.arguments(node)), default=-1)
+            if reach[node] not in met:
+                met.add(reach[node])
+                remarks[node] = f"joint {reach[node] + 1} ({comment(joints[reach[node]])}) and its link"
+        for k, node in self._efforts():
+            remarks.setdefault(node, f"effort of joint {k + 1} ({comment(joints[k])})")
+        return remarks
+
+    def _coordinate(self, variable: str) -> int:
+        """The joint that a variable of the state belongs to, from 0; -1 for all else."""
+        name, index = variable.rstrip("]").split("[")
+        ports = {port.name: port.size for port in self.program.inputs}
+        joints = len(self.program.joints)
+        if name not in ("q", "qd", "qdd", "qdr", "qddr") or not joints:
+            return -1
+        return int(index) - (ports[name] - joints)  # a floating base comes first
+
+    def _efforts(self) -> list[tuple[int, int]]:
+        """(joint, node) of the outputs that are efforts."""
+        found, start, joints = [], 0, len(self.program.joints)
+        for port in self.program.straight_ports:
+            own = self.program.outputs[start : start + port.size]
+            start += port.size
+            if port.name in ("tau", "b", "g", "h") and port.size >= joints > 0:
+                parts = enumerate(own[port.size - joints :])
+                found += [(k, output.id) for k, output in parts if isinstance(output, Expr)]
+        return found
+
+    def _statements(
+        self, order: Sequence[int], names: dict[int, str], remarks: Mapping[int, str] = MappingProxyType({})
+    ) -> list[str]:
+        graph, lines = self.program.graph, list[str]()
         angles = self._angles(order)
         if angles:
             lines += self._angle_block(order, names, angles)
@@ -192,6 +236,7 @@ class _Renderer:
             elif operation in ("sin", "cos") and angles:
                 names[node] = f"{operation[0]}[{angles[rest[0]]}]"
             else:
+                lines += [f"  /* {remarks[node]} */"] if node in remarks else []
                 lines.append(self._statement(node, names))
         return lines
 

@@ -286,10 +286,10 @@ class _Arrays:
         self.parameters = [port for port in program.inputs if port.name in program.parameters]
         self.found, self.has_prepare = list(program.ports), has_prepare
         width = 8 if style.precision == "double" else 4
-        self.staged, bytes_left = set[str](), SHARED_BYTES
+        self.staged, bytes_left = set[str](), SHARED_BYTES - STAGED * (PIECE + 1) * width
         for port in (*self.given, *self.found):
             need = STAGED * _pitch(port) * width
-            if port.size > 1 and need <= bytes_left:
+            if need <= bytes_left:
                 self.staged.add(port.name)
                 bytes_left -= need
 

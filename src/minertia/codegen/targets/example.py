@@ -10,11 +10,18 @@ from minertia.codegen.targets.c import CStyle, Rendered
 
 
 def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
-    """A servo loop with both tasks where they were generated, else a plain call of the first program."""
+    """One loop at 1 kHz and one with two rates, where their programs were generated; else a call of the first."""
     found = {program.name: program for program in programs}
+    parts = []
+    if "inverse_dynamics" in found:
+        text = "Everything in one loop, for example at 1 kHz:"
+        parts.append((text, _one_loop(style, found["inverse_dynamics"], rendered["inverse_dynamics"])))
     if {"background", "synchronous"} <= found.keys():
-        return _servo_loop(style, found, rendered)
-    return _plain(style, programs[0], rendered[programs[0].name]) if programs else ""
+        text = "Two rates, where the processor has no time for all of it in every period:"
+        parts.append((text, _servo_loop(style, found, rendered)))
+    if not parts and programs:
+        parts.append(("One call:", _plain(style, programs[0], rendered[programs[0].name])))
+    return "\n".join(f"{text}\n\n```c\n{example}```\n" for text, example in parts)
 
 
 LOOP = Template("""#include "$prefix.h"
@@ -49,6 +56,48 @@ void servo_interrupt(void)
 """)
 
 
+ONE_LOOP = Template("""#include "$prefix.h"
+
+/* yours: sensors, controller, drives */
+void read_encoders($real *q, $real *qd);$sensor
+void desired_acceleration(const $real *q, const $real *qd, $real *qdd); /* reference plus feedback */
+void write_torques(const $real *tau);
+$once
+/* every millisecond */
+void control_loop(void)
+{
+  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_tau]$warm;
+  read_encoders(q, qd);$measured
+  desired_acceleration(q, qd, qdd);
+  ${prefix}_inverse_dynamics($arguments, tau);
+  write_torques(tau);
+}
+""")
+
+
+def _one_loop(style: CStyle, program: Program, rendered: Rendered) -> str:
+    sizes = {f"n_{port.name}": str(port.size) for port in (*program.inputs, *program.ports)}
+    task = {program.name: program}
+    arguments = [port.name for port in program.inputs if port.name not in program.parameters]
+    arguments += [f"&for_{program.name}"] if rendered.has_prepare else []
+    is_warm = "temperature" in arguments
+    return ONE_LOOP.substitute(
+        sizes | _warmth(style, sizes.get("n_temperature", ""), is_warm),
+        prefix=style.prefix,
+        real=style.precision,
+        once=_once(style, task, [program.name]) if rendered.has_prepare else "",
+        arguments=", ".join(arguments),
+    )
+
+
+def _warmth(style: CStyle, size: str, is_warm: bool) -> dict[str, str]:
+    return {
+        "sensor": f"\nvoid read_temperatures({style.precision} *temperature);" * is_warm,
+        "warm": f", temperature[{size}]" * is_warm,
+        "measured": "\n  read_temperatures(temperature);" * is_warm,
+    }
+
+
 def _servo_loop(style: CStyle, found: Mapping[str, Program], rendered: Mapping[str, Rendered]) -> str:
     tasks = {name: found[name] for name in ("background", "synchronous")}
     sizes = {f"n_{p.name}": str(p.size) for task in tasks.values() for p in (*task.inputs, *task.ports)}
@@ -58,11 +107,7 @@ def _servo_loop(style: CStyle, found: Mapping[str, Program], rendered: Mapping[s
     extra["synchronous"] = "".join(f", {name}" for name in state) + extra["synchronous"]
     once = _once(style, tasks, prepared) if prepared else ""
     is_warm = "temperature" in state
-    warmth = {
-        "sensor": f"\nvoid read_temperatures({style.precision} *temperature);" * is_warm,
-        "warm": f", temperature[{sizes['n_q']}]" * is_warm,
-        "measured": "\n  read_temperatures(temperature);" * is_warm,
-    }
+    warmth = _warmth(style, sizes["n_q"], is_warm)
     return LOOP.substitute(sizes | extra | warmth, prefix=style.prefix, real=style.precision, once=once)
 
 

@@ -36,10 +36,11 @@ def render(program: Program, prefix: str, title: str, digest: str) -> str:
     body, outputs = statements(program, OPERATORS, lambda name, k: f"{name}({k + 1})", "{} = {};")
     lines += [f"  {line}" for line in body]
     position = 0
-    for port in program.ports:
-        rows, columns = port.shape if len(port.shape) == 2 else (port.size, 1)
+    for port in program.straight_ports:
+        rows, columns = port.shape if len(port.shape) == 2 else (1, port.size) if program.tail else (port.size, 1)
         lines.append(f"  {port.name} = zeros({rows}, {columns});")
         for k in range(port.size):
             lines.append(f"  {port.name}({k // columns + 1}, {k % columns + 1}) = {outputs[position]};")
             position += 1
+    lines += program.tail.matlab_lines() if program.tail is not None else []
     return "\n".join([*lines, "end"]) + "\n"

@@ -14,6 +14,7 @@ from minertia.algebra.recursive import square_root_update
 from minertia.base.numeric import random_states
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
+from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
 from minertia.dynamics import model
 from minertia.robot.effects import ROTOR_SYMBOLS
@@ -61,7 +62,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     if setting.takes("temperature"):
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     chi = setting.standard_parameters(inputs)
-    return _FIND[program.name](setting, program, inputs, chi, rng)
+    return (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
 
 
 def _special_postures(setting: Setting, q: Array) -> None:

@@ -27,7 +27,10 @@ EXPLAINED = 1e-9  # part of the power that counts as nothing left
 DEGREES = 180 / math.pi
 FULL_TURNS = 4 * math.pi  # rad: travel of a revolute joint that asks for a second look
 DIFFERS = 0.1  # relative difference of a logged derivative that is told
-LAGS_S = 0.1  # s: longest delay looked for
+LAGS_S = 0.5  # s: longest delay looked for
+COARSE = 50  # steps to either side of a first search, which a second one refines
+FOLDS = 5  # stretches of the log, each predicted by a fit of the others
+BETTER = 0.9  # what a delay must leave of the residual of left-out stretches to be advised
 SAMPLES = 1000  # on which the delay is estimated
 GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
 UNUSED = {  # what becomes of a logged rate
@@ -128,10 +131,20 @@ def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     found = estimated_delay(even, robot)
     if found is not None and abs(found) > max(0.5 / even.rate_hz, 1e-3):
         word = "lag" if found > 0 else "lead"
-        text = (
-            f"the efforts {word} the positions by about {abs(found) * 1e3:.1f} ms; correct it with delay = {found:.4f}"
-        )
+        longest = longest_delay(len(even), even.rate_hz)
+        if abs(found) >= 0.99 * longest:
+            text = f"the efforts {word} the positions by {longest * 1e3:.0f} ms or more, the longest delay looked for"
+        else:
+            text = (
+                f"the efforts {word} the positions by about {abs(found) * 1e3:.1f} ms; correct it with delay = "
+                f"{found:.4f}"
+            )
         yield Finding("warning", "delay", text)
+
+
+def longest_delay(samples: int, rate_hz: float) -> float:
+    """Seconds of the longest delay that is looked for in a log."""
+    return min(LAGS_S, samples / rate_hz / 10)
 
 
 def estimated_delay(recording: Recording, robot: Robot) -> float | None:
@@ -139,7 +152,8 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
 
     For every shift the efforts are fitted with the columns of each joint's row of the regressor; the shift with the
     smallest residual (the logarithms of the joints' residual powers added, so that the joints explained best count
-    most), refined by a parabola, is the delay, if most joints agree with it.
+    most), refined by a parabola, is the delay, if most joints agree with it and one fit of all joints predicts
+    stretches of the log that were left out of it better with the delay than without.
     """
     rate = recording.rate_hz
     cutoff = min(chosen_cutoff(recording.q, rate), 0.2 * rate)
@@ -147,30 +161,66 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
     qd = np.gradient(q, 1 / rate, axis=0)
     qdd = np.gradient(qd, 1 / rate, axis=0)
     tau = low_pass(recording.efforts(), cutoff, rate)
-    largest = max(1, round(LAGS_S * rate))
-    unit = max(1, largest // 50)
-    shifts = np.arange(-largest, largest + 1, unit)
+    largest = max(1, round(longest_delay(len(q), rate) * rate))
     edge = largest + math.ceil(rate / cutoff)
     rows = np.arange(edge, len(q) - edge, max(1, (len(q) - 2 * edge) // SAMPLES))
     if len(rows) < 20 * recording.n:
         return None
     Y = torque_regressor(robot, q[rows], qd[rows], qdd[rows], columns=robot.columns(True, True))
+    found = _searched(Y, tau, rows, largest, rate)
+    return found if found is not None and _predicts_better(Y, tau, rows, round(found * rate)) else None
+
+
+def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate: float) -> float | None:
+    """The shift [s] that the joints agree on: first in coarse steps, then between the neighbours of the best one."""
+    unit = max(1, largest // COARSE)
+    bases = [_basis(Y[:, j, :]) for j in range(tau.shape[1])]
+    shifts = np.arange(-(largest // unit) * unit, largest + 1, unit)
+    costs = _costs(bases, tau, rows, shifts)
+    if not costs:
+        return None
+    mean = np.mean(costs, axis=0)
+    k, zero = int(np.argmin(mean)), int(np.argmin(np.abs(shifts)))
+    best = shifts[[int(np.argmin(cost)) for cost in costs]] / rate
+    near = max(AGREE * abs(shifts[k]) / rate, 1.5 * unit / rate)
+    if mean[zero] - mean[k] < GAIN or np.mean(np.abs(best - shifts[k] / rate) <= near) < MOST:
+        return None
+    if k in (0, len(shifts) - 1):
+        return float(shifts[k] / rate)
+    fine = np.unique(np.linspace(shifts[k - 1], shifts[k + 1], 21).round().astype(int))
+    return _minimum(fine / rate, np.mean(_costs(bases, tau, rows, fine), axis=0))
+
+
+def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDArray[np.int64]) -> list[Array]:
+    """Logarithm of the part of each joint's power that its columns leave, for every shift of the efforts."""
     costs: list[Array] = []
-    for j in range(recording.n):
-        basis = _basis(Y[:, j, :])
+    for j, basis in enumerate(bases):
         shifted = np.column_stack([tau[rows + s, j] for s in shifts])
         shifted = shifted - shifted.mean(axis=0)
         size = (shifted**2).sum(axis=0)
-        if basis.shape[1] == 0 or not np.all(size > 0):
-            continue
-        unexplained = 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
-        costs.append(np.log(np.maximum(unexplained, EXPLAINED)))
-    if not costs:
-        return None
-    found = _minimum(shifts / rate, np.mean(costs, axis=0))
-    best = np.array([shifts[np.argmin(cost)] for cost in costs]) / rate
-    near = max(AGREE * abs(found or 0.0), 1.5 * unit / rate)
-    return found if found is not None and np.mean(np.abs(best - found) <= near) >= MOST else None
+        if basis.shape[1] and np.all(size > 0):
+            unexplained = 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
+            costs.append(np.log(np.maximum(unexplained, EXPLAINED)))
+    return costs
+
+
+def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) -> bool:
+    """Whether one set of parameters, fitted to the rest of the log, predicts what was left out better with a shift.
+
+    In the efforts as they are, as residuals are judged, and in nearly every stretch: a joint with little effort, or one
+    stretch, may prefer any shift.
+    """
+    size = np.maximum(np.std(tau[rows], axis=0), 1e-300)
+    sides, columns = np.stack([tau[rows], tau[rows + shift]], axis=2) / size[:, None], Y / size[:, None]
+    left = []
+    for fold in np.array_split(np.arange(len(rows)), FOLDS):
+        rest = np.setdiff1d(np.arange(len(rows)), fold)
+        A, b = columns[rest].reshape(-1, Y.shape[2]), sides[rest].reshape(-1, 2)
+        scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        x = np.linalg.lstsq(A / scale, b, rcond=1e-3)[0] / scale[:, None]
+        left.append(np.sum(((sides[fold] - columns[fold] @ x) * size[:, None]) ** 2, axis=(0, 1)))
+    before, after = np.array(left).T
+    return bool(after.sum() < BETTER**2 * before.sum() and np.sum(after < before) >= FOLDS - 1)
 
 
 def _basis(Y: Array) -> Array:
@@ -180,18 +230,20 @@ def _basis(Y: Array) -> Array:
     Y = Y[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
     if not Y.shape[1]:
         return Y
-    U, s, _ = np.linalg.svd(Y / np.linalg.norm(Y, axis=0), full_matrices=False)
-    return np.asarray(U[:, s > 1e-3 * s[0]])
+    Y = Y / np.linalg.norm(Y, axis=0)
+    squares, V = np.linalg.eigh(Y.T @ Y)  # an SVD of such columns does not always converge
+    kept = squares > 1e-6 * squares[-1]
+    return np.asarray(Y @ V[:, kept] / np.sqrt(squares[kept]))
 
 
-def _minimum(x: Array, cost: Array) -> float | None:
+def _minimum(x: Array, cost: Array) -> float:
+    """Where a cost is smallest, by a parabola through its neighbours."""
     k = int(np.argmin(cost))
-    zero = int(np.argmin(np.abs(x)))
-    if k in (0, len(x) - 1) or cost[zero] - cost[k] < GAIN:
-        return None
+    if k in (0, len(x) - 1):
+        return float(x[k])
     a, b, c = cost[k - 1 : k + 2]
     bend = a - 2 * b + c
-    return float(x[k] + (0.5 * (a - c) / bend if bend > 0 else 0.0) * (x[1] - x[0]))
+    return float(x[k] + (0.5 * (a - c) / bend if bend > 0 else 0.0) * (x[k + 1] - x[k - 1]) / 2)
 
 
 def _even(recording: Recording) -> Recording | None:

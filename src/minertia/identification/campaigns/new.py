@@ -88,7 +88,7 @@ class _CampaignWriter:
         if self.chosen is None or (self.chosen.t is None and self.map.rate_hz is None):
             return None
         n = self.robot.n
-        drive = replace(self.map.drive, gains=None)
+        drive = replace(self.map.drive, gains=None, gain_deviations=None)
         if "motor" in (self.chosen.position_side, self.chosen.effort_side) and drive.coupling is None:
             drive = replace(drive, ratios=drive.ratios or (1.0,) * n)
         try:

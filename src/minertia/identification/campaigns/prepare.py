@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from minertia.identification.campaigns.cutoff import fitted_cutoff
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
 from minertia.identification.campaigns.settle import settled
+from minertia.identification.evidence.overlap import Prints, row_prints
 from minertia.identification.loads.carried import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
@@ -40,7 +41,7 @@ class PreparedLog:
     """One log of a campaign, read: what its audit said, the motion that is fitted, and the log as it is judged.
 
     Of a log that is read in blocks, the recording is the beginning.  A log that was given as a motion has no recording
-    and is judged as it is fitted.
+    and is judged as it is fitted.  prints: of its rows as they were logged, by which shared ones are found.
     """
 
     log: Log
@@ -48,6 +49,7 @@ class PreparedLog:
     recording: Recording | None = None
     findings: tuple[Finding, ...] = ()
     judged: JudgedMotion | JudgedBlocks | None = None
+    prints: Prints | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<PreparedLog '{clipped(self.name, 50)}': {plural(len(self.findings), 'finding')}; {self.motion!r}>"
@@ -86,7 +88,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
     prepared_logs = []
     for k, log in enumerate(logs):
         if k not in read:
-            prepared_logs.append(PreparedLog(log, log.source))  # type: ignore[arg-type]
+            prepared_logs.append(_as_given(log))
             continue
         tell(f"filtering {log.name}")
         try:
@@ -94,6 +96,13 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
         except FilterError as err:
             raise RecordingError(str(err), file=log.name) from None
     return PreparedCampaign(campaign, tuple(prepared_logs[:count]), tuple(prepared_logs[count:]))
+
+
+def _as_given(log: Log) -> PreparedLog:
+    """A log that was given as a motion."""
+    first = next(blocks_of(log.source), None)  # type: ignore[arg-type]
+    prints = None if first is None else row_prints(np.asarray(first.q, float), np.asarray(first.tau, float))
+    return PreparedLog(log, log.source, prints=prints)  # type: ignore[arg-type]
 
 
 def _is_recorded(log: Log) -> bool:
@@ -140,6 +149,7 @@ class _Read:
     recording: Recording
     findings: tuple[Finding, ...]
     long: LongLog | None
+    prints: Prints
 
     @classmethod
     def of(cls, campaign: Campaign, log: Log, tell: Tell) -> _Read:
@@ -156,7 +166,7 @@ class _Read:
                     finding.text, file=log.file or log.name, column=finding.channel or None, row=finding.row
                 )
         recording = campaign.repaired(logged) if long is None else long.beginning()
-        return cls(log, recording, findings, long)
+        return cls(log, recording, findings, long, row_prints(logged.q, logged.efforts()))
 
 
 def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
@@ -167,11 +177,11 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
     if long is not None:
         plan = campaign.filter.resolved(recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
-        return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks)
+        return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks, read.prints)
     motion, edged = prepared_with_edges(recording, campaign.filter)
     whole = JudgedMotion(edged, recording, evaluation, rows, carried=load)
     fitted = motion if load is None else load.taken_off(motion)
-    return PreparedLog(read.log, fitted, recording, read.findings, whole)
+    return PreparedLog(read.log, fitted, recording, read.findings, whole, read.prints)
 
 
 def _refuse_twins(campaign: Campaign) -> None:

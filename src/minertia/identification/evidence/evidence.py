@@ -9,6 +9,7 @@ from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.evidence.setups import Suspicion
 from minertia.notebook import plural
 
 
@@ -19,8 +20,10 @@ class Evidence:
     training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
     rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
     spread: widths under correlated residuals, None where there are too few blocks to tell.
-    faults: sentences of what alone makes a model not good: units that cannot be, efforts that no robot can have caused.
-    remarks: sentences on what is odd without deciding.
+    suspicions: set-ups that explain the efforts far better than the one stated.
+    faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
+    caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
+    not_judged: sentences on checks that could not be made.
     """
 
     training: Residuals
@@ -31,12 +34,15 @@ class Evidence:
     rivals: Mapping[str, tuple[Residuals, ...]] = field(default_factory=dict)
     not_excited: Mapping[str, str] = field(default_factory=dict)
     spread: Spread | None = None
+    suspicions: tuple[Suspicion, ...] = ()
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        faults = plural(len(self.suspicions) + len(self.faults), "fault")
         return (
             f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
-            f"residual {100 * self.training.relative:.3g} % of the effort, {plural(len(self.faults), 'fault')}>"
+            f"residual {100 * self.training.relative:.3g} % of the effort, {faults}>"
         )

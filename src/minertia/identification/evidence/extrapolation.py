@@ -22,6 +22,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 SAMPLES = 500  # of a part of a log that are looked at
 FASTER = 1.25  # speed over the highest of the fit from which it is told
+SEEN = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
 OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
 
 
@@ -75,11 +76,17 @@ def remarks(
     fitted: Reach,
     training: float,
     parts: Sequence[MotionLike],
+    *,
+    seen: float = float("inf"),
+    unknown: float | None = None,
 ) -> tuple[str, ...]:
-    """Sentences on how far a motion leaves what was fitted; training: relative residual there."""
+    """Sentences on how far a motion leaves what was fitted; training, seen: relative residual there, and here.
+
+    unknown: `unknown_part` of the motion, where it is known already.
+    """
     found = []
-    part = unknown_part(model, beta, covariance, parts)
-    if part > training:
+    part = unknown_part(model, beta, covariance, parts) if unknown is None else unknown
+    if training < part <= SEEN * max(seen, training):  # deviations far beyond what was seen are refuted by it
         found.append(
             f"the values are not known well enough for this motion: their deviations alone make {100 * part:.3g} % of "
             f"the effort uncertain, more than the training left ({100 * training:.3g} %)"

@@ -1,38 +1,45 @@
 """Deviations and intervals that hold when residuals are correlated in time.
 
-Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  Blocks
-of the recordings longer than that memory are independent, so the spread of their contributions is what counts
-(cluster-robust covariance with the CR2 correction and the degrees of freedom of Bell & McCaffrey 2002).
+Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  The
+noise of each effort is described by its spectrum (`noise`), which gives the covariance of the values and, as the
+spectrum itself is only estimated, the degrees of freedom of each deviation (Satterthwaite 1946).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from scipy.stats import t as student
 
+from minertia.identification.evidence.noise import Kinds, Residue, memory_length
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
-from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.problem.triangles import triangle
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-FADED = 0.1  # autocorrelation below which samples count as independent
-LENGTHS = 6  # blocks are at least so many correlation lengths long
-FEWEST = 12  # blocks that are never merged further
-LONGEST = 512  # samples over which correlation is looked for
+LEVEL = 0.95  # of intervals
+NORMAL = float(norm.ppf(0.5 + LEVEL / 2))  # deviations in half an interval
+FEWEST_FREEDOM = 2.0  # below it a deviation says nothing
+LEAST_INFLATION = 0.1  # noise is hardly ever so kind to a value
+STRETCH = 4096  # samples that are looked at together; noise is forgotten across their ends
+UNSEEN = 1e-3  # part of a value's information that the stretches looked at must hold
+STRETCHES = 12  # looked at, evenly over the logs, where there are more
 
 
 @dataclass(frozen=True)
 class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
-    inflation: deviation over that for white residuals.  freedom: degrees of freedom of each deviation.
-    length: autocorrelation time of the residuals, in samples; blocks: independent blocks of time used.
-    covariance, white: of all values, under correlated and under white residuals.
+    inflation: stated deviation over that for white residuals.  A stated deviation is half of the 95 % interval over
+    1.96: where few independent stretches tell how large the noise is, it is larger than the root of the variance.
+    freedom: degrees of freedom of each variance.  length: autocorrelation time of the residuals of the middle effort,
+    in samples; blocks: so many of them are in the logs.  covariance, white: of all values, under correlated and under
+    white residuals.
     """
 
     inflation: Array
@@ -49,82 +56,125 @@ class Spread:
             "those for white residuals (median)>"
         )
 
-    def half_width(self, deviation: Array, level: float = 0.95) -> Array:
-        """Half the interval of values with these deviations."""
-        return np.asarray(deviation * student.ppf(0.5 + level / 2, np.maximum(self.freedom, 1.0)))
+    @property
+    def stated(self) -> Array:
+        """The covariance with the stated deviations."""
+        deviation = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        scale = self.inflation * np.sqrt(np.diag(self.white)) / deviation
+        return np.asarray(self.covariance * np.outer(scale, scale))
 
-    def design_effect(self, chosen: Sequence[int]) -> float:
-        """Mean variance of some values together over that for white residuals: how many samples count as one.
-
-        The first-order correction of Rao & Scott 1981 of a test that these values are zero.
-        """
-        ask = np.ix_(chosen, chosen)
-        return float(np.trace(np.linalg.solve(self.white[ask], self.covariance[ask])) / len(chosen))
+    def half_width(self, deviation: Array) -> Array:
+        """Half the 95 % interval of values with these stated deviations."""
+        return np.asarray(NORMAL * deviation)
 
 
-def spread(problem: Observation, beta: Array, sigma: Array) -> Spread:
-    """How much wider than for white noise the deviations are, from blocks of the logs (theory, eq. 27)."""
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Rows of a fit: columns (N, efforts, unknowns) and residuals (N, efforts) over each effort's noise, of one log."""
+
+    log: int
+    X: Array
+    e: Array
+
+
+def spread(problem: Observation, beta: Array, sigma: Array, known: Array | None = None) -> Spread:
+    """How much wider than for white noise the deviations are (theory, eq. 27).
+
+    known (any, unknowns): rows that stand for what was known of the unknowns beforehand, as far as it entered the fit.
+    """
     with one_thread():
-        length = correlation_length(problem, beta)
-        T = independent_blocks(problem, sigma, LENGTHS * length)
-        R = triangle(T.reshape(-1, T.shape[-1]))
-        inv = inverse(R[:-1, :-1])
-        Z = T[:, :, :-1] @ inv  # (blocks, k, p), orthonormal columns when stacked
-        e = T[:, :, -1] - T[:, :, :-1] @ beta
-        A = _correction(Z)
-        scores = np.einsum("bkp,bkl,bl->bp", Z, A, e)
-        S = inv @ (scores.T @ scores) @ inv.T
-        white = inv @ inv.T
-        return Spread(np.sqrt(np.diag(S) / np.diag(white)), _freedom(Z, A, inv), length, len(T), S, white)
+        R = problem.triangle(sigma)[:, :-1]
+        prior = np.zeros((0, problem.count)) if known is None else known
+        inv = inverse(triangle(np.concatenate([R, prior]))[: problem.count])
+        shown = [np.flatnonzero(np.abs(total[:, :-1]).max(axis=0) > 0).tolist() for total in problem.totals]
+        return spread_of(
+            _weighted(problem, beta, sigma),
+            [log.samples for log in problem.logs],
+            inv,
+            shown,
+            None if known is None else (prior @ inv).T @ (prior @ inv),
+        )
 
 
-def correlation_length(problem: Observation, beta: Array) -> int:
-    """Samples after which the residual of every effort has forgotten itself, at least 1."""
-    sums: Array | None = None
-    for _, rest in problem.rest(problem.expand(beta)):
-        lags = min(LONGEST, len(rest))
-        size = 2 ** int(np.ceil(np.log2(2 * len(rest))))
-        power = np.abs(np.fft.rfft(rest - rest.mean(axis=0), size, axis=0)) ** 2
-        found = np.zeros((LONGEST, rest.shape[1]))
-        found[:lags] = np.fft.irfft(power, size, axis=0)[:lags]
-        sums = found if sums is None else sums + found
-    if sums is None:
-        return 1
-    shape = sums / np.maximum(sums[0], 1e-300)
-    faded = shape < FADED
-    return max(1, int(np.where(faded.any(axis=0), faded.argmax(axis=0), LONGEST).max()))
+def _weighted(problem: Observation, beta: Array, sigma: Array) -> Iterator[Weighted]:
+    for rows in problem.stream():
+        yield Weighted(rows.log, rows.Y / sigma[:, None], (rows.tau - rows.Y @ beta) / sigma)
 
 
-def independent_blocks(problem: Observation, sigma: Array, length: int) -> Array:
-    """Triangles (blocks, k, k) of weighted rows of all efforts, neighbours merged until blocks have this length."""
-    parts = []
-    total = sum(len(r.counts) for r in problem.logs)
-    for record in problem.logs:
-        fewest = max(2, -(-FEWEST * len(record.counts) // total))
-        rows = record.triangles / sigma[:, None, None]
-        T = triangle(rows.reshape(len(rows), -1, rows.shape[-1]))
-        group = int(np.ceil(length / max(float(np.median(record.counts)), 1.0)))
-        groups = max(len(T) // max(group, 1), min(fewest, len(T)))
-        parts += [merged(piece) for piece in np.array_split(T, groups)]
-    return np.stack(parts)
+def spread_of(
+    rows: Iterable[Weighted],
+    samples: Sequence[int],
+    inverse: Array,
+    shown: Sequence[Sequence[int]],
+    known: Array | None = None,
+) -> Spread:
+    """The same for any rows: samples of each log; the rest as for `Residue`."""
+    lengths = [size for count in samples for size in _lengths(count)]
+    every = max(1, -(-len(lengths) // STRETCHES))
+    residue = Residue(Kinds.of(max(lengths)), inverse, shown, known)
+    for k, (X, e) in enumerate(stretches(rows, samples)):
+        if k % every == 0:
+            residue.add(X, e)
+    return _spread(residue, sum(samples))
 
 
-def _correction(Z: Array) -> Array:
-    """(1 - H_b)^(-1/2) of each block: what its own part in the fit took off its residuals."""
-    H = Z @ np.swapaxes(Z, 1, 2)
-    values, vectors = np.linalg.eigh(H)
-    left = np.clip(1 - values, 0.0, 1.0)
-    root = np.where(left > 1e-4, 1 / np.sqrt(np.maximum(left, 1e-4)), 0.0)  # a block that alone decides says nothing
-    return np.asarray((vectors * root[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+def _lengths(count: int) -> list[int]:
+    """A log in equal stretches."""
+    parts = max(1, -(-count // STRETCH))
+    return [len(part) for part in np.array_split(np.arange(count), parts)]
 
 
-def _freedom(Z: Array, A: Array, inv: Array) -> Array:
-    """Degrees of freedom of each deviation: (tr G)^2 / tr G^2, G the covariance of the blocks' contributions."""
-    AZ = A @ Z
-    found = []
-    for row in inv:
-        g = AZ @ row  # (blocks, k)
-        u = np.einsum("bkp,bk->bp", Z, g)
-        G = np.diag(np.sum(g**2, axis=1)) - u @ u.T
-        found.append(np.trace(G) ** 2 / max(float(np.sum(G**2)), 1e-300))
-    return np.array(found)
+def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tuple[Array, Array]]:
+    """Rows of logs, which come in pieces of any length, in equal stretches."""
+    wanted = [_lengths(count) for count in samples]
+    pieces: list[Weighted] = []
+    log = 0
+    for piece in rows:
+        while piece is not None:
+            if piece.log != log:
+                log, pieces = piece.log, []
+            missing = wanted[log][0] - sum(len(p.e) for p in pieces)
+            pieces.append(Weighted(log, piece.X[:missing], piece.e[:missing]))
+            rest = len(piece.e) - missing
+            if rest < 0:
+                break
+            yield np.concatenate([p.X for p in pieces]), np.concatenate([p.e for p in pieces])
+            pieces = []
+            wanted[log] = wanted[log][1:]
+            if not rest:
+                break
+            piece = Weighted(log, piece.X[missing:], piece.e[missing:])
+
+
+def _spread(residue: Residue, samples: int) -> Spread:
+    """Covariance of the values: that of each kind of noise, times its power; what is known beforehand adds its own."""
+    inv, count = residue.inverse, len(residue.inverse)
+    white, noise, lengths = inv @ inv.T, np.zeros((count, count)), []
+    own_known = np.zeros((count, count)) if residue.knowing is None else _square(inv @ residue.knowing)
+    uncertain, seen = np.zeros(count), np.zeros(count)
+    for j, own in enumerate(residue.shown):
+        theta, covariance = residue.powers(j)
+        part = white[:, own]
+        each = np.einsum("ar,krs,as->ak", part, residue.gram[j], part, optimize=True)
+        noise += part @ np.tensordot(theta, residue.gram[j], 1) @ part.T
+        uncertain += np.einsum("ak,kl,al->a", each, covariance, each)
+        seen += each[:, 0]
+        lengths.append(memory_length(residue.kinds, theta))
+    alone = np.maximum(np.diag(white), 1e-300)
+    whole = np.maximum(alone - np.diag(own_known), 0.0)
+    scale = np.where(
+        seen > UNSEEN * whole, whole / np.maximum(seen, 1e-300), 0.0
+    )  # 1 where all stretches are looked at
+    S = own_known + noise * np.sqrt(np.outer(scale, scale))
+    variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
+    most = float(np.max(variance / alone, initial=1.0))
+    variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
+    S = S + np.diag(variance - np.diag(S))
+    freedom = np.maximum(2 * variance**2 / np.maximum(uncertain * scale**2, 1e-300), FEWEST_FREEDOM)
+    length = int(np.median(lengths)) if lengths else 1
+    wider = student.ppf(0.5 + LEVEL / 2, np.minimum(freedom, 1e6)) / NORMAL
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white)
+
+
+def _square(root: Array) -> Array:
+    return np.asarray(root @ root.T)

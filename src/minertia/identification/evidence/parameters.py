@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.estimators.estimate import Estimate
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
@@ -135,7 +135,7 @@ def parameter_evidence(
             continue
         value, deviation = float(estimate.beta[k]), float(estimate.deviation[k]) * factor.get(name, 1.0)
         kind = "fixed" if name in estimate.fixed else estimate.classes[k]
-        h = half.get(name, 1.96 * deviation)
+        h = half.get(name, NORMAL * deviation)
         interval = None
         if alone is not None and kind != "fixed":
             interval, deviation = alone.interval(name, value), alone.rms_error(name, value, deviation)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
+from scipy.stats import ncx2 as noncentral
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds
 from minertia.identification.problem.linear import LinearModel, symbol_of
@@ -42,7 +43,8 @@ class Significance:
     """Contributions, the set that stays, its new values, and what that did.
 
     contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
-    covariance: of the new values, under correlated residuals.
+    covariance: of the new values, under correlated residuals, with what leaving out the others may have shifted them
+    by; noise: without that.
     curve: number of values, relative residual on the training and on what was left out, value dropped at that step; at
     some points multiplications and additions of the inverse dynamics with the values that stay.
     """
@@ -53,6 +55,7 @@ class Significance:
     dropped: tuple[str, ...]
     beta: Array
     covariance: Array
+    noise: Array
     condition_before: float
     condition_after: float
     residual_before: float
@@ -163,13 +166,15 @@ class FTest:
         """Whether a fit of some columns is worse than noise explains."""
         count = self.R.shape[1] - 1
         gone = [k for k in range(count) if k not in keep]
-        rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
-        effect, freedom = 1.0, float(max(self.rows - count, 1))
-        F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
-        if self.widths is not None:
-            effect = self.widths.design_effect(gone)
-            freedom = min(float(self.widths.freedom[gone].sum()), freedom)
-        return bool(fisher.ppf(1 - self.level, len(gone), max(freedom, 1.0)) < F / effect)
+        freedom = float(max(self.rows - count, 1))
+        if self.widths is None:
+            rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
+            F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
+        else:
+            values = solution(self.R)[gone]
+            F = float(values @ np.linalg.solve(self.widths.covariance[np.ix_(gone, gone)], values)) / len(gone)
+            freedom = min(freedom, float(np.median(self.widths.freedom[gone])))
+        return bool(fisher.ppf(1 - self.level, len(gone), freedom) < F)
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
@@ -189,12 +194,14 @@ def _result(
     problem: Observation, shares: Array, keep: Sequence[int], rule: str, sigma: Array, curve: tuple[Any, ...] = ()
 ) -> Significance:
     """Fit the values that stay again, with the weights of the whole fit for the comparison."""
-    part = problem.reduced(sorted(keep))
-    beta, R, own = weighted_solution(part)
-    inv = inverse(R[:-1, :-1])
-    widths = _spread(part, beta, own)
-    wider = np.ones(part.count) if widths is None else widths.inflation
-    before = weighted_solution(problem)[0]
+    keep = sorted(keep)
+    part = problem.reduced(keep)
+    beta, R, levels = weighted_solution(part)
+    noise = _stated(_spread(part, beta, levels), R)
+    before, R, levels = weighted_solution(problem)
+    every = np.sqrt(np.diag(_stated(_spread(problem, before, levels), R)))[keep]
+    own = np.maximum(np.sqrt(np.diag(noise)), 1e-300)
+    wider = shifted(beta - before[keep], every) / own
     effort = float(np.linalg.norm(problem.totals[:, :, -1]))
     kept = {problem.names[k] for k in keep}
     return Significance(
@@ -203,7 +210,8 @@ def _result(
         essential=part.names,
         dropped=tuple(n for n in problem.names if n not in kept),
         beta=beta,
-        covariance=inv @ inv.T * np.outer(wider, wider),
+        covariance=noise * np.outer(wider, wider),
+        noise=noise,
         condition_before=excitation(problem, sigma).condition,
         condition_after=excitation(part, sigma).condition,
         residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,
@@ -211,6 +219,24 @@ def _result(
         rule=rule,
         curve=curve,
     )
+
+
+def _stated(widths: Spread | None, R: Array) -> Array:
+    """Covariance of noise with the deviations that are stated."""
+    if widths is not None:
+        return widths.stated
+    inv = inverse(R[:-1, :-1])
+    return np.asarray(inv @ inv.T)
+
+
+def shifted(shift: Array, deviation: Array) -> Array:
+    """Deviations of values beside which others were left out, whatever those others are.
+
+    shift: from the fit of all values, with its deviations.  The truth lies about that fit; half of an interval about
+    the shifted value that holds it in 95 % of cases is 1.96 of these deviations.
+    """
+    size = np.maximum(deviation, 1e-300)
+    return np.asarray(size * np.sqrt(noncentral.ppf(0.95, 1, np.minimum((shift / size) ** 2, 1e6))) / NORMAL)
 
 
 class _Path:

@@ -11,9 +11,12 @@ import numpy as np
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.residuals import Residuals, residuals_of
+from minertia.identification.evidence.setups import Suspicion
 from minertia.notebook import clipped
 
-EQUAL = 1.01  # ratio of errors within which two models are equally good
+WORSE, MORE = 1.25, 0.005  # ratio of errors, and part of the effort, within which two models are comparable
+BETTER = 1.05  # ratio from which one is called better
+NO_PRAISE = 0.5  # of the effort: to leave less than a model that leaves this much is nothing to be praised for
 OVERFIT = 1.5  # unseen over training error from which the difference is named
 POOR = 0.3  # relative deviation from which a value is called poorly known
 MOST = 1 / 3  # of the effort: a model that leaves more on unseen motion is not good, whatever it is compared with
@@ -23,10 +26,15 @@ LARGE_JOINT = 0.5
 
 @dataclass(frozen=True)
 class Verdict:
-    """Is the model good, and why."""
+    """Is the model good, and why.
+
+    suspicions: set-ups that explain the efforts far better.  not_judged: sentences on what could not be tried.
+    """
 
     is_good: bool
     reasons: tuple[str, ...]
+    suspicions: tuple[Suspicion, ...] = ()
+    not_judged: tuple[str, ...] = ()
 
     @property
     def word(self) -> str:
@@ -39,7 +47,12 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {"good": self.is_good, "reasons": list(self.reasons)}
+        return {
+            "good": self.is_good,
+            "reasons": list(self.reasons),
+            "suspicions": [suspicion.to_dict() for suspicion in self.suspicions],
+            "not_judged": list(self.not_judged),
+        }
 
 
 def verdict(evidence: Evidence) -> Verdict:
@@ -49,8 +62,14 @@ def verdict(evidence: Evidence) -> Verdict:
     poor = [p.name for p in e.parameters if p.kind != "fixed" and p.relative_deviation > POOR]
     if poor:
         reasons.append(f"{len(poor)} of {len(e.parameters)} values are known to no better than {_percent(POOR)}")
-    reasons += [*e.not_excited.values(), *e.remarks]
-    return Verdict(is_good and not e.faults, (*e.faults, *reasons))
+    reasons += [*e.not_excited.values(), *e.remarks, *e.not_judged]
+    faults = (*_told(e.suspicions), *e.faults)
+    return Verdict(is_good and not faults, (*faults, *reasons), e.suspicions, e.not_judged)
+
+
+def _told(suspicions: Sequence[Suspicion]) -> list[str]:
+    """The likely cause, and others that explain the efforts as well."""
+    return [f"{'or: ' if k else ''}{suspicion.sentence}" for k, suspicion in enumerate(suspicions)]
 
 
 def _on_unseen(
@@ -63,14 +82,22 @@ def _on_unseen(
     reasons = [f"on {logs} the residual is {_percent(own)} of the effort"]
     for name, judged in rivals.items():
         theirs = float(np.mean([r.relative for r in judged]))
-        is_good &= own <= EQUAL * theirs
-        word = "better than" if EQUAL * own < theirs else "as good as" if own <= EQUAL * theirs else "worse than"
-        reasons.append(f"{word} {name} there ({_percent(theirs)})")
+        is_worse = own > WORSE * theirs and own > theirs + MORE
+        is_good &= not is_worse
+        reasons.append(_compared(own, theirs, is_worse, name))
     is_small, told = _size(own, training, unseen)
     reasons += told
     if own > OVERFIT * training.relative:
         reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
     return is_good and is_small, reasons
+
+
+def _compared(own: float, theirs: float, is_worse: bool, name: str) -> str:
+    """A sentence on a rival; one that leaves most of the effort is no rival."""
+    if theirs > NO_PRAISE and not is_worse:
+        return f"{name} leaves {_percent(theirs)} of the effort there"
+    word = "worse than" if is_worse else "better than" if BETTER * own < theirs else "comparable with"
+    return f"{word} {name} there ({_percent(theirs)})"
 
 
 def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:

@@ -6,7 +6,7 @@ current alone, so fitting the currents (and not the torques gain_j current_j) is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import InputError, MinertiaError
+from minertia.identification.evidence.intervals import Weighted, spread_of
 from minertia.identification.loads.body import loaded_model
 from minertia.identification.loads.load import LARGEST, Load
 from minertia.identification.problem.linear import LinearModel
-from minertia.identification.problem.observation import observe
+from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.triangles import triangle
 from minertia.notebook import clipped, html_table
@@ -30,7 +31,7 @@ ITERATIONS = 50
 
 @dataclass(frozen=True)
 class DriveGains:
-    """Effort per logged unit of each joint [N m/A], with deviations; joints the load does not show have none."""
+    """Effort per logged unit of each joint [N m/A], with deviations that hold for correlated residuals."""
 
     joints: tuple[str, ...]
     gains: Array
@@ -67,37 +68,33 @@ def drive_gains(
     with one_thread():
         with_load = observe(loaded_model(model, load.at, True), loaded)
         both = observe(loaded_model(model, load.at, False), unloaded).appended(with_load)
-        if load.com is None:
-            parts = _known_mass(both.totals, model.count, load.mass)
-        else:
-            parts = _known_load(
-                both.totals, model.count, np.array(from_com(load.mass, load.com, _matrix(load.inertia)))
-            )
+        T = _map(model.count, load)
+        parts = triangle(both.totals @ T)
         beta, gains = _start(parts)
         if not np.all(gains > 0):
             bad = [name for name, own in zip(both.row_names, gains, strict=True) if own <= 0]
             raise MinertiaError(f"the load does not show in the currents of {', '.join(bad)}")
-        return _refined(both.row_names, parts, beta, 1 / gains, both.samples)
+        return _refined(both, parts, T, beta, 1 / gains)
 
 
 def _matrix(inertia: Sequence[float] | None) -> Array:
     return np.zeros((3, 3)) if inertia is None else symmetric(inertia)
 
 
-def _known_load(totals: Array, p: int, ten: Array) -> Array:
-    """Per effort the triangle of [Y, effort of the load, current]."""
+def _map(p: int, load: Load) -> Array:
+    """From [Y, the body's ten columns, current] to [Y, effort of the load, current].
+
+    Where only the mass is known, the nine other parameters of the load are among the unknowns.
+    """
+    if load.com is None:
+        T = np.eye(p + 11)
+        T[p + 9, p + 9] = load.mass
+        return T
     T = np.zeros((p + 11, p + 2))
     T[range(p), range(p)] = 1.0
-    T[p : p + 10, p] = ten
+    T[p : p + 10, p] = from_com(load.mass, load.com, _matrix(load.inertia))
     T[-1, -1] = 1.0
-    return triangle(totals @ T)
-
-
-def _known_mass(totals: Array, p: int, mass: float) -> Array:
-    """The same with the nine other parameters of the load among the unknowns."""
-    T = np.eye(p + 11)
-    T[p + 9, p + 9] = mass
-    return triangle(totals @ T)
+    return T
 
 
 def _start(parts: Array) -> tuple[Array, Array]:
@@ -115,27 +112,46 @@ def _start(parts: Array) -> tuple[Array, Array]:
     return np.asarray(found[:p]), np.asarray(found[p:])
 
 
-def _refined(names: tuple[str, ...], parts: Array, beta: Array, k: Array, samples: int) -> DriveGains:
+def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array) -> DriveGains:
     """Gauss-Newton over beta and all gains together, efforts weighted by their residuals."""
     p, n = len(beta), len(k)
     sigma = np.ones(n)
     for _ in range(ITERATIONS):
         J, r = np.zeros((0, p + n)), np.zeros(0)
         for j, R in enumerate(parts):
-            effort = R[:, :p] @ beta + R[:, p]
-            rows = np.zeros((len(R), p + n))
-            rows[:, :p], rows[:, p + j] = k[j] * R[:, :p], effort
-            rest = R[:, -1] - k[j] * effort
-            sigma[j] = max(
-                float(np.linalg.norm(rest)) / np.sqrt(samples), 1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300
-            )
+            rows, rest = _linearised(R, j, beta, k)
+            least = max(1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300)
+            sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(problem.samples), least)
             J, r = np.concatenate([J, rows / sigma[j]]), np.concatenate([r, rest / sigma[j]])
-        lengths = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+        lengths = np.linalg.norm(J, axis=0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
         step = np.linalg.lstsq(J / lengths, r, rcond=1e-10)[0] / lengths
         beta, k = beta + step[:p], k + step[p:]
         if np.all(np.abs(step[p:]) < 1e-9 * np.abs(k)):
             break
-    U, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
-    inv = np.where(s > 1e-10 * s[0], 1 / np.maximum(s, 1e-300), 0.0)
-    variance = np.sum((Vt.T[p:] * inv) ** 2, axis=1) / lengths[p:] ** 2  # of the gains; an arm need not show all loads
-    return DriveGains(names, 1 / k, np.sqrt(variance) / k**2)
+    _, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
+    shown = s > 1e-10 * s[0]  # an arm need not show all of a load
+    inv = (Vt[shown].T / s[shown]) / lengths[:, None]
+    seen = [[*np.flatnonzero(np.abs(R[:, :p]).max(axis=0)).tolist(), p + j] for j, R in enumerate(parts)]
+    widths = spread_of(_rows(problem, T, beta, k, sigma), [log.samples for log in problem.logs], inv, seen)
+    deviation = widths.inflation[p:] * np.sqrt(np.diag(widths.white)[p:])
+    return DriveGains(problem.row_names, 1 / k, deviation / k**2)
+
+
+def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
+    """Columns of beta and of all 1 / gain for rows of effort j, and what is left of its current."""
+    p, n = len(beta), len(k)
+    effort = R[:, :p] @ beta + R[:, p]
+    rows = np.zeros((len(R), p + n))
+    rows[:, :p], rows[:, p + j] = k[j] * R[:, :p], effort
+    return rows, R[:, -1] - k[j] * effort
+
+
+def _rows(problem: Observation, T: Array, beta: Array, k: Array, sigma: Array) -> Iterator[Weighted]:
+    """The rows of the last step of Gauss-Newton."""
+    for rows in problem.stream():
+        R = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) @ T
+        pairs = [_linearised(R[:, j], j, beta, k) for j in range(len(k))]
+        X = np.stack([own / level for (own, _), level in zip(pairs, sigma, strict=True)], axis=1)
+        e = np.stack([rest / level for (_, rest), level in zip(pairs, sigma, strict=True)], axis=1)
+        yield Weighted(rows.log, X, e)

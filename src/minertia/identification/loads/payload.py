@@ -28,7 +28,10 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
+MOMENTS = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+LOOSE = 0.05  # m: deviation from which a centre is not to be relied on
 ROUNDS = 4  # in which friction by load and the load it depends on are found
+UNDETERMINED = 0.5  # of the largest moment of inertia: deviation from which a moment is not to be relied on
 UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not show
 
 
@@ -37,7 +40,8 @@ class Payload:
     """A load in a frame of the robot.
 
     mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
-    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.
+    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.  cautions: sentences
+    on what not to rely on.  95 % intervals are 1.96 deviations to either side.
     """
 
     frame: str
@@ -51,6 +55,7 @@ class Payload:
     covariance: Array
     is_physical: bool
     not_excited: Mapping[str, str]
+    cautions: tuple[str, ...] = ()
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
 
     def to_frame(self) -> Any:
@@ -61,7 +66,7 @@ class Payload:
     def _rows(self) -> list[tuple[str, float, float, str]]:
         """(name, value, deviation, unit) of what the load is."""
         centre = zip(("x", "y", "z"), self.com, self.com_deviation, strict=True)
-        about = zip(("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), self.inertia, self.inertia_deviation, strict=True)
+        about = zip(MOMENTS, self.inertia, self.inertia_deviation, strict=True)
         return [
             ("mass", self.mass, self.mass_deviation, "kg"),
             *((name, value, deviation, "m") for name, value, deviation in centre),
@@ -78,7 +83,7 @@ class Payload:
     def _repr_html_(self) -> str:
         rows = [(name, f"{value:.5g}", f"{deviation:.2g}", unit) for name, value, deviation, unit in self._rows()]
         headers, title = ("", "value", "deviation", "unit"), f"Load in the frame of {self.frame}"
-        return html_table(title, headers, rows, right=(1, 2), notes=tuple(self.not_excited.values()))
+        return html_table(title, headers, rows, right=(1, 2), notes=(*self.not_excited.values(), *self.cautions))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -92,6 +97,7 @@ class Payload:
             "inertia_deviation": list(self.inertia_deviation),
             "physical": self.is_physical,
             "not_excited": dict(self.not_excited),
+            "cautions": list(self.cautions),
             "fields": {vendor: self.fields(vendor) for vendor in VENDORS},
         }
 
@@ -126,31 +132,37 @@ def payload_beside(
     *,
     at: str | None = None,
     physical: bool = True,
+    gains: Array | None = None,
 ) -> Payload:
     """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
 
     at: link or frame in which the load is given, by default the last link's own.  physical: make the result a body that
-    can exist.
+    can exist.  gains: relative deviation of the gain of each effort, where efforts come from gains.
     """
     with one_thread():
         load = None
         for _ in range(2 if model.choice.needs_load else 1):  # the first pass finds the rigid-body torques
             problem = _loaded_and_unloaded(model, unloaded, loaded, at, load or _no_load(model))
-            values, covariance, silent = _from_logs(problem)
+            values, covariance, silent = _from_logs(problem, gains)
             load = load_efforts(model, values[:-10]) if model.choice.needs_load else None
     return _payload(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
 
 
 def payload_on(
-    known: KnownRobot, loaded: Sequence[LogMotion], *, at: str | None = None, physical: bool = True
+    known: KnownRobot,
+    loaded: Sequence[LogMotion],
+    *,
+    at: str | None = None,
+    physical: bool = True,
+    gains: Array | None = None,
 ) -> Payload:
-    """The load of logs of a robot that is known without it."""
+    """The load of logs of a robot that is known without it; the rest as for `payload_beside`."""
     model, ten = known.model, np.zeros(10)
     with one_thread():
         for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
             load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
             problem = observe(loaded_model(model, at, True), loaded, load=load)
-            ten, covariance, silent = _from_model(problem, known.beta, known.covariance)
+            ten, covariance, silent = _from_model(problem, known.beta, known.covariance, gains)
     return _payload(model.robot, at, ten, covariance, silent, physical)
 
 
@@ -177,18 +189,19 @@ def _loaded_and_unloaded(
     return without.appended(observe(loaded_model(model, at, True), loaded, load=load))
 
 
-def _from_logs(problem: Observation) -> tuple[Array, Array, dict[str, str]]:
+def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array, dict[str, str]]:
     """Values of all unknowns, their covariance under correlated residuals, and what of the load was not excited."""
     found = excitation(problem)
     part = problem if found.is_complete else problem.reduced(found.independent)
     beta, R, sigma = weighted_solution(part)
     inv = inverse(R[:-1, :-1])
-    wider = spread(part, beta, sigma).inflation
-    covariance = part.expand_covariance(inv @ inv.T * np.outer(wider, wider))
-    return part.expand(beta), covariance, _silent(found.not_excited)
+    covariance = spread(part, beta, sigma).stated + _by_gains(part, inv, sigma, part.totals[:, :, -1], gains)
+    return part.expand(beta), part.expand_covariance(covariance), _silent(found.not_excited)
 
 
-def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple[Array, Array, dict[str, str]]:
+def _from_model(
+    problem: Observation, values: Array, covariance: Array, gains: Array | None
+) -> tuple[Array, Array, dict[str, str]]:
     """The robot's values enter as measurements with their covariance."""
     p = problem.count - 10
     found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
@@ -206,12 +219,23 @@ def _from_model(problem: Observation, values: Array, covariance: Array) -> tuple
         if np.all(np.abs(updated / sigma - 1) < 1e-3):
             break
         sigma = updated
-    inv = inverse(R[:-1, :-1])
+    stated = spread(problem, beta, sigma, rows[:, :-1]).stated
+    by_load = problem.totals[:, :, p:-1] @ beta[p:]  # the robot's own values were found with the same gains
+    stated = stated + _by_gains(problem, inverse(R[:-1, :-1]), sigma, by_load, gains)
     ten, own_covariance = np.zeros(10), np.zeros((10, 10))
     shown = [k - p for k in seen]
     ten[shown] = beta[p:]
-    own_covariance[np.ix_(shown, shown)] = (inv @ inv.T)[p:, p:]
+    own_covariance[np.ix_(shown, shown)] = stated[p:, p:]
     return ten, own_covariance, _silent(found.not_excited)
+
+
+def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
+    """Covariance of the values from relative deviations of the gains; efforts: what they scale, as triangles."""
+    if gains is None:
+        return np.zeros((problem.count, problem.count))
+    each = zip(problem.totals[:, :, :-1], efforts, sigma, gains, strict=True)
+    D = np.column_stack([inv @ (inv.T @ (Y.T @ tau)) * (u / s**2) for Y, tau, s, u in each])
+    return np.asarray(D @ D.T)
 
 
 def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
@@ -255,7 +279,27 @@ def _payload(
         covariance=covariance,
         is_physical=impossible(ten.tolist()) is None,
         not_excited=dict(silent),
+        cautions=_cautions(inertia, deviation[1:4], deviation[4:]),
     )
+
+
+def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[float]) -> tuple[str, ...]:
+    """What of a load must not be entered in a controller as if it were known."""
+    size = float(np.linalg.eigvalsh(inertia).max())
+    open_ = [name for name, d in zip(MOMENTS, deviations, strict=True) if d >= UNDETERMINED * size]
+    told = []
+    if open_:
+        told.append(
+            f"these logs do not determine {', '.join(open_)}: leave the inertia of a controller at its default, or "
+            "move the wrist faster and identify again"
+        )
+    loose = [axis for axis, d in zip("xyz", centre, strict=True) if d >= LOOSE]
+    if loose:
+        told.append(
+            f"the centre of mass is known to no better than {max(centre):.2g} m along {', '.join(loose)}: turn the "
+            "load about more directions against gravity"
+        )
+    return tuple(told)
 
 
 def _sizes(ten: Array) -> Array:

@@ -18,7 +18,8 @@ COLUMN_KEYS = (
     "delimiter", "decimal", "topic", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
-    "position", "effort", "ratios", "coupling", "gains", "signs", "effort_signs", "offsets", "offsets_deg", "delay",
+    "position", "effort", "ratios", "coupling", "gains", "gain_deviations", "signs", "effort_signs", "offsets",
+    "offsets_deg", "delay",
 )  # fmt: skip
 BESIDE = ("columns.toml", "log.toml")
 DEGREE = 0.017453292519943295
@@ -89,6 +90,7 @@ def parse_drive(drive: CampaignTable) -> Drive:
             ratios=drive.numbers("ratios"),
             coupling=drive.matrix("coupling"),
             gains=drive.numbers("gains"),
+            gain_deviations=drive.numbers("gain_deviations"),
             signs=drive.numbers("signs"),
             effort_signs=drive.numbers("effort_signs"),
             offsets=offsets,

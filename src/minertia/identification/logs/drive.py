@@ -20,11 +20,15 @@ SIDES = ("joint", "motor")
 # smallest and largest number that can be meant; 0 is one of them where it does not divide
 SIZES = {
     "gains": (1e-9, 1e9),
+    "gain_deviations": (1e-12, 1e9),
     "ratios": (1e-6, 1e9),
     "coupling": (1e-9, 1e9),
     "offsets": (0.0, 1e6),
     "delay": (0.0, 1e6),
 }
+ASSUMED = (
+    0.1  # deviation of a gain that is quoted without one, over its size: two published sets of one arm differ by more
+)
 WORST_CONDITION = 1e10  # of a coupling matrix that can still be inverted
 
 
@@ -34,7 +38,8 @@ class Drive:
 
     position, effort: the side each is logged on, "joint" or "motor"; None: what the names of the columns say.
     ratios: motor turns per joint turn, may be negative.  coupling: G with motor positions = G q, instead of ratios.
-    gains: effort [N m or N] per unit of the log, on the side it is logged on.
+    gains: effort [N m or N] per unit of the log, on the side it is logged on; gain_deviations: how well they are known,
+    in the same unit.
     signs: +1 or -1, flips a joint's position and effort; effort_signs: its effort only.
     offsets: added to the joint positions, last [rad or m].  delay: seconds by which the effort lags the position.
     """
@@ -44,6 +49,7 @@ class Drive:
     ratios: tuple[float, ...] | None = None
     coupling: tuple[tuple[float, ...], ...] | None = None
     gains: tuple[float, ...] | None = None
+    gain_deviations: tuple[float, ...] | None = None
     signs: tuple[float, ...] | None = None
     effort_signs: tuple[float, ...] | None = None
     offsets: tuple[float, ...] | None = None
@@ -58,6 +64,8 @@ class Drive:
                 raise UnknownName("side of a drive", side, SIDES)
         if self.ratios is not None and self.coupling is not None:
             raise RecordingError("a drive has ratios or a coupling matrix (which holds the ratios), not both")
+        if self.gain_deviations is not None and (self.gains is None or min(self.gain_deviations, default=0.0) < 0):
+            raise RecordingError("gain_deviations of a drive stand beside its gains, and none is negative")
         for name in ("signs", "effort_signs"):
             values = getattr(self, name)
             if values is not None and any(v not in (1, -1) for v in values):
@@ -73,7 +81,7 @@ class Drive:
 
     def checked(self, n: int, source: str | None = None) -> None:
         """Refuse lists that do not have one number for each of the n coordinates, and matrices without inverse."""
-        for name in ("ratios", "gains", "signs", "effort_signs", "offsets"):
+        for name in ("ratios", "gains", "gain_deviations", "signs", "effort_signs", "offsets"):
             values = getattr(self, name)
             if values is not None and len(values) != n:
                 raise RecordingError(
@@ -84,6 +92,14 @@ class Drive:
         matrix = self.matrix(n)
         if matrix is not None and (not np.isfinite(matrix).all() or np.linalg.cond(matrix) > WORST_CONDITION):
             raise RecordingError("the ratios or the coupling of the drive cannot be inverted", file=source)
+
+    def gain_uncertainty(self) -> Array | None:
+        """Deviation of each gain over its size: as stated, else assumed; None where efforts need no gains."""
+        if self.gains is None:
+            return None
+        if self.gain_deviations is None:
+            return np.full(len(self.gains), ASSUMED)
+        return np.asarray(np.array(self.gain_deviations, float) / np.abs(np.array(self.gains, float)))
 
     def matrix(self, n: int) -> Array | None:
         """G with motor positions = G q, None where neither ratios nor a coupling are given."""

@@ -34,6 +34,17 @@ class MotionLike(Protocol):
     def tau(self) -> Array: ...  # noqa: D102
 
 
+@dataclass(frozen=True)
+class PlainMotion:
+    """A motion of arrays and nothing else."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+
 # the motion of one log: whole, or in blocks that can be read again
 LogMotion: TypeAlias = MotionLike | Iterable[MotionLike]
 Change: TypeAlias = Callable[[MotionLike], MotionLike]

@@ -1,0 +1,154 @@
+"""Adaptive control on the ten parameters of every link, each a body that can exist after any step.
+
+The pseudo-inertia P of a link (a positive definite 4 x 4 matrix) is carried by a factor, P = G G'.  With s = qd - qdr
+the natural law is P' = -rate P L P, where tr(L P) is the product of the link's parameters with Y's (Lee, Kwon and Park
+2018).  One step multiplies the factor: G (1 - M/2 + M M/8), M = rate period G' L G divided by sqrt(1 + tr(M M)).  The
+eigenvalues of that M lie between -1 and 1, those of the factor between 0.62 and 1.63, so that P stays positive definite
+whatever the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg, sqrt, sub, total
+from minertia.algebra.vec3 import ZERO, Vec, dot
+from minertia.codegen.draft import EFFORT, Built, Draft, summed
+from minertia.codegen.motion_programs import reference_ports
+from minertia.codegen.program import Port
+from minertia.dynamics.kinematics import LinkMotion, joint_rates, passages, velocity_of
+from minertia.dynamics.reference_motion import reference_motions, reference_torques
+from minertia.dynamics.regressor import unit_wrenches
+from minertia.robot.parameters import LINK_SYMBOLS
+
+Square = list[list[Scalar]]
+FACTORS = "factors G of the links' pseudo-inertias G G', 4 x 4 each, row by row"
+TEN = f"{' '.join(LINK_SYMBOLS)} of each link, in its joint's frame"
+# entry of the pseudo-inertia of each parameter that is one, with its sign
+PLACES = {"XY": (0, 1, -1), "XZ": (0, 2, -1), "YZ": (1, 2, -1), "MX": (0, 3, 1), "MY": (1, 3, 1), "MZ": (2, 3, 1)}
+
+
+def _adaptive_start(d: Draft) -> Built:
+    """Cholesky's factors."""
+    n = d.robot.n_joints
+    given, port = Port("chi", (n, 10), TEN), Port("G", (n, 16), FACTORS)
+    values = d.read(given)
+    factors = [_factor(_pseudo_inertia(dict(zip(LINK_SYMBOLS, values[10 * k :], strict=False)))) for k in range(n)]
+    return [given], [port], [entry for G in factors for row in G for entry in row]
+
+
+def _adaptive_law(d: Draft) -> Built:
+    robot, n = d.robot, d.robot.n
+    v_port, a_port = reference_ports(d)
+    damping = Port("damping", (n,), "gains of tau = ... - damping (qd - qdr) [N m s/rad, N s/m]")
+    rate = Port("rate", (1,), "gain of the adaptation times the time between two calls")
+    held = Port("G", (robot.n_joints, 16), FACTORS)
+    q, qd, qdr, qddr = (d.read(port) for port in (d.q_port, d.qd_port, v_port, a_port))
+    factors = _squares(d.read(held), robot.n_joints)
+    links = [_ten(G) for G in factors]
+    known = [{s: v for s, v in x.items() if s not in LINK_SYMBOLS} for x in d.chi()]
+    chi = [link | effects for link, effects in zip(links, known, strict=True)]
+    rigid = reference_torques(robot, chi, q, qd, qdr, qddr)
+    s = [sub(a, b) for a, b in zip(qd, qdr, strict=True)]
+    resisted = [neg(mul(k, e)) for k, e in zip(d.read(damping), s, strict=True)]
+    tau = summed(summed(rigid, d.effects(chi, qd, qddr, rigid)), resisted)
+    motions = reference_motions(robot, q, qd, qdr, qddr)
+    slopes = _slopes(d, motions, q, s)
+    after = [_stepped(G, slope, d.read(rate)[0]) for G, slope in zip(factors, slopes, strict=True)]
+    ports = [Port("tau", (n,), EFFORT), Port("chi", (robot.n_joints, 10), f"{TEN}, of this call")]
+    outputs = [*tau, *(link[symbol] for link in links for symbol in LINK_SYMBOLS)]
+    outputs += [entry for G in after for row in G for entry in row]
+    inputs = [d.q_port, d.qd_port, v_port, a_port, damping, rate, held, *d.warmth_ports]
+    return inputs, [*ports, Port("G_next", held.shape, FACTORS)], outputs
+
+
+def _squares(entries: Sequence[Scalar], count: int) -> list[Square]:
+    return [[list(entries[16 * k + 4 * i : 16 * k + 4 * i + 4]) for i in range(4)] for k in range(count)]
+
+
+def _pseudo_inertia(x: Mapping[str, Scalar]) -> Square:
+    """[[sum m r r', ms], [ms', M]]."""
+    half = mul(0.5, total(x["XX"], x["YY"], x["ZZ"]))
+    P: Square = [[0] * 4 for _ in range(4)]
+    for k, symbol in enumerate(("XX", "YY", "ZZ")):
+        P[k][k] = sub(half, x[symbol])
+    P[3][3] = x["M"]
+    for symbol, (i, j, sense) in PLACES.items():
+        P[i][j] = P[j][i] = mul(sense, x[symbol])
+    return P
+
+
+def _ten(G: Square) -> dict[str, Scalar]:
+    """The ten parameters of G G'."""
+    P = [[total(*(mul(a, b) for a, b in zip(G[i], G[j], strict=True))) for j in range(4)] for i in range(4)]
+    found = {s: add(P[a][a], P[b][b]) for s, a, b in (("XX", 1, 2), ("YY", 0, 2), ("ZZ", 0, 1))}
+    found |= {symbol: mul(sense, P[i][j]) for symbol, (i, j, sense) in PLACES.items()}
+    return found | {"M": P[3][3]}
+
+
+def _factor(P: Square) -> Square:
+    G: Square = [[0] * 4 for _ in range(4)]
+    for j in range(4):
+        G[j][j] = sqrt(sub(P[j][j], total(*(mul(G[j][k], G[j][k]) for k in range(j)))))
+        for i in range(j + 1, 4):
+            G[i][j] = div(sub(P[i][j], total(*(mul(G[i][k], G[j][k]) for k in range(j)))), G[j][j])
+    return G
+
+
+def _slopes(
+    d: Draft, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
+) -> list[dict[str, Scalar]]:
+    """Of each link, Y's by parameter: the twist of the link at the rates s times its wrench for a unit parameter."""
+    found, twists = [], list[tuple[Vec, Vec]]()
+    ways, rates = passages(d.robot, q), joint_rates(d.robot, s)
+    for joint, way, rate, motion in zip(d.robot.joints, ways, rates, motions, strict=True):
+        above = (ZERO, ZERO) if joint.parent is None else twists[joint.parent]
+        twists.append(velocity_of(*above, way, joint, rate))
+        w, v = twists[-1]
+        found.append({name: add(dot(w, m), dot(v, f)) for name, (f, m) in unit_wrenches(motion).items()})
+    return found
+
+
+def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:
+    """The factor after one step."""
+    L: Square = [[0] * 4 for _ in range(4)]
+    for k, (a, b) in enumerate((("YY", "ZZ"), ("XX", "ZZ"), ("XX", "YY"))):
+        L[k][k] = add(slope[a], slope[b])
+    L[3][3] = slope["M"]
+    for symbol, (i, j, sense) in PLACES.items():
+        L[i][j] = L[j][i] = mul(0.5 * sense, slope[symbol])
+    M = _symmetric(_transposed(G), _product(L, G))
+    size = total(*(mul(M[i][i], M[i][i]) for i in range(4)))
+    size = add(size, mul(2, total(*(mul(M[i][j], M[i][j]) for i in range(4) for j in range(i)))))
+    step = div(rate, sqrt(add(1, mul(mul(rate, rate), size))))
+    M = [[mul(step, entry) for entry in row] for row in M]
+    square = _symmetric(M, M)
+    T = [[sub(mul(0.125, square[i][j]), mul(0.5, M[i][j])) for j in range(4)] for i in range(4)]
+    more = _product(G, T)
+    return [[add(G[i][j], more[i][j]) for j in range(4)] for i in range(4)]
+
+
+def _transposed(A: Square) -> Square:
+    return [list(row) for row in zip(*A, strict=True)]
+
+
+def _product(A: Square, B: Square) -> Square:
+    columns = _transposed(B)
+    return [[total(*(mul(a, b) for a, b in zip(row, column, strict=True))) for column in columns] for row in A]
+
+
+def _symmetric(A: Square, B: Square) -> Square:
+    """A B where that is symmetric: only its upper half is computed."""
+    columns = _transposed(B)
+    upper = {
+        (i, j): total(*(mul(a, b) for a, b in zip(A[i], columns[j], strict=True) if not is_zero(a)))
+        for i in range(4)
+        for j in range(i, 4)
+    }
+    return [[upper[min(i, j), max(i, j)] for j in range(4)] for i in range(4)]
+
+
+ADAPTIVE_BUILDERS: dict[str, Callable[[Draft], Built]] = {
+    "adaptive_start": _adaptive_start,
+    "adaptive_law": _adaptive_law,
+}

@@ -1,0 +1,121 @@
+"""`Draft`: a program on its way, and small helpers that all builders share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.codegen import formulation as nf
+from minertia.codegen.coefficients import Coefficients
+from minertia.codegen.frames import cleared_length, shifted
+from minertia.codegen.program import Port
+from minertia.codegen.setting import Representative, Setting
+from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.frame import AppliedWrench, frame_named
+from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.robot.robot import Frame, Robot
+
+Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
+POSITION, RATE, ACCELERATION = "joint positions [rad, m]", "joint velocities [rad/s, m/s]", "accelerations"
+EFFORT = "joint efforts [N m, N]"
+HOLDING = "efforts that hold the links [N m, N]"
+
+
+class Draft:
+    """One program on its way: the graph, the parameters as they enter, and the state as input variables."""
+
+    def __init__(self, setting: Setting, representative: Representative | None) -> None:
+        self.setting, self.representative = setting, representative
+        shifts = () if representative is None else representative.shifts
+        self.robot: Robot = shifted(setting.robot.numeric, shifts)
+        self.graph = Graph()
+        self.formulation = nf.PLAIN if representative is None else representative.formulation
+        n = self.robot.n_velocity
+        self.rest: list[Scalar] = [0] * n
+        self.q_port = Port("q", (self.robot.n_position,), POSITION)
+        self.qd_port = Port("qd", (n,), RATE)
+        self.qdd_port = Port("qdd", (n,), ACCELERATION)
+        self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
+
+    def chi(self) -> list[dict[str, Scalar]]:
+        """Parameters of all links; the inputs that carry them are among the program's."""
+        return self.setting.enter(self.graph, self.representative)
+
+    def read(self, port: Port) -> list[Expr]:
+        """The entries of an input."""
+        return self.graph.variables(port.name, port.size)
+
+    def torques(
+        self,
+        chi: Any,
+        qd: Sequence[Scalar],
+        qdd: Sequence[Scalar],
+        gravity: Any = None,
+        outside: AppliedWrench | None = None,
+    ) -> list[Scalar]:
+        """Efforts of the links in the chosen formulation; outside: what acts on them besides gravity."""
+        g = structural_gravity(self.robot.gravity) if gravity is None else gravity
+        return nf.torques(self.robot, chi, State(self.read(self.q_port), qd, qdd), g, self.formulation, outside)
+
+    @property
+    def frame(self) -> Frame:
+        """The chosen frame, in the joint frames of this program."""
+        frame = frame_named(self.setting.robot.numeric, self.setting.frame.name)
+        if frame.joint is None or self.representative is None or not any(self.representative.shifts):
+            return frame
+        R, (x, y, z) = frame.pose
+        return Frame(frame.joint, (R, (x, y, cleared_length(sub(z, self.representative.shifts[frame.joint])))))
+
+    def coefficients(self, chi: Any) -> Coefficients:
+        """Compound links, for D and g."""
+        return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
+
+    def effects(
+        self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], rigid: Sequence[Scalar], *, rotors: bool = True
+    ) -> list[Scalar]:
+        """Efforts of rotors, friction and springs; rigid: those of the links."""
+        state = State(self.read(self.q_port), qd, qdd)
+        return effect_torques(self.robot, chi, state, rigid, self.warmth, rotors=rotors)
+
+    @property
+    def warmth(self) -> list[Expr] | None:
+        """Temperatures, where the program takes them."""
+        return self.read(self.warmth_port) if self.warmth_ports else None
+
+    @property
+    def warmth_ports(self) -> list[Port]:
+        """The input of temperatures where an effect needs it."""
+        return [self.warmth_port] if self.setting.takes("temperature") else []
+
+    @property
+    def place_ports(self) -> list[Port]:
+        """The input of positions where an effect needs it."""
+        return [self.q_port] if self.setting.takes("q") else []
+
+    def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
+        """Efforts at the motors where asked; a floating base's six stay in front."""
+        if not self.setting.motors:
+            return tau
+        first = 6 * self.robot.is_floating
+        return tau[:first] + [combined(tau[first:], row) for row in self.setting.to_motors]
+
+
+def combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
+    """Sum of entries with constant weights."""
+    total: Scalar = 0
+    for entry, w in zip(entries, weights, strict=True):
+        if abs(w) > 1e-14:
+            total = add(total, mul(int(w) if w in (1, -1) else float(w), entry))
+    return total
+
+
+def summed(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
+    """a + b, entry by entry."""
+    return [add(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """Entries row by row."""
+    return [entry for row in rows for entry in row]

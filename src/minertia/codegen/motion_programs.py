@@ -1,0 +1,108 @@
+"""Programs of control and optimal control: Coriolis matrix, Slotine-Li efforts and regressor, first derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minertia.algebra.scalar import Scalar
+from minertia.codegen.draft import EFFORT, Built, Draft, combined, flat, summed
+from minertia.codegen.program import Port
+from minertia.dynamics.compound import Matrix
+from minertia.dynamics.derivatives import coriolis_matrix
+from minertia.dynamics.effects import effect_columns
+from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
+from minertia.dynamics.kinematics import State
+from minertia.dynamics.reference_motion import expect_fixed_base, reference_entries, reference_torques
+from minertia.dynamics.regressor import Entries
+from minertia.dynamics.sensitivity import inverse_slopes, slopes_under
+from minertia.robot.parameters import full_name
+
+REFERENCE = "reference velocities [rad/s, m/s]"
+REFERENCE_RATE = "their rates [rad/s2, m/s2]"
+
+
+def reference_ports(d: Draft) -> tuple[Port, Port]:
+    """The reference velocities and their rates."""
+    return Port("qdr", d.qd_port.shape, REFERENCE), Port("qddr", d.qd_port.shape, REFERENCE_RATE)
+
+
+def _coriolis(d: Draft) -> Built:
+    C = coriolis_matrix(d.robot, d.chi(), d.read(d.q_port), d.read(d.qd_port))
+    port = Port("C", (len(C), len(C)), "Coriolis matrix: C qd = h, and D' - 2 C is skew [kg m2/s, kg m/s, kg/s]")
+    return [d.q_port, d.qd_port], [port], flat(C)
+
+
+def _slotine_li(d: Draft) -> Built:
+    chi, q, qd = d.chi(), d.read(d.q_port), d.read(d.qd_port)
+    v_port, a_port = reference_ports(d)
+    rigid = reference_torques(d.robot, chi, q, qd, d.read(v_port), d.read(a_port))
+    tau = d.at_motors(summed(rigid, d.effects(chi, qd, d.read(a_port), rigid)))
+    text = f"{EFFORT}: D qddr + C(q, qd) qdr + g, rotors at qddr, friction at qd"
+    return [d.q_port, d.qd_port, v_port, a_port, *d.warmth_ports], [Port("tau", (len(tau),), text)], tau
+
+
+def reference_rows(d: Draft) -> list[list[Scalar]]:
+    """Y(q, qd, qdr, qddr) of the base parameters, row by row."""
+    q, qd = d.read(d.q_port), d.read(d.qd_port)
+    v_port, a_port = reference_ports(d)
+    wanted = frozenset(d.setting.base.kept)
+    entries = reference_entries(d.robot, q, qd, d.read(v_port), d.read(a_port), wanted)
+    for column in effect_columns(d.robot, State(q, qd, d.read(a_port)), wanted):
+        name = full_name(column.symbol, column.joint + 1)
+        entries |= {(c, name): entry for c, entry in column.efforts.items()}
+    return base_rows(d, entries, d.robot.n_velocity)
+
+
+def base_rows(d: Draft, entries: Entries, rows: int) -> list[list[Scalar]]:
+    """Rows of the base parameters from entries of the independent columns."""
+    base = d.setting.base
+    mixing: Any = np.linalg.inv(base.K[:, base.kept_indices])
+    own = [[entries.get((i, name), 0) for name in base.kept] for i in range(rows)]
+    return [[combined(row, mixing[:, c]) for c in d.setting.essential_rows] for row in own]
+
+
+def _slotine_li_regressor(d: Draft) -> Built:
+    rows = reference_rows(d)
+    port = Port("Y", (len(rows), len(rows[0])), "efforts along the reference for unit base parameters")
+    return [d.q_port, d.qd_port, *reference_ports(d)], [port], flat(rows)
+
+
+def _inverse_derivatives(d: Draft) -> Built:
+    chi = d.chi()
+    expect_fixed_base(d.robot, "a derivative")
+    state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
+    found = inverse_slopes(d.robot, chi, state, d.warmth, d.coefficients(chi).mass(False))
+    ports = [_square(f"dtau_{by}", d, f"derivatives of tau by {by}") for by in ("dq", "dqd", "dqdd")]
+    return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], ports, _all(found)
+
+
+def _forward_derivatives(d: Draft) -> Built:
+    n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
+    expect_fixed_base(d.robot, "a derivative")
+    tau_port, state = Port("tau", (n,), EFFORT), State(d.read(d.q_port), qd, d.rest)
+    left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
+    coefficients = d.coefficients(chi)
+    qdd = solve_symmetric(coefficients.mass(d.setting.rotors), left, velocity_names(d.robot))
+    found = slopes_under(d.robot, chi, State(state.q, qd, qdd), d.warmth, coefficients.mass(False))
+    ports = [_square(f"dqdd_{by}", d, f"derivatives of qdd by {by}") for by in ("dq", "dqd", "dtau")]
+    return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], ports, _all(found)
+
+
+def _square(name: str, d: Draft, text: str) -> Port:
+    return Port(name, (d.robot.n_velocity, d.robot.n_velocity), f"{text}, one row for each effort or acceleration")
+
+
+def _all(matrices: tuple[Matrix, ...]) -> list[Scalar]:
+    return [entry for matrix in matrices for entry in flat(matrix)]
+
+
+MOTION_BUILDERS: dict[str, Callable[[Draft], Built]] = {
+    "coriolis_matrix": _coriolis,
+    "slotine_li": _slotine_li,
+    "slotine_li_regressor": _slotine_li_regressor,
+    "inverse_dynamics_derivatives": _inverse_derivatives,
+    "forward_dynamics_derivatives": _forward_derivatives,
+}

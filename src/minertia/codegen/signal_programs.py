@@ -1,0 +1,120 @@
+"""Programs without accelerations and for signals: observer, momentum and power regressors, derivatives, a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minertia.algebra.derivative import reverse
+from minertia.algebra.expr import Expr
+from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.codegen.draft import EFFORT, Built, Draft, flat, summed
+from minertia.codegen.motion_programs import base_rows
+from minertia.codegen.program import Port
+from minertia.dynamics.compound import drive_inertia
+from minertia.dynamics.energy import kinetic_energy
+from minertia.dynamics.forward import moving_efforts
+from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.momentum import momentum_entries, power_entries
+from minertia.dynamics.reference_motion import expect_fixed_base
+
+PERIOD = "time between two calls [s]"
+
+
+def _momentum_observer(d: Draft) -> Built:
+    """r = K (p - p^), p^' = tau - friction + dL/dq + r: r follows external efforts with the time constants 1 / K."""
+    expect_fixed_base(d.robot, "a momentum observer")
+    n, chi, q, qd = d.robot.n, d.chi(), d.read(d.q_port), d.read(d.qd_port)
+    tau, gain = Port("tau", (n,), EFFORT), Port("gain", (n,), "gains of the observer [1/s], below 1 / period")
+    period, held = Port("period", (1,), PERIOD), Port("momentum", (n,), "observed momenta, zeros at rest")
+    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
+    adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
+    rotors = drive_inertia(d.robot, chi)
+    p = [add(_by(adjoints, qd[i]), _product(rotors[i], qd)) for i in range(n)]
+    g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
+    slope = [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
+    left = moving_efforts(d.robot, chi, State(q, qd, d.rest), d.rest, d.read(tau), d.warmth)
+    seen = [mul(k, sub(x, y)) for k, x, y in zip(d.read(gain), p, d.read(held), strict=True)]
+    rate = summed(summed(left, slope), seen)
+    step = d.read(period)[0]
+    after = [add(y, mul(step, x)) for y, x in zip(d.read(held), rate, strict=True)]
+    ports = [Port("r", (n,), "external efforts at the joints [N m, N]"), Port("momentum_next", (n,), held.meaning)]
+    return [d.q_port, d.qd_port, tau, gain, period, held, *d.warmth_ports], ports, [*seen, *after]
+
+
+def _by(adjoints: dict[int, Expr], variable: Expr) -> Scalar:
+    return adjoints.get(variable.id, 0)
+
+
+def _product(row: list[Scalar], x: list[Expr]) -> Scalar:
+    total: Scalar = 0
+    for a, b in zip(row, x, strict=True):
+        total = add(total, mul(a, b))
+    return total
+
+
+def _momentum_regressor(d: Draft) -> Built:
+    wanted = frozenset(d.setting.base.kept)
+    parts = momentum_entries(d.robot, d.read(d.q_port), d.read(d.qd_port), wanted)
+    momenta, rates = (base_rows(d, entries, d.robot.n) for entries in parts)
+    shape = (len(momenta), len(momenta[0]))
+    ports = [
+        Port("Yp", shape, "momenta for unit base parameters"),
+        Port("Yc", shape, "what else makes the efforts: tau = d/dt (Yp beta) + Yc beta"),
+    ]
+    return [d.q_port, d.qd_port], ports, [*flat(momenta), *flat(rates)]
+
+
+def _power_regressor(d: Draft) -> Built:
+    wanted = frozenset(d.setting.base.kept)
+    parts = power_entries(d.robot, d.read(d.q_port), d.read(d.qd_port), wanted)
+    (energy,), (power,) = (base_rows(d, entries, 1) for entries in parts)
+    ports = [
+        Port("E", (len(energy),), "energy [J] for unit base parameters"),
+        Port("P", (len(power),), "power [W] that friction takes: qd . tau = d/dt (E beta) + P beta"),
+    ]
+    return [d.q_port, d.qd_port], ports, [*energy, *power]
+
+
+def _differentiator(d: Draft) -> Built:
+    n = d.robot.n
+    window = Port("window", (5, n), "the last five positions of all joints, oldest first [rad, m]")
+    period = Port("period", (1,), "time between two samples [s]")
+    x, h = d.read(window), d.read(period)[0]
+    by_step = 1 / (12 * h)
+    by_step_twice = by_step / h
+    rows = [x[n * k : n * k + n] for k in range(5)]
+    first = [mul(by_step, sub(mul(8, sub(c, b)), sub(e, a))) for a, b, _, c, e in zip(*rows, strict=True)]
+    second = [
+        mul(by_step_twice, sub(sub(mul(16, add(b, c)), mul(30, m)), add(a, e)))
+        for a, b, m, c, e in zip(*rows, strict=True)
+    ]
+    late = "two samples ago"
+    ports = [
+        Port("q", (n,), f"positions {late} [rad, m]"),
+        Port("qd", (n,), f"velocities {late} [rad/s, m/s]"),
+        Port("qdd", (n,), f"accelerations {late} [rad/s2, m/s2]"),
+    ]
+    return [window, period], ports, [*rows[2], *first, *second]
+
+
+def _low_pass(d: Draft) -> Built:
+    n = d.robot.n
+    signal = Port("x", (n,), "one sample of n signals")
+    numbers = Port("coefficients", (5,), "b0 b1 b2 a1 a2 of y = (b0 + b1/z + b2/z2) / (1 + a1/z + a2/z2) x")
+    memory = Port("memory", (2, n), "of the filter, zeros at first")
+    x, (b0, b1, b2, a1, a2), m = d.read(signal), d.read(numbers), d.read(memory)
+    y = [add(mul(b0, value), old) for value, old in zip(x, m[:n], strict=True)]
+    triples = list(zip(x, y, m[n:], strict=True))
+    first = [add(sub(mul(b1, value), mul(a1, out)), old) for value, out, old in triples]
+    second = [sub(mul(b2, value), mul(a2, out)) for value, out, _ in triples]
+    ports = [Port("y", (n,), "the filtered sample"), Port("memory_next", (2, n), memory.meaning)]
+    return [signal, numbers, memory], ports, [*y, *first, *second]
+
+
+SIGNAL_BUILDERS: dict[str, Callable[[Draft], Built]] = {
+    "momentum_observer": _momentum_observer,
+    "momentum_regressor": _momentum_regressor,
+    "power_regressor": _power_regressor,
+    "differentiator": _differentiator,
+    "low_pass": _low_pass,
+}

@@ -1,0 +1,68 @@
+"""Names of the entries of arrays for the header: `theta`, `load`, and the columns of regressors (`Y`, `beta`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from minertia.codegen.program import Program
+from minertia.codegen.setting import LOAD, THETA, Setting
+from minertia.codegen.targets.names import comment
+from minertia.robot.parameters import LINK_SYMBOLS
+
+WIDTH = 110
+
+
+def entry_names(prefix: str, setting: Setting, programs: Sequence[Program]) -> str:
+    """Enumerations with one name for each entry, and lengths; "" where no program has such an array."""
+    guard = prefix.upper()
+    used = {port.name for program in programs for port in program.inputs}
+    parts = []
+    if THETA in used:
+        parts.append(_enumeration(guard, "THETA", setting.names, "Entries of theta."))
+    if LOAD in used:
+        parts.append(_enumeration(guard, "LOAD", LINK_SYMBOLS, "Entries of load."))
+    regressors = [p for p in programs if p.shape[1]]
+    if regressors:
+        rows, columns = regressors[0].shape[0], regressors[0].columns
+        text = f"Base parameters: entries of beta, and columns of Y, which has {rows} rows (one for each effort)."
+        parts.append(_enumeration(guard, "BETA", columns, text))
+    parts += [_pattern(guard, program) for program in programs if program.pattern]
+    return "\n".join(parts) + ("\n" if parts else "")
+
+
+def _enumeration(guard: str, array: str, names: Sequence[str], text: str) -> str:
+    seen: dict[str, int] = {}
+    entries = []
+    for k, name in enumerate(names):
+        plain = re.sub(r"[^A-Z0-9]+", "_", comment(name).upper()).strip("_") or str(k)
+        seen[plain] = seen.get(plain, 0) + 1
+        entries.append(f"{guard}_{array}_{plain}" + (f"_{seen[plain]}" if seen[plain] > 1 else "") + f" = {k}")
+    entries.append(f"{guard}_{array}_LENGTH = {len(names)}")
+    return f"/* {text} */\nenum {{\n{_filled(entries)}\n}};"
+
+
+def _filled(entries: Sequence[str]) -> str:
+    """Entries in lines of some length."""
+    lines, line = [], " "
+    for k, entry in enumerate(entries):
+        piece = f" {entry}" + ("," if k < len(entries) - 1 else "")
+        if len(line) + len(piece) > WIDTH:
+            lines.append(line)
+            line = " "
+        line += piece
+    return "\n".join([*lines, line])
+
+
+def _pattern(guard: str, program: Program) -> str:
+    """Where the entries of a sparse regressor stand."""
+    rows = sorted({row for row, _ in program.pattern})
+    lines = []
+    for row in rows:
+        own = [(k, program.columns[c]) for k, (r, c) in enumerate(program.pattern) if r == row]
+        first, last = own[0][0], own[-1][0]
+        names = [comment(name) for _, name in own]
+        lines.append(f"   row {row}, entries {first} to {last}: " + " ".join(names))
+    head = f"/* Y of {program.name}: its non-zero entries, row by row"
+    length = f"#define {guard}_{program.name.upper()}_LENGTH {len(program.pattern)}"
+    return "\n".join([head, *lines, "*/", length])

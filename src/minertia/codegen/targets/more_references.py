@@ -1,0 +1,178 @@
+"""What programs of signals, observers and adaptive control must return, by other roads than theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import butter, lfilter
+
+from minertia.codegen.program import Program
+from minertia.codegen.setting import Setting
+from minertia.codegen.targets.references import named
+from minertia.dynamics import model
+from minertia.dynamics.forward import moving_efforts
+from minertia.dynamics.kinematics import State
+from minertia.robot.effects import ROTOR_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
+
+Array = NDArray[np.float64]
+Arrays = dict[str, Array]
+STEP = 1e-30  # of a complex step: the derivative has no rounding of a difference
+
+
+def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """Momentum and its rate from the mass and Coriolis matrices."""
+    robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
+    samples, n = qd.shape
+    given = inputs | {"tau": rng.uniform(-20.0, 20.0, (samples, n)), "gain": rng.uniform(10.0, 50.0, (samples, n))}
+    given |= {"period": np.full((samples, 1), 1e-3), "momentum": rng.uniform(-1.0, 1.0, (samples, n))}
+    C = model.coriolis_matrix(robot, q, qd, parameters=chi)
+    g = model.gravity_torques(robot, q, parameters=chi)
+    p = np.einsum("kij,kj->ki", model.mass_matrix(robot, q, parameters=chi), qd)
+    warmth = inputs.get("temperature")
+    state = State(list(q.T), list(qd.T), [0] * n)
+    left = moving_efforts(
+        robot.numeric, chi, state, [0] * n, list(given["tau"].T), None if warmth is None else list(warmth.T)
+    )
+    r = given["gain"] * (p - given["momentum"])
+    rate = np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g + r
+    return named(program, given), {"r": r, "momentum_next": given["momentum"] + 1e-3 * rate}
+
+
+def _mixed(setting: Setting, Y: Array) -> Array:
+    """Columns of the base parameters from those of the independent ones."""
+    base = setting.base
+    return (Y @ np.linalg.inv(base.K[:, base.kept_indices]))[..., setting.essential_rows]
+
+
+def _momenta(setting: Setting, q: Any, qd: Array) -> Any:
+    """D qd for unit parameters: the regressor at rest, without gravity, with the velocities as accelerations."""
+    names = setting.base.kept
+    moving = np.array([split_name(name)[0] in (*LINK_SYMBOLS, *ROTOR_SYMBOLS) for name in names])
+    Y = model.torque_regressor(setting.robot, q, np.zeros_like(qd), qd, columns=names, gravity=(0, 0, 0))
+    return np.where(moving, Y, 0.0)
+
+
+def _momentum_regressor(
+    setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
+) -> tuple[Arrays, Arrays]:
+    q, qd = inputs["q"], inputs["qd"]
+    along = _momenta(setting, q + STEP * 1j * qd, qd).imag / STEP
+    whole = model.torque_regressor(setting.robot, q, qd, np.zeros_like(qd), columns=setting.base.kept)
+    found = {"Yp": _mixed(setting, _momenta(setting, q, qd)), "Yc": _mixed(setting, whole - along)}
+    return named(program, inputs), found
+
+
+def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """Energies of robots that have one parameter alone, and the power of the columns that are not inertia."""
+    robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
+    names = setting.base.kept
+    Y = model.torque_regressor(robot, q, qd, np.zeros_like(qd), columns=names)
+    power = np.einsum("ki,kic->kc", qd, Y)
+    energy = np.zeros_like(power)
+    half = np.einsum("ki,kic->kc", qd, _momenta(setting, q, qd)) / 2
+    for c, name in enumerate(names):
+        symbol, link = split_name(name)
+        if symbol in LINK_SYMBOLS:
+            unit: Any = [dict.fromkeys(LINK_SYMBOLS, 0.0) for _ in robot.joints]
+            unit[link - 1][symbol] = 1.0
+            energy[:, c] = model.kinetic_energy(robot, q, qd, parameters=unit)
+            energy[:, c] += model.potential_energy(robot, q, parameters=unit)
+        elif symbol in ROTOR_SYMBOLS:
+            energy[:, c] = half[:, c]
+        if symbol in (*LINK_SYMBOLS, *ROTOR_SYMBOLS):
+            power[:, c] = 0.0
+    return named(program, inputs), {"E": _mixed(setting, energy), "P": _mixed(setting, power)}
+
+
+def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """Five points are exact on polynomials of degree four."""
+    samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
+    numbers = rng.uniform(-1.0, 1.0, (5, samples, n))
+    t = h * np.arange(-2, 3)
+    window = np.stack([sum(c * x**k for k, c in enumerate(numbers)) for x in t], axis=1)
+    given = {"window": window, "period": np.full((samples, 1), h)}
+    return named(program, given), {"q": numbers[0], "qd": numbers[1], "qdd": 2 * numbers[2]}
+
+
+def _low_pass(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    samples, n = len(inputs["q"]), setting.robot.n
+    b, a = butter(2, 0.1)
+    x, memory = rng.normal(size=(samples, n)), rng.normal(size=(samples, 2, n))
+    y, after = lfilter(b, a, x[:, None], axis=1, zi=memory)
+    given = {"x": x, "coefficients": np.tile([*b, *a[1:]], (samples, 1)), "memory": memory}
+    return named(program, given), {"y": y[:, 0], "memory_next": after}
+
+
+# ------------------------------------------------------------------ adaptive control
+
+
+def _bodies(samples: int, links: int, rng: np.random.Generator) -> Array:
+    """Factors of bodies that can exist."""
+    return np.asarray(0.3 * np.eye(4) + 0.2 * rng.normal(size=(samples, links, 4, 4)))
+
+
+def ten_of(P: Array) -> Array:
+    """The ten parameters of pseudo-inertias (..., 4, 4)."""
+    spread, ms, mass = P[..., :3, :3], P[..., :3, 3], P[..., 3, 3]
+    J = np.trace(spread, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - spread
+    six = [J[..., i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
+    return np.stack([*six, *np.moveaxis(ms, -1, 0), mass], axis=-1)
+
+
+def _adaptive_start(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    samples, links = len(inputs["q"]), setting.robot.n_joints
+    G = _bodies(samples, links, rng)
+    P = G @ G.transpose(0, 1, 3, 2)
+    wanted: Array = np.asarray(np.linalg.cholesky(P), float).reshape(samples, links, 16)
+    return named(program, {"chi": ten_of(P)}), {"G": wanted}
+
+
+def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
+    samples, n, links = *qd.shape, robot.n_joints
+    qdr, qddr = rng.uniform(-2.0, 2.0, (samples, n)), rng.uniform(-5.0, 5.0, (samples, n))
+    damping, rate = rng.uniform(1.0, 9.0, (samples, n)), np.full((samples, 1), 0.05)
+    G = _bodies(samples, links, rng)
+    ten = ten_of(G @ G.transpose(0, 1, 3, 2))
+    given = inputs | {"qdr": qdr, "qddr": qddr, "damping": damping, "rate": rate, "G": G.reshape(samples, links, 16)}
+    Y = np.asarray(model.slotine_li_regressor(robot, q, qd, qdr, qddr))
+    s, tau, after = qd - qdr, np.empty((samples, n)), np.empty_like(G)
+    for k in range(samples):
+        table = [
+            {**{key: v for key, v in x.items() if key not in LINK_SYMBOLS}, **dict(zip(LINK_SYMBOLS, own, strict=True))}
+            for x, own in zip(chi, ten[k].tolist(), strict=True)
+        ]
+        warmth = inputs["temperature"][k] if "temperature" in inputs else None
+        state = (q[k], qd[k], qdr[k], qddr[k])
+        tau[k] = model.slotine_li_torques(robot, *state, parameters=table, temperature=warmth) - damping[k] * s[k]
+        after[k] = [_step(G[k, j], Y[k, :, 10 * j : 10 * j + 10].T @ s[k], 0.05) for j in range(links)]
+    return named(program, given), {"tau": tau, "chi": ten, "G_next": after.reshape(samples, links, 16)}
+
+
+def _step(G: Array, slope: Array, rate: float) -> Array:
+    """The factor after a step: L is the gradient of slope . ten(P) by P, found column by column."""
+    L = np.zeros((4, 4))
+    for i in range(4):
+        for j in range(4):
+            unit = np.zeros((4, 4))
+            unit[i, j] += 0.5
+            unit[j, i] += 0.5
+            L[i, j] = slope @ ten_of(unit)
+    M = rate * G.T @ L @ G
+    M = M / np.sqrt(1 + np.trace(M @ M))
+    return np.asarray(G @ (np.eye(4) - M / 2 + M @ M / 8))
+
+
+MORE: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
+    "momentum_observer": _observer,
+    "momentum_regressor": _momentum_regressor,
+    "power_regressor": _power_regressor,
+    "differentiator": _differentiator,
+    "low_pass": _low_pass,
+    "adaptive_start": _adaptive_start,
+    "adaptive_law": _adaptive_law,
+}

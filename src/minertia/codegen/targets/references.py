@@ -1,0 +1,147 @@
+"""What the programs around the dynamics must return, from the recursion on numbers; see `selftest.reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.program import Program
+from minertia.codegen.setting import Setting
+from minertia.dynamics import model
+from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.frame import FrameWrench
+from minertia.dynamics.kinematics import State
+from minertia.errors import MinertiaError
+from minertia.robot.parameters import LINK_SYMBOLS
+
+Array = NDArray[np.float64]
+Arrays = dict[str, Array]
+
+
+def named(program: Program, inputs: Arrays) -> Arrays:
+    """The inputs that a program takes."""
+    return {port.name: inputs[port.name] for port in program.inputs}
+
+
+def motor_side(setting: Setting, tau: Array) -> Array:
+    """Efforts at the motors where the program gives these; a floating base's six stay in front."""
+    if not setting.motors:
+        return tau
+    first = 6 * setting.robot.is_floating
+    return np.hstack([tau[:, :first], tau[:, first:] @ setting.to_motors.T])
+
+
+def _with_wrench(setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator) -> tuple[Arrays, Array]:
+    wrench = rng.uniform(-20.0, 20.0, (len(inputs["q"]), 6))
+    state = (inputs["q"], inputs["qd"], inputs["qdd"])
+    options: dict[str, Any] = {"temperature": inputs.get("temperature"), "wrench": FrameWrench(wrench, setting.frame)}
+    tau = np.asarray(model.inverse_dynamics(setting.robot, *state, parameters=chi, **options))
+    return inputs | {"wrench": wrench}, tau
+
+
+def _inverse_wrench(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    given, tau = _with_wrench(setting, inputs, chi, rng)
+    return named(program, given), {"tau": motor_side(setting, tau)}
+
+
+def _forward_wrench(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    given, tau = _with_wrench(replace(setting, motors=False), inputs, chi, rng)
+    return named(program, given | {"tau": tau}), {"qdd": inputs["qdd"]}
+
+
+def _jacobian(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    return named(program, inputs), {"J": np.asarray(model.jacobian(setting.robot, inputs["q"], setting.frame))}
+
+
+def _pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    R, p = model.forward_kinematics(setting.robot, inputs["q"], setting.frame)
+    return named(program, inputs), {"R": np.asarray(R), "p": np.asarray(p)}
+
+
+def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """Columns by the bilinear recursion; D' - 2 C is held to be skew with D' from the mass matrix itself."""
+    robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
+    links = _links(chi)
+    n, rest = robot.n_velocity, np.zeros_like(qd)
+    options: dict[str, Any] = {"parameters": links}
+    g = model.slotine_li_torques(robot, q, qd, rest, rest, **options)
+    columns = [model.slotine_li_torques(robot, q, qd, rest + e, rest, **options) - g for e in np.eye(n)]
+    C = np.stack(columns, axis=2)
+    step = 1e-5
+    after, before = (model.mass_matrix(robot, q + s * qd, rotors=False, **options) for s in (step, -step))
+    skew = (after - before) / (2 * step) - 2 * C
+    size = np.abs(skew).max(initial=0.0)
+    if np.abs(skew + skew.transpose(0, 2, 1)).max(initial=0.0) > 1e-6 * max(size, np.abs(after).max(initial=0.0)):
+        raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is not that of its mass matrix")
+    return named(program, inputs), {"C": C}
+
+
+def _links(chi: Any) -> list[dict[str, float]]:
+    """The parameters without effects."""
+    return [{symbol: x[symbol] for symbol in LINK_SYMBOLS} for x in chi]
+
+
+def _with_reference(inputs: Arrays, rng: np.random.Generator) -> Arrays:
+    size = inputs["qd"].shape
+    return inputs | {"qdr": rng.uniform(-2.0, 2.0, size), "qddr": rng.uniform(-5.0, 5.0, size)}
+
+
+def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """D qddr + C qdr + g by the mass matrix and polarised velocity efforts, friction from the recursion at qd."""
+    given, robot, links = _with_reference(inputs, rng), setting.robot, _links(chi)
+    q, qd, qdr, qddr = (given[name] for name in ("q", "qd", "qdr", "qddr"))
+    rest = np.zeros_like(qd)
+    tau = np.asarray(model.inverse_dynamics(robot, q, rest, qddr, parameters=links))
+    more, less = (model.velocity_torques(robot, q, qd + s * qdr, parameters=links) for s in (1, -1))
+    rigid = tau + (more - less) / 4
+    effort = _efforts_of_effects(setting, given, chi, rigid)
+    return named(program, given), {"tau": motor_side(setting, rigid + effort)}
+
+
+def _efforts_of_effects(setting: Setting, given: Arrays, chi: Any, rigid: Array) -> Array:
+    state = State(*(list(given[name].T) for name in ("q", "qd", "qddr")))
+    warmth = given.get("temperature")
+    found = effect_torques(setting.robot.numeric, chi, state, list(rigid.T), None if warmth is None else list(warmth.T))
+    return np.stack([np.broadcast_to(np.asarray(f, float), len(rigid)) for f in found], axis=1)
+
+
+def _slotine_li_regressor(
+    setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
+) -> tuple[Arrays, Arrays]:
+    given, base = _with_reference(inputs, rng), setting.base
+    state = (given[name] for name in ("q", "qd", "qdr", "qddr"))
+    Y = np.asarray(model.slotine_li_regressor(setting.robot, *state, columns=base.kept))
+    mixing = np.linalg.inv(base.K[:, base.kept_indices])
+    return named(program, given), {"Y": (Y @ mixing)[..., setting.essential_rows]}
+
+
+def _inverse_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    state = (inputs["q"], inputs["qd"], inputs["qdd"])
+    options: dict[str, Any] = {"parameters": chi, "temperature": inputs.get("temperature")}
+    found = model.inverse_dynamics_derivatives(setting.robot, *state, **options)
+    return named(program, inputs), dict(zip(("dtau_dq", "dtau_dqd", "dtau_dqdd"), found, strict=True))
+
+
+def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    state = (inputs["q"], inputs["qd"], inputs["qdd"])
+    options: dict[str, Any] = {"parameters": chi, "temperature": inputs.get("temperature")}
+    tau = np.asarray(model.inverse_dynamics(setting.robot, *state, **options))
+    found = model.forward_dynamics_derivatives(setting.robot, *state[:2], tau, **options)
+    return named(program, inputs | {"tau": tau}), dict(zip(("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), found, strict=True))
+
+
+FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
+    "inverse_dynamics_wrench": _inverse_wrench,
+    "forward_dynamics_wrench": _forward_wrench,
+    "jacobian": _jacobian,
+    "forward_kinematics": _pose,
+    "coriolis_matrix": _coriolis,
+    "slotine_li": _slotine_li,
+    "slotine_li_regressor": _slotine_li_regressor,
+    "inverse_dynamics_derivatives": _inverse_slopes,
+    "forward_dynamics_derivatives": _forward_slopes,
+}

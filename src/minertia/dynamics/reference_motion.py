@@ -1,0 +1,90 @@
+"""Efforts along a reference that differs from the motion: D qddr + C(q, qd) qdr + g (Slotine and Li 1987).
+
+C qdr is bilinear in qd and qdr, with the C of Christoffel's symbols, whose D' - 2 C is skew: every product of two
+velocities in the recursion becomes the mean of both ways to put a velocity and a reference into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from minertia.algebra.scalar import Scalar, add, mul, neg, sub
+from minertia.algebra.vec3 import ZERO, Vec, apply, cross, scale, vadd
+from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, joint_rates, motion, passages, structural_gravity
+from minertia.dynamics.newton_euler import Parameters, backward, to_coordinates
+from minertia.dynamics.regressor import Entries, entries_of_motions
+from minertia.errors import InputError
+from minertia.robot.robot import Robot
+
+
+def expect_fixed_base(robot: Robot, what: str) -> None:
+    """Refuse a floating base, whose velocities are not the rates of coordinates."""
+    if robot.is_floating:
+        raise InputError(
+            f"{what} needs a fixed base, and that of '{robot.name}' floats; read the robot without floating"
+        )
+
+
+def reference_torques(
+    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
+) -> list[Scalar]:
+    """Efforts of the links: D(q) qddr + C(q, qd) qdr + g(q)."""
+    ways = passages(robot, q)
+    base, motions = _forward(robot, ways, qd, qdr, qddr, gravity)
+    return to_coordinates(robot, backward(robot, ways, base, motions, chi)[1])
+
+
+def reference_entries(
+    robot: Robot,
+    q: Scalars,
+    qd: Scalars,
+    qdr: Scalars,
+    qddr: Scalars,
+    wanted: Collection[str],
+    gravity: Vec | None = None,
+) -> Entries:
+    """Entries of Y(q, qd, qdr, qddr) for the links' parameters among the wanted columns."""
+    ways = passages(robot, q)
+    return entries_of_motions(robot, ways, *_forward(robot, ways, qd, qdr, qddr, gravity), wanted)
+
+
+def reference_motions(
+    robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
+) -> list[LinkMotion]:
+    """What stands for the motion of every link in its wrench."""
+    return _forward(robot, passages(robot, q), qd, qdr, qddr, gravity)[1]
+
+
+def _forward(
+    robot: Robot, ways: Sequence[Passage], qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None
+) -> tuple[LinkMotion, list[LinkMotion]]:
+    expect_fixed_base(robot, "a reference motion")
+    g = structural_gravity(robot.gravity) if gravity is None else gravity
+    base = motion(ZERO, ZERO, (neg(g[0]), neg(g[1]), neg(g[2])))
+    turns: list[tuple[Vec, Vec]] = []  # angular velocity of each link, and that of the reference
+    motions: list[LinkMotion] = []
+    rates = zip(*(joint_rates(robot, rate) for rate in (qd, qdr, qddr)), strict=True)
+    for joint, way, (v, r, a) in zip(robot.joints, ways, rates, strict=True):
+        parent = base if joint.parent is None else motions[joint.parent]
+        S_w, S_v = joint.twist
+        w, w_r = (way.inward(turn) for turn in ((ZERO, ZERO) if joint.parent is None else turns[joint.parent]))
+        mixed = vadd(cross(w, scale(S_w, mul(0.5, r))), cross(w_r, scale(S_w, mul(0.5, v))))
+        slip = vadd(cross(w, scale(S_v, r)), cross(w_r, scale(S_v, v)))
+        vd = vadd(way.inward(vadd(parent.vd, apply(parent.U, way.p))), slip, scale(S_v, a))
+        wd = vadd(way.inward(parent.wd), mixed, scale(S_w, a))
+        turns.append((vadd(w, scale(S_w, v)), vadd(w_r, scale(S_w, r))))
+        motions.append(_mixed_motion(*turns[-1], wd, vd))
+    return base, motions
+
+
+def _mixed_motion(w: Vec, r: Vec, wd: Vec, vd: Vec) -> LinkMotion:
+    """`kinematics.motion` with (w r' + r w') / 2 for w w'."""
+    half = scale(r, 0.5)
+    xx, yy, zz = mul(w[0], r[0]), mul(w[1], r[1]), mul(w[2], r[2])
+    xy, xz, yz = (add(mul(w[a], half[b]), mul(w[b], half[a])) for a, b in ((0, 1), (0, 2), (1, 2)))
+    U = (
+        (neg(add(yy, zz)), sub(xy, wd[2]), add(xz, wd[1])),
+        (add(xy, wd[2]), neg(add(xx, zz)), sub(yz, wd[0])),
+        (sub(xz, wd[1]), add(yz, wd[0]), neg(add(xx, yy))),
+    )
+    return LinkMotion(w, wd, vd, U, (xx, yy, zz, xy, xz, yz))

@@ -1,0 +1,123 @@
+"""Derivatives of inverse and forward dynamics with all effects, for optimal control and observers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minertia.algebra.derivative import replayed, reverse
+from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg
+from minertia.dynamics.compound import Matrix, drive_inertia, mass_matrix
+from minertia.dynamics.derivatives import slopes
+from minertia.dynamics.effects import effect_torques, needs_load
+from minertia.dynamics.forward import forward_dynamics, solve_columns, velocity_names
+from minertia.dynamics.kinematics import Scalars, State
+from minertia.dynamics.newton_euler import Parameters, rigid_torques
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+
+
+class InverseSlopes(NamedTuple):
+    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix, more with friction by load)."""
+
+    dq: Matrix
+    dqd: Matrix
+    dqdd: Matrix
+
+
+class ForwardSlopes(NamedTuple):
+    """Derivatives of accelerations, n x n each: by q, by qd, and by tau."""
+
+    dq: Matrix
+    dqd: Matrix
+    dtau: Matrix
+
+
+class EffectSlopes(NamedTuple):
+    """Derivatives of the effects' efforts by q, qd, qdd, and by the efforts of the links (friction by load)."""
+
+    q: Matrix
+    qd: Matrix
+    qdd: Matrix
+    rigid: Matrix
+
+
+def inverse_slopes(
+    robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None, D: Matrix | None = None
+) -> InverseSlopes:
+    """d tau/dq, d tau/dqd, d tau/dqdd; D: the mass matrix of the links where it is known."""
+    links = slopes(robot, chi, state)
+    D = mass_matrix(robot, chi, state.q) if D is None else D
+    twice = [[mul(2, entry) for entry in row] for row in links.coriolis]
+    effects = effect_slopes(robot, chi, state, temperature)
+    parts = zip((links.position, twice, D), effects[:3], strict=True)
+    return InverseSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
+
+
+def forward_slopes(
+    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
+) -> ForwardSlopes:
+    """d qdd/dq, d qdd/dqd, d qdd/dtau."""
+    qdd = forward_dynamics(robot, chi, q, qd, tau, temperature)
+    return slopes_under(robot, chi, State(q, qd, qdd), temperature, mass_matrix(robot, chi, q))
+
+
+def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix) -> ForwardSlopes:
+    """The derivatives of accelerations at a state whose accelerations are known; D: mass matrix of the links.
+
+    tau(q, qd, qdd) stays the same: D dqdd = dtau - (d tau/dq) dq - (d tau/dqd) dqd.  Friction by load multiplies the
+    rows of all that the links and rotors need by a factor, which is taken off on both sides.
+    """
+    links, effects = slopes(robot, chi, state), effect_slopes(robot, chi, state, temperature)
+    factors = [add(1, effects.rigid[i][i]) for i in range(robot.n)]
+    twice = [[mul(2, entry) for entry in row] for row in links.coriolis]
+    whole = _summed(D, drive_inertia(robot, chi))
+    n, right = robot.n, list[list[Scalar]]()
+    for own, more in ((links.position, effects.q), (twice, effects.qd)):
+        rows = [[neg(add(own[i][k], _over(more[i][k], factors[i]))) for k in range(n)] for i in range(n)]
+        right += [[rows[i][k] for i in range(n)] for k in range(n)]
+    right += [[_over(1, factors[i]) if i == k else 0 for i in range(n)] for k in range(n)]
+    columns = solve_columns(whole, right, velocity_names(robot))
+    found = [[[columns[n * part + k][i] for k in range(n)] for i in range(n)] for part in range(3)]
+    return ForwardSlopes(*found)
+
+
+def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None) -> EffectSlopes:
+    """Derivatives of what rotors, friction and springs need; a sign has no slope, so Coulomb friction has none."""
+    n, graph, values = robot.n_velocity, Graph(), dict[str, Scalar]()
+
+    def inputs(name: str, scalars: Sequence[Scalar]) -> list[Expr]:
+        values.update({f"{name}[{k}]": scalar for k, scalar in enumerate(scalars)})
+        return graph.variables(name, len(scalars))
+
+    rigid = rigid_torques(robot, chi, state) if needs_load(robot, chi) else [0] * n
+    names = ("q", "qd", "qdd", "rigid")
+    held = [inputs(name, part) for name, part in zip(names, (*state, rigid), strict=True)]
+    own = [_effects_as_inputs(k, x, inputs) for k, x in enumerate(chi)]
+    warmth = None if temperature is None else inputs("temperature", temperature)
+    efforts = effect_torques(robot, own, State(*held[:3]), held[3], warmth)
+    one = graph.constant(1)
+    adjoints = [reverse(graph, [tau], [one]) if isinstance(tau, Expr) else {} for tau in efforts]
+    flat = [by.get(held[part][k].id, 0) for part in range(4) for by in adjoints for k in range(n)]
+    entries = iter(replayed(flat, values))
+    return EffectSlopes(*([[next(entries) for _ in range(n)] for _ in range(n)] for _ in range(4)))
+
+
+def _effects_as_inputs(k: int, x, inputs) -> dict[str, Scalar]:  # type: ignore[no-untyped-def]
+    """The effects of one link as inputs of the small graph; those that are structurally zero stay so."""
+    kept = [symbol for symbol, value in x.items() if symbol not in LINK_SYMBOLS and not is_zero(value)]
+    return dict(zip(kept, inputs(f"x{k}", [x[symbol] for symbol in kept]), strict=True))
+
+
+def _over(a: Scalar, b: Scalar) -> Scalar:
+    return 0 if is_zero(a) else div(a, b)
+
+
+def _summed(A: Matrix, B: Matrix) -> Matrix:
+    return [[add(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
+
+
+def _product(diagonal: Matrix, B: Matrix) -> Matrix:
+    """Rows of B times the diagonal: friction by load of a coordinate depends on its own load."""
+    return [[mul(diagonal[i][i], b) for b in row] for i, row in enumerate(B)]

@@ -1,0 +1,81 @@
+"""Thresholds of a momentum observer from what a model leaves of measured efforts, at a stated rate of false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import lfilter
+
+from minertia.errors import InputError, ShapeError
+
+Array = NDArray[np.float64]
+TAIL = 0.9  # quantile where the tail begins
+FEWEST = 20  # peaks of a joint that a tail is fitted to
+APART = 3.0  # time constants between two peaks that count as two
+
+
+@dataclass(frozen=True)
+class AlarmThresholds:
+    """Thresholds of |r| [N m or N] of each joint; per_hour: false alarms of all joints together; hours: of data."""
+
+    values: tuple[float, ...]
+    per_hour: float
+    hours: float
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{v:.3g}" for v in self.values[:8])
+        return f"<AlarmThresholds: {values}; {self.per_hour:g} false alarms an hour, from {self.hours:.2g} h>"
+
+
+def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour: float = 1.0) -> AlarmThresholds:
+    """Thresholds for the output r of the program `momentum_observer`.
+
+    residual (N, n): measured less predicted efforts of free motion [N m or N], unfiltered, `rate` [Hz] times a second.
+    gain [1/s]: of the observer, so that r is the residual behind a first-order filter.  per_hour: false alarms of all
+    joints together in an hour of such motion.
+
+    Peaks of |r| above its 90 % quantile, some time constants apart, are taken to fall off exponentially: their rate at
+    a height b above it is exp(-b / mean excess).  Tails of friction and noise fall off faster, so that the stated rate
+    is an upper one.
+    """
+    e = np.asarray(residual, float)
+    _check(e, rate, gain, per_hour)
+    share = gain / rate
+    r = np.abs(lfilter([share], [1.0, share - 1.0], e, axis=0))
+    hours = len(e) / rate / 3600.0
+    apart = max(1, round(APART * rate / gain))
+    values = [_threshold(r[apart:, j], j, apart, hours, per_hour / e.shape[1]) for j in range(e.shape[1])]
+    return AlarmThresholds(tuple(values), per_hour, hours)
+
+
+def _check(e: Array, rate: float, gain: float, per_hour: float) -> None:
+    if e.ndim != 2 or not e.size:
+        raise ShapeError(f"residual has shape {e.shape}; thresholds need (N, n), samples first")
+    if not np.isfinite(e).all():
+        raise InputError("the residual holds values that are not finite; leave such samples out")
+    if not (0 < gain < rate and per_hour > 0):
+        raise InputError("thresholds need a gain between 0 and the rate, and a rate of false alarms above 0")
+
+
+def _threshold(r: Array, joint: int, apart: int, hours: float, per_hour: float) -> float:
+    start = float(np.quantile(r, TAIL)) if len(r) else 0.0
+    peaks = _peaks(r, start, apart)
+    if len(peaks) < FEWEST:
+        raise InputError(
+            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {FEWEST}; "
+            "give a longer record"
+        )
+    excess = float(np.mean(peaks - start))
+    return start + excess * float(np.log(max(1.0, len(peaks) / hours / per_hour)))
+
+
+def _peaks(r: Array, start: float, apart: int) -> Any:
+    """The largest value of every run above the start; runs closer than `apart` samples are one."""
+    above = np.flatnonzero(r > start)
+    if not len(above):
+        return np.zeros(0)
+    groups = np.split(above, np.flatnonzero(np.diff(above) > apart) + 1)
+    return np.array([r[group].max() for group in groups])

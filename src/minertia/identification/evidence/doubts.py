@@ -1,0 +1,89 @@
+"""What the fitted logs themselves say against a campaign: its set-up, its masses, its motion, its limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from minertia.identification.evidence.novelty import ALONE, LARGEST, alike, of_motion, other_combinations
+from minertia.identification.evidence.setups import Suspicion, suspicions
+from minertia.identification.evidence.trial import Trial
+
+CONTRADICTS = 0.6  # of the efforts left by the file's masses, from which file and logs contradict each other
+BEYOND = 5.0  # largest effort over its limit in the file, from which its unit is doubted
+OFTEN = 99.0  # percentile of an effort that counts as its largest
+NOTHING_TRIED = (
+    "not judged, as the base floats or the logs are too short: order, signs and zeros of the joints, gravity, clock, "
+    "delay and the size of the efforts"
+)
+WITHOUT_MASSES = (
+    "not judged, as {}: the size of the efforts (unit, side, gains), the zero of the last "
+    "joint, and whether gravity points along no axis of the base"
+)
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Set-ups that explain the efforts better, other sentences that decide, and sentences on what was not judged."""
+
+    suspicions: tuple[Suspicion, ...] = ()
+    faults: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+
+
+def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
+    """Of the rows of the fitted logs, and of those of each log that was only predicted."""
+    if trial is None:
+        return Doubts(not_judged=(NOTHING_TRIED,))
+    found = suspicions(trial)
+    faults = [_contradiction(trial) if not found else None, _beyond_limits(trial), _moves_alike(trial, unseen)]
+    reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
+    not_judged = () if trial.has_masses else (WITHOUT_MASSES.format(reason),)
+    return Doubts(found, tuple(f for f in faults if f is not None), not_judged)
+
+
+def _contradiction(trial: Trial) -> str | None:
+    """The file's masses are not those of this log, and no other set-up mends it."""
+    left = trial.masses_left()[0] if trial.has_masses else 0.0
+    if left < CONTRADICTS:
+        return None
+    return (
+        f"the file's masses with fitted friction leave {100 * left:.3g} % of the efforts, a right set-up less than 30 "
+        "%, and no other order, sign, zero, gravity, clock, delay or size of efforts that was tried mends it: look at "
+        "[columns] and [drive], and at the masses in the robot's file"
+    )
+
+
+def _beyond_limits(trial: Trial) -> str | None:
+    """Efforts far beyond the file's limits, where no masses tell their size."""
+    if trial.has_masses or not trial.in_newtons:
+        return None
+    tau, over = np.abs(trial.tau()), []
+    for j in trial.joints:
+        limit = trial.robot.joints[trial.robot.independent[j]].limits.effort
+        if limit:
+            over.append(float(np.percentile(tau[:, j], OFTEN)) / limit)
+    if not over or float(np.median(over)) < BEYOND:
+        return None
+    return (
+        f"the efforts reach {np.median(over):.2g} times the limits in the robot's file: look at effort_unit of "
+        "[columns], and at gains and the side (effort) of [drive]"
+    )
+
+
+def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
+    """All joints move together: neither folds nor an unseen log that does the same say anything of other motion."""
+    times = other_combinations(trial)
+    tested = max((of_motion(trial, other) for other in unseen), default=1.0)
+    together = alike([trial, *unseen])
+    if not math.isfinite(times) or (times < LARGEST * max(tested, 1.0) and together < ALONE):
+        return None
+    what = "the unseen logs move" if unseen else "the left-out folds move"
+    line = f" ({100 * together:.3g} % of their motion is one line or plane of positions)" if together >= ALONE else ""
+    return (
+        f"the joints do not move independently{line}: in other combinations of the same motions the efforts are "
+        f"{times:.2g} times less certain than in the fitted motion, and {what} alike, so they are no evidence; record "
+        "motion in which each joint has frequencies of its own (minertia excite)"
+    )

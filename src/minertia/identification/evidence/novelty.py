@@ -1,0 +1,78 @@
+"""How much less surely than the fitted motion a fit predicts other motion.
+
+With the covariance s2 P of a fit on rows Y, efforts of other rows X are uncertain by s2 tr(X P X') where those of the
+fit are by s2 tr(Y P Y').  The other motion is that of the same joints in other combinations: each one's positions,
+velocities and accelerations in another order.  Where all joints move alike that is many times as uncertain, and folds
+of the fitted motion, which move alike too, cannot tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.model import torque_regressor
+from minertia.identification.evidence.trial import Trial, without
+from minertia.identification.problem.rows import STILL
+
+Array = NDArray[np.float64]
+RIDGE = 1e-6  # of the power of a column, below which nothing was excited
+ALONE = 0.99  # of the motion on one line or plane, from which all joints follow one function of time
+MANY = 4  # joints whose motion has no reason to stay in a plane
+NOTHING = 1e-6  # of a column, below which what is left of it is rounding
+LARGEST = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
+
+
+def other_combinations(trial: Trial) -> float:
+    """Uncertainty of the same joints' motions in other combinations over that of the fitted motion."""
+    if np.sum(np.ptp(trial.q, axis=0) > STILL) < 2:
+        return 1.0
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(len(trial.q)) for _ in range(trial.q.shape[1])]
+    mixed = tuple(np.column_stack([a[o, j] for j, o in enumerate(orders)]) for a in (trial.q, trial.qd, trial.qdd))
+    return _ratio(trial, _power(trial, mixed))
+
+
+def alike(trials: Sequence[Trial]) -> float:
+    """Part of the motion of all moving joints, each in its own size, that is one line of positions.
+
+    Of four joints and more: that is in one plane, where joints on one sine stay whatever their phases.
+    """
+    q = np.concatenate([trial.q for trial in trials])
+    moving = np.flatnonzero(np.ptp(q, axis=0) > STILL)
+    if len(moving) < 2:
+        return 0.0
+    shares = np.linalg.eigvalsh(np.corrcoef(q[:, moving].T)) / len(moving)
+    return float(shares[-1:].sum() if len(moving) < MANY else shares[-2:].sum())
+
+
+def of_motion(trial: Trial, other: Trial) -> float:
+    """Uncertainty of another motion over that of the fitted one."""
+    return _ratio(trial, _power(trial, (other.q, other.qd, other.qdd)))
+
+
+def _power(trial: Trial, state: tuple[Array, ...]) -> Array:
+    """Mean products of the columns of the links' parameters, what effects of the joints take taken off."""
+    q, qd, qdd = state
+    Y, sizes = torque_regressor(trial.bare, q, qd, qdd), trial.sizes
+    total = np.zeros((Y.shape[2], Y.shape[2]))
+    for j in trial.joints:
+        part = without(trial.effects(j, q, qd, qdd), Y[:, j]) / max(sizes[j], 1e-300)
+        is_left = np.linalg.norm(part, axis=0) > NOTHING * np.linalg.norm(Y[:, j], axis=0) / max(sizes[j], 1e-300)
+        part = part * (is_left & (sizes[j] > 0))  # a column that a rotor explains is rounding now
+        total += part.T @ part / len(q)
+    return total
+
+
+def _ratio(trial: Trial, other: Array) -> float:
+    own = _power(trial, (trial.q, trial.qd, trial.qdd))
+    size = np.sqrt(np.diag(other))
+    kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
+    if not len(kept):
+        return 1.0
+    scale = np.outer(size[kept], size[kept])
+    own, other = own[np.ix_(kept, kept)] / scale, other[np.ix_(kept, kept)] / scale
+    P = np.linalg.inv(own + RIDGE * np.eye(len(kept)))
+    return float(np.sqrt(np.sum(other * P) / max(float(np.sum(own * P)), 1e-300)))

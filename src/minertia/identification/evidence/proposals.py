@@ -1,0 +1,226 @@
+"""Set-ups that a campaign may have meant: a table of what goes wrong, each row proposing set-ups to try.
+
+A new suspicion is one function and one row of `CHECKS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.evidence.trial import LONGEST_DELAY, Setup, Trial
+
+Array = NDArray[np.float64]
+SCALE = 2.0  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+EXPLAINED = 0.5  # part of an effort's power that the file's masses must explain for its size to say something
+# masses that are 30 % off make up for smaller changes of these: a factor of all inertia of 1.3 is a clock of 1.14
+ELSEWHERE = math.radians(20)  # direction of gravity
+TURNED = math.radians(20)  # zero of a joint
+FASTER = 1.2  # clock, either way
+TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))
+QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
+SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
+CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
+DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
+NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A set-up, what it says in words, and the line of the campaign that would make it so.
+
+    nearby: set-ups between this one and its neighbours in a list of values.
+    """
+
+    setup: Setup
+    what: str
+    change: str
+    nearby: Callable[[], Iterable[Proposal]] = tuple
+
+
+Proposing = Callable[[Trial], Iterable[Proposal]]
+
+
+def _name(trial: Trial, j: int) -> str:
+    return f"joint {j + 1} ({trial.robot.coordinate_names[j]})"
+
+
+def _list(values: Sequence[float]) -> str:
+    return f"[{', '.join(f'{v:g}' for v in values)}]"
+
+
+def _turned(trial: Trial, j: int) -> tuple[float, ...]:
+    return tuple(-1.0 if k == j else 1.0 for k in range(trial.robot.n))
+
+
+def exchanged(trial: Trial) -> Iterator[Proposal]:
+    """Two joints in each other's columns."""
+    for a, b in combinations(trial.tried, 2):
+        order = list(range(trial.robot.n))
+        order[a], order[b] = b, a
+        what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
+        yield Proposal(Setup(order=tuple(order)), what, "exchange their columns in q and effort of [columns]")
+
+
+def signs(trial: Trial) -> Iterator[Proposal]:
+    """A joint that counts the other way, in its position and effort or in one of them."""
+    for j in trial.tried:
+        sign = _turned(trial, j)
+        both = f"turn its sign: signs = {_list(sign)} in [drive], relative to those stated"
+        effort = f"turn it: effort_signs = {_list(sign)} in [drive], relative to those stated"
+        yield Proposal(Setup(signs=sign), f"the sign of {_name(trial, j)} seems turned, in position and effort", both)
+        yield Proposal(Setup(effort_signs=sign), f"the sign of the effort of {_name(trial, j)} seems turned", effort)
+        only = Setup(signs=sign, effort_signs=sign)
+        change = f"turn signs and effort_signs of it in [drive], each by {_list(sign)}"
+        yield Proposal(only, f"the sign of the position of {_name(trial, j)} seems turned", change)
+    every = tuple(-1.0 for _ in range(trial.robot.n))
+    change = f"turn effort_signs in [drive], by {_list(every)}"
+    yield Proposal(Setup(effort_signs=every), "the sign of all efforts seems turned", change)
+
+
+def zeros(trial: Trial) -> Iterator[Proposal]:
+    """A joint whose zero is elsewhere."""
+    for j in trial.tried:
+        is_turning = trial.robot.joints[trial.robot.independent[j]].kind == "revolute"
+        steps = (TURNS if trial.has_masses else QUARTERS) if is_turning else SLIDES
+        for value in steps:
+            step = TURNS[1] - TURNS[0] if is_turning else SLIDES[1] - SLIDES[0]
+            yield _zero(trial, j, value, step, is_turning)
+
+
+def _zero(trial: Trial, j: int, value: float, step: float, is_turning: bool) -> Proposal:
+    offsets = tuple(value if k == j else 0.0 for k in range(trial.robot.n))
+    size = f"{math.degrees(value):.3g} degrees" if is_turning else f"{value:.3g} m"
+    change = f"add {value:.4g} {'rad' if is_turning else 'm'} to its entry in offsets of [drive]"
+    what = f"the zero of {_name(trial, j)} seems to be off by {size}"
+
+    def nearby() -> Iterator[Proposal]:
+        near = (value + part * step for part in NEARBY)
+        return (_zero(trial, j, v, step, is_turning) for v in near if not is_turning or abs(v) >= TURNED)
+
+    return Proposal(Setup(offsets=offsets), what, change, nearby)
+
+
+def gravities(trial: Trial) -> Iterator[Proposal]:
+    """Another direction of gravity, or none in the efforts."""
+    stated = np.array(trial.robot.gravity)
+    size = float(np.linalg.norm(stated))
+    if size == 0:
+        return
+    none = "gravity seems to be compensated in the efforts already"
+    yield Proposal(Setup(gravity=(0.0, 0.0, 0.0)), none, "set gravity = [0, 0, 0], or log the whole effort")
+    for direction in (*np.eye(3), *-np.eye(3), -stated / size):
+        if direction @ stated < math.cos(ELSEWHERE) * size:
+            yield _mounted(trial, stated, size * direction)
+
+
+def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
+    """The direction that fits the file's masses best."""
+    _, fitted = trial.inertia_and_gravity()
+    size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
+    if length > 0 and fitted @ stated < math.cos(ELSEWHERE) * size * length:
+        yield _mounted(trial, stated, fitted * size / length)
+
+
+def _mounted(trial: Trial, stated: Array, gravity: Array) -> Proposal:
+    size = float(np.linalg.norm(stated))
+    angle = math.degrees(math.acos(float(np.clip(stated @ gravity / size**2, -1, 1))))
+    g = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
+    word = "gravity seems reversed" if angle > 175 else f"gravity seems to point {angle:.0f} degrees elsewhere"
+    text = _list([float(f"{v:.3g}") + 0.0 for v in g])
+    what, change = f"{word} (is the robot mounted another way?)", f"set gravity = {text}"
+    known = trial.has_masses
+    return Proposal(Setup(gravity=g), what, change, lambda: _fitted_gravity(trial, stated) if known else ())
+
+
+def clocks(trial: Trial) -> Iterator[Proposal]:
+    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square."""
+    if not any(trial.robot.gravity):
+        return
+    yield from (_clock(clock) for clock in CLOCKS if _is_other(clock))
+
+
+def _is_other(clock: float) -> bool:
+    return abs(math.log(clock)) > math.log(FASTER)
+
+
+def _clock(clock: float) -> Proposal:
+    what = f"the clock seems to be off: a second of the log is {clock:.3g} seconds"
+    change = "state the unit of the stamps with time_unit in [columns], or mend them"
+    step = math.log(CLOCKS[1] / CLOCKS[0])
+    near = tuple(c for part in NEARBY if _is_other(c := clock * math.exp(part * step)))
+    return Proposal(Setup(clock=clock), what, change, lambda: map(_clock, near))
+
+
+def delays(trial: Trial) -> Iterator[Proposal]:
+    """Efforts that lag or lead."""
+    for delay in DELAYS:
+        yield _delay(delay)
+
+
+def _delay(delay: float) -> Proposal:
+    word = "lag" if delay > 0 else "lead"
+    edge = " or more, the longest delay tried" if abs(delay) > 0.99 * LONGEST_DELAY else ""
+    what = f"the efforts seem to {word} the positions by {abs(delay) * 1e3:.0f} ms{edge}"
+    step, change = DELAYS[1] - DELAYS[0], f"add {delay:.3f} s to delay of [drive]"
+    return Proposal(Setup(delay=delay), what, change, lambda: (_delay(delay + p * step) for p in NEARBY))
+
+
+def scales(trial: Trial) -> Iterator[Proposal]:
+    """Efforts of another size than the file's masses ask for: of one joint, or of all."""
+    if not trial.has_masses:
+        return
+    found, explained = trial.scales()
+    clear = (explained > EXPLAINED) & (found > 0)
+    far = clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
+    if not far.any():
+        return
+    typical = float(np.exp(np.median(np.log(found[clear]))))
+    if 2 * far.sum() > clear.sum():
+        yield _sized(trial, np.where(clear, found, typical))
+        yield _sized(trial, np.full(len(found), typical))
+    for k in np.flatnonzero(far):
+        yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+
+
+def gains(trial: Trial) -> Iterator[Proposal]:
+    """The effort of one joint of another size: less far off than in `scales`, so others must confirm it."""
+    if trial.has_masses and len(trial.joints) > 1:
+        found, explained = trial.scales()
+        for k in np.flatnonzero((explained > EXPLAINED) & (found > 0)):
+            yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+
+
+def _sized(trial: Trial, found: Array) -> Proposal:
+    factors = np.ones(trial.robot.n)
+    factors[list(trial.joints)] = 1 / found
+    change = (
+        "look at effort_unit of [columns], and at gains, ratios and the side (effort) of [drive]; gains that are "
+        f"{_list([float(f'{v:.2g}') for v in factors])} times those stated would fit the file's masses"
+    )
+    alone = np.flatnonzero(found != 1.0)
+    if len(alone) == 1 and trial.robot.n > 1:
+        own = _name(trial, trial.joints[alone[0]])
+        what = f"the effort of {own} is {found[alone[0]]:.2g} times what the file's masses ask for"
+    else:
+        low, high = float(found.min()), float(found.max())
+        times = f"{low:.2g}" if high < 1.05 * low else f"{low:.2g} to {high:.2g}"
+        what = f"the efforts are {times} times what the file's masses ask for (currents, motor side, another unit?)"
+    return Proposal(Setup(scales=tuple(factors.tolist())), what, change)
+
+
+CHECKS: dict[str, Proposing] = {
+    "scale": scales,
+    "gain": gains,
+    "order": exchanged,
+    "signs": signs,
+    "zeros": zeros,
+    "gravity": gravities,
+    "clock": clocks,
+    "delay": delays,
+}

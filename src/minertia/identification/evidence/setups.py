@@ -1,0 +1,131 @@
+"""Was the robot set up as the campaign says?  Other set-ups are tried on the same rows and all weighed alike.
+
+One is believed where the file's masses, or masses fitted anew, then leave far less of the efforts and neither leaves
+more.  Masses that are 30 % off leave a right set-up some tenths of the efforts, and no other set-up half of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minertia.identification.evidence.proposals import CHECKS, Proposal
+from minertia.identification.evidence.trial import Left, Trial
+
+SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right,
+BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for
+MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
+REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
+REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
+NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
+NO_MORE = 0.01  # or how much more of the efforts
+MENDED = 0.5  # of the efforts: a set-up that leaves more mends nothing
+TOGETHER = 8  # set-ups whose columns are made together
+PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
+AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A set-up that explains the efforts far better than the one stated, with what both leave of them."""
+
+    check: str
+    what: str
+    change: str
+    before: Left
+    after: Left
+
+    @property
+    def size(self) -> float:
+        """What is left by the file's masses, or where there are none by masses fitted anew."""
+        return self.after.refit if self.after.masses is None else self.after.masses
+
+    @property
+    def sentence(self) -> str:
+        """With figures, and what to change."""
+        parts = []
+        if self.before.masses is not None and self.after.masses is not None:
+            parts.append(
+                f"the file's masses leave {_percent(self.after.masses)} of the efforts instead of "
+                f"{_percent(self.before.masses)}"
+            )
+        parts.append(f"masses fitted anew {_percent(self.after.refit)} instead of {_percent(self.before.refit)}")
+        return f"{self.what}: so read, {', '.join(parts)}; {self.change}"
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "check": self.check,
+            "what": self.what,
+            "change": self.change,
+            "masses_before": self.before.masses,
+            "masses_after": self.after.masses,
+            "refit_before": self.before.refit,
+            "refit_after": self.after.refit,
+        }
+
+
+def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
+    """Set-ups that explain the efforts far better than the one stated, the best first."""
+    is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < SURE
+    before = trial.left()
+    each = [s for check in (BLIND if is_sure else CHECKS) if (s := _suspicion(trial, before, check)) is not None]
+    found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
+    return tuple(s for s in found if s.size <= AS_GOOD * found[0].size + NO_MORE)
+
+
+def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
+    best = _best(trial.coarse, list(CHECKS[check](trial)), by_refit=check == "gain" or not trial.has_masses)
+    if best is None:
+        return None
+    if before.masses is not None and trial.masses_left([best.setup])[0] > NO_WORSE * before.masses:
+        return None
+    after = trial.left(best.setup)
+    return Suspicion(check, best.what, best.change, before, after) if _is_believed(before, after, check) else None
+
+
+def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
+    """The proposal that leaves least, refined where there are values between it and its neighbours."""
+    if not proposals:
+        return None
+    left = _measured(trial, proposals, by_refit)
+    first = int(np.argmin(left))
+    finer = list(proposals[first].nearby())
+    between = _measured(trial, finer, by_refit)
+    if not finer or PLAIN * min(between) >= left[first]:
+        return proposals[first]
+    return finer[int(np.argmin(between))]
+
+
+def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[float]:
+    """What the file's masses, or masses fitted anew, leave under each proposal."""
+    setups = [proposal.setup for proposal in proposals]
+    if not by_refit:
+        return trial.masses_left(setups)
+    found: list[float] = []
+    for start in range(0, len(setups), TOGETHER):
+        some = setups[start : start + TOGETHER]
+        trial.make_columns(some)
+        found += [trial.refit_left(setup) for setup in some]
+    return found
+
+
+def _is_believed(before: Left, after: Left, check: str) -> bool:
+    falls = after.refit < REFIT_FALLS * before.refit
+    if before.masses is None or after.masses is None:
+        return falls and before.refit - after.refit > REFIT_ALONE
+    if after.masses > MENDED:
+        return False
+    refit_stays = after.refit <= NO_WORSE * before.refit + NO_MORE
+    masses_stay = after.masses <= NO_WORSE * before.masses
+    if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
+        return after.masses < 0.8 * before.masses and refit_stays
+    by_masses = after.masses < MASSES_FALL * before.masses and before.masses - after.masses > MASSES_MORE
+    by_masses &= check != "gain"  # a factor of one effort makes up for a wrong mass just as well
+    by_refit = falls and before.refit - after.refit > REFIT_MORE
+    return (by_masses and refit_stays) or (by_refit and masses_stay)
+
+
+def _percent(x: float) -> str:
+    return f"{100 * x:.2g} %"

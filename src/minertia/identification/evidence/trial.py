@@ -1,0 +1,334 @@
+"""Rows of the fitted logs under other set-ups: what the file's masses, and masses fitted anew, leave of the efforts.
+
+A fit with free values explains much that is wrong: efforts of another unit, or a robot that stands on its head.  The
+masses of the robot's file cannot follow, and a set-up that is right leaves them some tenths of the efforts at most.
+Friction and rotor inertia, which files seldom have, are fitted in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from minertia.dynamics.model import inverse_dynamics, torque_regressor
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
+from minertia.identification.problem.terms import Term
+from minertia.identification.signals.filtering import Motion, low_pass
+from minertia.robot.effects import JointState
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+ROWS = 600  # samples of all logs together: a few hundred tell set-ups apart whose residuals differ by a factor
+BLOCKS = 2  # of a log in blocks that are looked at
+LONGEST_DELAY = 0.4  # s
+SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
+TOGETHER = 64  # set-ups that go through the recursion together
+FEWEST = 40  # samples below which nothing is tried
+LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
+MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
+RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How joints, efforts, clock and gravity are read, beside what the campaign says; the default changes nothing.
+
+    order: the coordinate whose columns each one takes.  signs, effort_signs, offsets, scales: of each coordinate,
+    applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
+    the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions.
+    """
+
+    order: tuple[int, ...] | None = None
+    signs: tuple[float, ...] | None = None
+    effort_signs: tuple[float, ...] | None = None
+    offsets: tuple[float, ...] | None = None
+    scales: tuple[float, ...] | None = None
+    gravity: tuple[float, float, float] | None = None
+    clock: float = 1.0
+    delay: float = 0.0
+
+
+AS_STATED = Setup()
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of the varying efforts, root mean square over the joints of each one's part.
+
+    masses: by the file's masses with fitted friction and rotors, None without masses.  refit: by masses fitted anew.
+    """
+
+    masses: float | None
+    refit: float
+
+
+@dataclass(frozen=True)
+class _Track:
+    """Rows of one log: a motion at some instants, and its filtered efforts at all of them."""
+
+    rate_hz: float
+    rows: NDArray[np.int64]
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+    def thinned(self, step: int) -> _Track:
+        """Fewer rows."""
+        q, qd, qdd = (a[::step] for a in (self.q, self.qd, self.qdd))
+        return replace(self, rows=self.rows[::step], q=q, qd=qd, qdd=qdd)
+
+    def efforts(self, delay: float) -> Array:
+        """Efforts at the rows, read so many seconds later."""
+        if not delay:
+            return np.asarray(self.tau[self.rows])
+        at, x = self.rows + delay * self.rate_hz, np.arange(len(self.tau))
+        return np.column_stack([np.interp(at, x, column) for column in self.tau.T])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The rows of some logs on which set-ups are compared.
+
+    joints: indices of the efforts that are used.  springs: effects of the campaign that depend on positions.
+    in_newtons: whether efforts are in N m or N, so that masses can be asked.
+    """
+
+    robot: Robot
+    joints: tuple[int, ...]
+    tracks: tuple[_Track, ...]
+    springs: tuple[Term, ...] = ()
+    in_newtons: bool = True
+    made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
+
+    @cached_property
+    def q(self) -> Array:
+        """Positions."""
+        return np.concatenate([track.q for track in self.tracks])
+
+    @cached_property
+    def qd(self) -> Array:
+        """Velocities."""
+        return np.concatenate([track.qd for track in self.tracks])
+
+    @cached_property
+    def qdd(self) -> Array:
+        """Accelerations."""
+        return np.concatenate([track.qdd for track in self.tracks])
+
+    def tau(self, delay: float = 0.0) -> Array:
+        """Efforts of all coordinates."""
+        return np.concatenate([track.efforts(delay) for track in self.tracks])
+
+    @cached_property
+    def tried(self) -> tuple[int, ...]:
+        """Joints whose order, signs and zeros are tried."""
+        if len(self.joints) <= MOST_JOINTS or not self.has_masses:
+            return self.joints[:MOST_JOINTS]
+        worst = np.argsort(-self.of_masses()[0], kind="stable")[:MOST_JOINTS]
+        return tuple(sorted(self.joints[k] for k in worst))
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Deviation of each coordinate's effort from its mean."""
+        return np.asarray(np.std(self.tau(), axis=0))
+
+    @cached_property
+    def bare(self) -> Robot:
+        """The links alone: friction and rotors are fitted."""
+        return replace(self.robot, effects=(), motor_effects=(), coupling=None, constants=())
+
+    @cached_property
+    def masses(self) -> Array:
+        """The file's link parameters."""
+        return self.bare.parameter_vector()
+
+    @cached_property
+    def coarse(self) -> Trial:
+        """A third of the rows, on which a first choice is made."""
+        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={})
+
+    @cached_property
+    def has_masses(self) -> bool:
+        """Whether the robot's file says what its links weigh, in the unit of the efforts."""
+        return self.in_newtons and self.robot.has_parameters and bool(np.any(self.masses))
+
+    def state(self, setup: Setup) -> tuple[Array, Array, Array, Array]:
+        """q, qd, qdd and efforts of all coordinates as a set-up reads them."""
+        q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup.delay)
+        if setup.order is not None:
+            q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
+        if setup.signs is not None:
+            q, qd, qdd, tau = (a * np.array(setup.signs) for a in (q, qd, qdd, tau))
+        for factor in (setup.effort_signs, setup.scales):
+            tau = tau if factor is None else tau * np.array(factor)
+        return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
+
+    def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
+        """Columns of a coordinate's rotors, friction and springs, without their means, which an offset takes."""
+        columns: list[Array] = []
+        for weights in self._drives(j):
+            v = qd @ weights
+            fastest = max(float(np.abs(v).max()), 1e-12)
+            columns += [qdd @ weights, v, *(np.tanh(v / (slow * fastest)) for slow in SLOW)]
+        own = [t for t in self.springs if self.robot.coordinate_of(t.joint) == j]
+        state = JointState(q[:, j], qd[:, j], qdd[:, j])
+        columns += [np.asarray(t.effect.shape(state, t.settings), float) for t in own]
+        D = np.column_stack(columns)
+        return np.asarray(D - D.mean(axis=0))
+
+    def _drives(self, j: int) -> list[Array]:
+        """How each motor that acts on a coordinate turns with all of them, forwards where the coordinate does."""
+        G = np.eye(self.robot.n) if self.robot.coupling is None else np.array(self.robot.coupling, float)
+        return [row * np.sign(row[j]) for row in G if row[j] != 0]
+
+    def _own(self, j: int) -> Array:
+        return self.effects(j, self.q, self.qd, self.qdd)
+
+    def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
+        """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).
+
+        Friction and rotors are fitted.  Set-ups of the same gravity go through the recursion together: its cost hardly
+        depends on how many samples there are.
+        """
+        found = np.zeros((len(setups), len(self.joints)))
+        for gravity in {setup.gravity for setup in setups}:
+            same = [k for k, setup in enumerate(setups) if setup.gravity == gravity]
+            for some in (same[start : start + TOGETHER] for start in range(0, len(same), TOGETHER)):
+                states = [self.state(setups[k]) for k in some]
+                q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
+                rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
+                for k, state, own in zip(some, states, rigid, strict=True):
+                    found[k] = [_left(self.effects(j, *state[:3]), state[3][:, j], own[:, j]) for j in self.joints]
+        return found
+
+    def masses_left(self, setups: Sequence[Setup] = (AS_STATED,)) -> list[float]:
+        """`of_masses` of all joints, for each set-up."""
+        return [root_mean_square(parts) for parts in self.of_masses(setups)]
+
+    def refit_left(self, setup: Setup = AS_STATED) -> float:
+        """What masses fitted anew leave."""
+        q, qd, qdd, tau = self.state(setup)
+        Y = self._columns(setup)
+        sides = {j: np.column_stack([Y[:, j], tau[:, j]]) for j in self.joints}
+        parts = [without(self.effects(j, q, qd, qdd), side) for j, side in sides.items()]
+        sizes = [float(np.std(tau[:, j]) * np.sqrt(len(tau))) for j in self.joints]
+        G = sum(part.T @ part / size**2 for part, size in zip(parts, sizes, strict=True) if size > 0)
+        return float(np.sqrt(_least_squares(np.asarray(G)) / len(self.joints)))
+
+    def _columns(self, setup: Setup) -> Array:
+        """Columns of the links' parameters, which do not depend on how efforts are read."""
+        key = replace(setup, delay=0.0, scales=None, effort_signs=None)
+        if key not in self.made:
+            self.make_columns([key])
+        return self.made[key]
+
+    def make_columns(self, setups: Sequence[Setup]) -> None:
+        """Make the columns of some set-ups together, and forget those of others."""
+        keys = dict.fromkeys(replace(setup, delay=0.0, scales=None, effort_signs=None) for setup in setups)
+        self.made.clear()
+        for gravity in {key.gravity for key in keys}:
+            same = [key for key in keys if key.gravity == gravity]
+            states = [self.state(key) for key in same]
+            q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
+            Y = torque_regressor(self.bare, q, qd, qdd, gravity=gravity)
+            self.made.update(zip(same, np.split(Y, len(same)), strict=True))
+
+    def left(self, setup: Setup = AS_STATED) -> Left:
+        """Both."""
+        return Left(self.masses_left([setup])[0] if self.has_masses else None, self.refit_left(setup))
+
+    def scales(self) -> tuple[Array, Array]:
+        """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
+        rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
+        tau, found, explained = self.tau(), [], []
+        for j in self.joints:
+            x, y = without(self._own(j), np.column_stack([rigid[:, j], tau[:, j]])).T
+            size = float(x @ x)
+            found.append(float(x @ y) / size if size > 0 else 1.0)
+            explained.append(float(x @ y) ** 2 / max(size * float(y @ y), 1e-300))
+        return np.array(found), np.array(explained)
+
+    def inertia_and_gravity(self) -> tuple[float, Array]:
+        """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
+        still = np.zeros_like(self.q)
+        sides = [inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))]
+        sides += [inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)]
+        tau, rows = self.tau(), []
+        for j in self.joints:
+            columns = np.column_stack([*(side[:, j] for side in sides), tau[:, j]])
+            size = float(np.std(tau[:, j]))
+            if size > 0:
+                rows.append(without(self._own(j), columns) / size)
+        M = np.concatenate(rows)
+        x = np.linalg.lstsq(M[:, :-1], M[:, -1], rcond=1e-6)[0]
+        return float(x[0]), np.asarray(x[1:])
+
+
+def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
+    """Rows of some logs; None where there are too few or they cannot be meant, or the base floats."""
+    robot = model.robot.numeric
+    if robot.is_floating or not motions:
+        return None
+    blocks = [list(islice(blocks_of(motion), BLOCKS)) for motion in motions]
+    count = max(ROWS // max(sum(map(len, blocks)), 1), FEWEST)
+    tracks = [_track(block, count) for own in blocks for block in own if len(block.t) > FEWEST]
+    springs = tuple(t for t in model.choice.terms if t.effect.inputs == ("q",))
+    is_sound = all(float(np.abs(a).max()) < LARGEST for t in tracks for a in (t.q, t.qd, t.qdd, t.tau))
+    return Trial(robot, model.rows, tuple(tracks), springs, in_newtons) if tracks and is_sound else None
+
+
+def _track(block: MotionLike, count: int) -> _Track:
+    """Some rows of a block, both sides below the frequencies that are fitted."""
+    arrays = [np.asarray(a, float) for a in (block.q, block.qd, block.qdd, block.tau)]
+    n = len(arrays[0])
+    rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
+    if isinstance(block, Motion):
+        cutoff = min(block.filter.parallel_hz or np.inf, 0.4 * rate)
+        arrays = [low_pass(a, cutoff, rate) for a in arrays] if np.isfinite(cutoff) else arrays
+    edge = min(round(LONGEST_DELAY * rate), n // 8)
+    rows = np.unique(np.linspace(edge, n - 1 - edge, count).astype(int))
+    q, qd, qdd, tau = arrays
+    return _Track(rate, rows, q[rows], qd[rows], qdd[rows], tau)
+
+
+def root_mean_square(parts: Array) -> float:
+    """Over the joints."""
+    return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
+
+
+def _left(effects: Array, tau: Array, rigid: Array) -> float:
+    """Part of the varying effort left beside the rigid body's, with effects that are not negative."""
+    size = float(np.std(tau)) * np.sqrt(len(tau))
+    rest = tau - rigid
+    return float(nnls(effects, rest - rest.mean())[1] / size) if size > 0 else 0.0
+
+
+def without(effects: Array, columns: Array) -> Array:
+    """Columns with whatever the effects and an offset can explain taken off."""
+    D = effects[:, np.linalg.norm(effects, axis=0) > 0]
+    centred = columns - columns.mean(axis=0)
+    if not D.shape[1]:
+        return np.asarray(centred)
+    Q = np.linalg.qr(D)[0]
+    return np.asarray(centred - Q @ (Q.T @ centred))
+
+
+def _least_squares(G: Array) -> float:
+    """Smallest sum of squares of the last column of the normal equations, the other columns fitted."""
+    size = np.sqrt(np.diag(G)[:-1])
+    kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
+    A = G[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
+    b = G[kept, -1] / size[kept]
+    x = np.linalg.solve(A + RIDGE * np.eye(len(kept)), b)
+    return max(float(G[-1, -1] - 2 * x @ b + x @ A @ x), 0.0)

@@ -1,0 +1,146 @@
+"""What a verdict weighs besides residuals, piece by piece."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia.identification.evidence.changed import CarriedLoad, changed
+from minertia.identification.evidence.doubts import doubts
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.novelty import alike, other_combinations
+from minertia.identification.evidence.overlap import row_prints, shared_part
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.evidence.setups import suspicions
+from minertia.identification.evidence.trial import Setup, trial_of
+from minertia.identification.evidence.verdict import verdict
+from minertia.identification.problem.linear import linear_model
+from tests.identification.motions import Motion, fourier_motion, noisy
+from tests.random_robots import random_robot
+
+ROBOT = random_robot(5, n=3).with_gravity((0.0, 0.0, -9.81))
+
+
+def motion(seed: int = 1) -> Motion:
+    return noisy(fourier_motion(ROBOT, 1500, seed, duration=15.0), np.random.default_rng(seed), 0.01)
+
+
+def tried(run: Motion):
+    trial = trial_of(linear_model(ROBOT), [run])
+    assert trial is not None
+    return trial
+
+
+def test_a_set_up_undoes_its_fault():
+    """Read through the set-up that undoes a fault, the file's masses leave what they leave of the right log."""
+    run = motion()
+    usual = tried(run).masses_left()[0]
+    order = [1, 0, 2]
+    sign = np.array([1.0, -1.0, 1.0])
+    every = {n: getattr(run, n) for n in ("q", "qd", "qdd", "tau")}
+    faults = {
+        "order": (replace(run, **{n: a[:, order] for n, a in every.items()}), Setup(order=(1, 0, 2))),
+        "signs": (replace(run, **{n: a * sign for n, a in every.items()}), Setup(signs=(1, -1, 1))),
+        "effort": (replace(run, tau=run.tau * sign), Setup(effort_signs=(1, -1, 1))),
+        "zero": (replace(run, q=run.q + [0, 0, 1.0]), Setup(offsets=(0, 0, -1.0))),
+        "clock": (replace(run, qd=run.qd * 2, qdd=run.qdd * 4), Setup(clock=2.0)),
+        "scale": (replace(run, tau=run.tau / 7), Setup(scales=(7.0, 7.0, 7.0))),
+    }  # fmt: skip
+    for fault, (wrong, setup) in faults.items():
+        before, after = tried(wrong).masses_left([Setup(), setup])
+        assert after == pytest.approx(usual, rel=1e-6), fault
+        assert before > 4 * usual, fault
+        assert tried(wrong).refit_left(setup) == pytest.approx(tried(run).refit_left(), rel=1e-3), fault
+
+
+def test_gravity_is_found_by_its_vector():
+    run = motion()
+    _, found = tried(run).inertia_and_gravity()
+    assert found == pytest.approx([0, 0, -9.81], abs=0.2)
+
+
+def test_a_log_that_the_masses_explain_asks_for_nothing_else():
+    assert suspicions(tried(motion())) == ()
+    assert doubts(tried(motion()), []).faults == ()
+
+
+def test_masses_that_nothing_mends_contradict_the_log():
+    run = motion()
+    noise = replace(run, tau=np.random.default_rng(0).normal(size=run.tau.shape))
+    (fault,) = doubts(tried(noise), []).faults
+    assert "the file's masses with fitted friction leave" in fault and "[columns] and [drive]" in fault
+
+
+def test_a_floating_base_is_not_judged():
+    robot = random_robot(3, n=2, floating=True)
+    assert trial_of(linear_model(robot), [motion()]) is None
+    (told,) = doubts(None, []).not_judged
+    assert "the base floats" in told
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_joints_on_one_sine_move_alike(phases: bool):
+    robot = random_robot(105, n=5)
+    t = np.arange(1500) / 100
+    angle = 2 * np.pi * 0.3 * t[:, None] + (np.arange(5) if phases else np.zeros(5))
+    size = np.linspace(0.5, 1.0, 5)
+    q, w = size * np.sin(angle), 2 * np.pi * 0.3
+    tau = np.random.default_rng(0).normal(size=q.shape)
+    run = Motion(t, q, w * size * np.cos(angle), -(w**2) * q, tau)
+    trial = trial_of(linear_model(robot), [run])
+    rich = trial_of(linear_model(robot), [fourier_motion(robot, 1500, 1, duration=15.0)])
+    assert trial is not None and rich is not None
+    assert alike([trial]) > 0.999 and alike([rich]) < 0.9
+    assert alike([trial, rich]) < 0.99  # another motion is evidence
+    assert other_combinations(rich) < 3
+    fault = doubts(trial, []).faults[-1]
+    assert "the joints do not move independently" in fault and "the left-out folds move alike" in fault
+
+
+def test_one_joint_has_no_combinations():
+    robot = random_robot(4, n=1)
+    trial = trial_of(linear_model(robot), [fourier_motion(robot, 500, 1)])
+    assert trial is not None and other_combinations(trial) == 1.0 and alike([trial]) == 0.0
+
+
+def test_shared_rows_are_found_however_a_log_was_cut():
+    rng = np.random.default_rng(0)
+    q, tau = rng.normal(size=(2, 400, 3))
+    fitted = row_prints(q, tau)
+    assert shared_part(row_prints(q[37:], tau[37:]), fitted) == 1.0
+    assert shared_part(row_prints(q[::3], tau[::3]), fitted) == 1.0
+    assert shared_part(row_prints(q, tau + 1e-12), fitted) == 0.0
+    assert shared_part(fitted, row_prints(q[:100], tau[:100])) == pytest.approx(0.25)
+
+
+def residuals(relative: float, log: str = "unseen") -> Residuals:
+    return Residuals(log, relative, relative, ("j1", "j2"), (relative, relative), (relative, relative))
+
+
+def test_a_load_is_named_where_it_explains_what_is_left():
+    load = CarriedLoad(2.3, "hand", 0.1)
+    told = changed(residuals(0.3), residuals(0.02, "training"), 0.0, load)
+    assert told is not None and "15.0 times" in told and "2.3 kg at hand" in told and "load = { mass" in told
+    lacks = changed(residuals(0.3), residuals(0.02), 0.0, replace(load, mass=-2.3))
+    assert lacks is not None and "this one lacks" in lacks
+    other = changed(residuals(0.3), residuals(0.02), 0.0, replace(load, falls=0.9))
+    assert other is not None and "something changed between these logs" in other
+    assert changed(residuals(0.3), residuals(0.15), 0.0, replace(load, falls=0.9)) is None  # twice is usual
+    assert changed(residuals(0.3), residuals(0.02), 0.2, replace(load, falls=0.9)) is None  # values not known
+    assert changed(residuals(0.05), residuals(0.001), 0.0, load) is None  # small all the same
+
+
+def test_a_rival_that_explains_nothing_is_no_praise():
+    evidence = Evidence(
+        residuals(0.05, "training"), (), (), LeftOut(np.zeros(2), np.ones(2), 10), (residuals(0.05),),
+        {"nominal with fitted friction": (residuals(1.38),), "published": (residuals(0.048),)},
+    )  # fmt: skip
+    reasons = verdict(evidence).reasons
+    assert "nominal with fitted friction leaves 138 % of the effort there" in reasons
+    assert "comparable with published there (4.8 %)" in reasons
+    assert verdict(evidence).is_good
+    worse = replace(evidence, rivals={"published": (residuals(0.03),)})
+    assert not verdict(worse).is_good and "worse than published there (3 %)" in verdict(worse).reasons

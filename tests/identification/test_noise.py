@@ -1,0 +1,225 @@
+"""The spectrum of residuals, and the deviations that come of it, where theory says what they are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+import minertia.identification.evidence.intervals as intervals
+from minertia.identification.evidence.intervals import NORMAL, Spread, Weighted, spread_of, stretches
+from minertia.identification.evidence.noise import Kinds, Residue, fitted_powers, memory_length
+from tests.identification.coverage import forgotten
+
+
+def test_the_bands_hold_all_power_of_every_kind():
+    kinds = Kinds.of(500)
+    assert np.allclose(kinds.expected(500).sum(axis=0), 500) and np.allclose(kinds.expected(120).sum(axis=0), 120)
+    assert np.allclose(kinds.memory[:, 0], 1.0)
+    e = np.random.default_rng(0).normal(size=500)
+    assert kinds.banded(np.abs(np.fft.rfft(e, kinds.size)) ** 2).sum() == pytest.approx(np.sum(e**2))
+
+
+def test_bands_are_narrow_where_slow_noise_is_told_from_the_mean():
+    """One period in the stretch at least, a third of the frequency at most."""
+    kinds = Kinds.of(1000)
+    periods = kinds.edges * 1000 / kinds.size
+    steps = np.diff(periods)
+    assert periods[1] == pytest.approx(1.5, abs=0.1) and 15 < len(periods) < 30
+    assert np.all(steps > 0.9) and np.all(steps[periods[1:] > 5] < 0.45 * periods[1:][periods[1:] > 5])
+
+
+def test_expected_power_is_that_of_draws():
+    kinds, rng = Kinds.of(300), np.random.default_rng(0)
+    power = np.zeros(len(kinds.edges))
+    for _ in range(300):
+        e = forgotten(rng, (300, 1), 50.0, 1.0)[:, 0]
+        power += kinds.banded(np.abs(np.fft.rfft(e, kinds.size)) ** 2) / 300
+    wanted = kinds.expected(300)[:, list(np.round(-1 / np.log(kinds.memory[:, 1].clip(1e-9)))).index(50.0)]
+    assert np.all(np.abs(power / wanted - 1) < 0.35)
+    assert power.sum() == pytest.approx(300, rel=0.1)
+
+
+def test_powers_that_made_a_spectrum_are_found():
+    kinds = Kinds.of(400)
+    B = kinds.expected(400)
+    theta = np.zeros(B.shape[1])
+    theta[[0, 2, 4]] = 0.5, 2.0, 1.0
+    found, covariance = fitted_powers(B, B @ theta, B[:, 0])
+    assert np.allclose(B @ found, B @ theta, rtol=1e-6)
+    assert np.all(found >= 0) and np.all(np.linalg.eigvalsh(covariance) > -1e-9)
+    scaled, wider = fitted_powers(B, 9 * B @ theta, B[:, 0])
+    assert np.allclose(scaled, 9 * found, rtol=1e-4, atol=1e-4)
+    assert np.allclose(wider, 81 * covariance, rtol=0.05, atol=1e-3 * wider.max())
+    assert not fitted_powers(B, 0 * B[:, 0], B[:, 0])[0].any()
+
+
+def test_the_variance_of_a_power_is_that_of_its_degrees_of_freedom():
+    B, freedom = np.array([[10.0], [30.0]]), np.array([10.0, 30.0])
+    theta, covariance = fitted_powers(B, np.array([20.0, 60.0]), freedom)
+    assert theta[0] == pytest.approx(2.0)
+    assert 2 * theta[0] ** 2 / covariance[0, 0] == pytest.approx(40.0, rel=0.15)  # chi squared of 40; a floor widens it
+
+
+@pytest.mark.parametrize("time", [20, 63, 200])
+def test_memory_ends_where_a_tenth_is_left(time):
+    kinds = Kinds.of(1000)
+    own = np.exp(-np.arange(kinds.memory.shape[1]) / time)
+    theta = np.linalg.lstsq(kinds.memory[1:6].T, own, rcond=None)[0]
+    assert memory_length(kinds, np.concatenate([[0.0], 9 * theta, np.zeros(len(kinds.memory) - 6)])) == pytest.approx(
+        np.log(10) * time, rel=0.05
+    )
+    assert memory_length(kinds, 9 * np.eye(len(kinds.memory))[0]) == 1
+
+
+def rows(columns: np.ndarray, noise: np.ndarray) -> tuple[Weighted, np.ndarray]:
+    """The rows of a fit of one effort, and its values."""
+    beta = np.linalg.lstsq(columns, noise, rcond=None)[0]
+    return Weighted(0, columns[:, None, :], (noise - columns @ beta)[:, None]), beta
+
+
+@pytest.mark.parametrize("time", [None, 1.5, 15.0, 60.0])
+def test_a_mean_and_a_wave_have_the_variances_of_theory(time):
+    """Of a constant and a sine in noise whose autocorrelation is known."""
+    samples, rng = 600, np.random.default_rng(1)
+    t = np.arange(samples)
+    X = np.column_stack([np.ones(samples), np.sin(2 * np.pi * 7 * t / samples)])
+    lags = np.abs(t[:, None] - t)
+    omega = np.eye(samples) if time is None else np.exp(-lags / time)
+    inv = np.linalg.inv(X.T @ X)
+    truth = np.sqrt(np.diag(inv @ X.T @ omega @ X @ inv))
+    R = np.linalg.qr(X, mode="r")
+    found, held = [], []
+    for _ in range(60):
+        noise = rng.normal(size=samples) if time is None else forgotten(rng, (samples, 1), time, 1.0)[:, 0]
+        row, beta = rows(X, noise)
+        widths = spread_of([row], [samples], np.linalg.inv(R), [[0, 1]])
+        found.append(np.sqrt(np.diag(widths.covariance)))
+        held.append(np.abs(beta) < NORMAL * np.sqrt(np.diag(widths.stated)))
+        assert np.allclose(np.sqrt(np.diag(widths.stated)), widths.inflation * np.sqrt(np.diag(widths.white)))
+        wider = student.ppf(0.975, widths.freedom) / NORMAL
+        assert np.allclose(np.sqrt(np.diag(widths.stated)), found[-1] * wider)
+        assert np.all(widths.freedom >= 2)
+    middle = np.median(found, axis=0) / truth
+    assert 0.6 < middle[0] < 1.5 and 0.8 < middle[1] < 1.25  # little tells how large noise is near frequency 0
+    assert np.mean(held) > 0.88
+
+
+def test_what_is_known_beforehand_is_left_alone_by_noise():
+    """A mean known to 0.1, and noise that says nothing about it: the deviation is 0.1, whatever the noise."""
+    samples, rng = 400, np.random.default_rng(0)
+    X = np.ones((samples, 1))
+    noise = 50 * forgotten(rng, (samples, 1), 30.0, 1.0)[:, 0]
+    prior = 10.0  # one over the deviation
+    sigma = float(noise.std())
+    inv = 1 / np.sqrt(samples / sigma**2 + prior**2)
+    residual = (noise - inv**2 * noise.sum() / sigma**2) / sigma
+    widths = spread_of(
+        [Weighted(0, X[:, None, :] / sigma, residual[:, None])],
+        [samples],
+        np.array([[inv]]),
+        [[0]],
+        np.array([[prior**2 * inv**2]]),
+    )
+    assert 0.095 < np.sqrt(widths.covariance[0, 0]) < 0.15
+
+
+def test_the_power_that_uncertain_knowledge_adds_is_taken_off():
+    """Mean power of residuals of a fit with knowledge: what noise leaves, and what the knowledge was wrong by."""
+    samples, rng, deviation = 200, np.random.default_rng(0), 0.2
+    X = np.column_stack([np.ones(samples), np.sin(np.arange(samples) / 9)])
+    P = np.eye(2) / deviation**2
+    A = X.T @ X + P
+    inv = np.linalg.inv(np.linalg.cholesky(A)).T
+    kinds, known = Kinds.of(samples), inv.T @ P @ inv
+    residue = Residue(kinds, inv, [[0, 1]], known)
+    assert residue.taking is not None and residue.knowing is not None
+    assert np.allclose(residue.taking @ residue.taking.T, np.eye(2) + known)
+    assert np.allclose(residue.knowing @ residue.knowing.T, known)
+    count = 300
+    for _ in range(count):
+        noise, wrong = rng.normal(size=samples), deviation * rng.normal(size=2)
+        beta = np.linalg.solve(A, X.T @ noise + P @ wrong)
+        residue.add(X[:, None, :], (noise - X @ beta)[:, None])
+    mean = (residue.whole - residue.taken[0])[:, 0] + residue.added[0]
+    assert np.all(np.abs(residue.power[0] / mean - 1)[:6] < 0.2)
+    assert residue.powers(0)[0][0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_stretches_of_logs_are_equal_and_whole(monkeypatch):
+    monkeypatch.setattr(intervals, "STRETCH", 100)
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 2, 3)) for n in (250, 90, 300)]
+    pieces = [
+        Weighted(k, part, part[:, :, 0]) for k, x in enumerate(X) for part in np.split(x, [min(37, len(x)), 60, 80])
+    ]
+    found = list(stretches(pieces, [250, 90, 300]))
+    assert [len(e) for _, e in found] == [84, 83, 83, 90, 100, 100, 100]
+    assert np.array_equal(np.concatenate([x for x, _ in found]), np.concatenate(X))
+    assert all(np.array_equal(x[:, :, 0], e) for x, e in found)
+
+
+def test_some_stretches_stand_for_all(monkeypatch):
+    rng, samples = np.random.default_rng(0), 6000
+    X = np.column_stack([np.ones(samples), np.sin(np.arange(samples) / 3)])
+    row, _ = rows(X, forgotten(rng, (samples, 1), 8.0, 1.0)[:, 0])
+    inv = np.linalg.inv(np.linalg.qr(X, mode="r"))
+    whole = spread_of([row], [samples], inv, [[0, 1]])
+    monkeypatch.setattr(intervals, "STRETCH", 300)
+    monkeypatch.setattr(intervals, "STRETCHES", 5)
+    looked: list[np.ndarray] = []
+    monkeypatch.setattr(Residue, "add", lambda self, X, e, own=Residue.add: (looked.append(e), own(self, X, e)))
+    some = spread_of([row], [samples], inv, [[0, 1]])
+    assert [np.flatnonzero(row.e[:, 0] == e[0, 0])[0] for e in looked] == [0, 1200, 2400, 3600, 4800]
+    assert some.inflation[1] == pytest.approx(whole.inflation[1], rel=0.2)
+    assert 0.3 < some.inflation[0] / whole.inflation[0] < 3
+    assert np.allclose(some.white, whole.white)
+    assert whole.length == pytest.approx(8 * np.log(10), rel=0.3) and whole.blocks == samples // whole.length
+
+
+def one_value(power: float, variance: float, seen: float, added: float = 0.0) -> Spread:
+    """Of one value of deviation 1 under white noise, whose rows were partly seen, in white noise of known power."""
+    kinds = Kinds.of(50)
+    only = np.eye(len(kinds.memory))[0]
+    residue = SimpleNamespace(
+        kinds=kinds,
+        inverse=np.array([[1.0]]),
+        shown=[[0]],
+        gram=[seen * only[:, None, None]],
+        knowing=None if not added else np.array([[added**0.5]]),
+        powers=lambda j: (power * only, variance * np.outer(only, only)),
+    )
+    return intervals._spread(residue, 1000)  # type: ignore[arg-type]
+
+
+def test_variance_and_degrees_of_freedom_of_one_value():
+    for seen in (1.0, 0.25):
+        found = one_value(3.0, 0.5, seen)
+        assert found.covariance[0, 0] == pytest.approx(3.0)
+        assert found.freedom[0] == pytest.approx(2 * 9.0 / 0.5)
+        assert found.inflation[0] == pytest.approx(np.sqrt(3.0) * student.ppf(0.975, 36) / NORMAL)
+    assert one_value(3.0, 100.0, 1.0).freedom[0] == 2.0  # at least
+    assert one_value(3.0, 0.0, 1.0).inflation[0] == pytest.approx(np.sqrt(3.0), rel=1e-5)  # a power that is certain
+    assert found.half_width(np.array([3.0])) == pytest.approx([3 * 1.959964])
+    known = one_value(2.0, 0.5, 0.6, added=0.4)
+    assert known.covariance[0, 0] == pytest.approx(0.4 + 0.6 * 2.0)
+
+
+def test_noise_that_is_kind_to_a_value_is_not_believed_altogether():
+    assert one_value(1e-9, 0.0, 1.0).covariance[0, 0] == pytest.approx(0.01)
+    assert one_value(1e-9, 0.0, 1.0).stated[0, 0] == pytest.approx(0.01, rel=1e-5)
+
+
+def test_a_value_that_the_stretches_do_not_show_is_not_called_sure(monkeypatch):
+    """Its column is not zero only where nothing is looked at: it gets the widest of the others."""
+    monkeypatch.setattr(intervals, "STRETCH", 100)
+    monkeypatch.setattr(intervals, "STRETCHES", 2)
+    rng, samples = np.random.default_rng(0), 400
+    X = np.column_stack(
+        [np.ones(samples), np.where(np.arange(samples) // 100 == 1, 1.0, 0.0) * rng.normal(size=samples)]
+    )
+    row, _ = rows(X, forgotten(rng, (samples, 1), 8.0, 1.0)[:, 0])
+    found = spread_of([row], [samples], np.linalg.inv(np.linalg.qr(X, mode="r")), [[0, 1]])
+    assert found.covariance[1, 1] / found.white[1, 1] == pytest.approx(found.covariance[0, 0] / found.white[0, 0])
