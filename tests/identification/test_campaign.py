@@ -445,18 +445,20 @@ def test_every_field_survives_the_file(tmp_path: Path):
 class OneMore(Campaign):
     """A campaign with fields that nothing has heard of."""
 
-    rounds: int = 3
+    unheard_of: int = 3
     limits: tuple[float, ...] = ()
     further: Repairs = field(default_factory=Repairs)
 
 
-def test_new_field_is_recorded_and_written_unasked(tmp_path: Path):
-    made = OneMore("planar2r", rounds=5, limits=(1.0, 2.0), further=Repairs(stamps=False))
+def test_new_field_is_recorded_and_written_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made = OneMore("planar2r", unheard_of=5, limits=(1.0, 2.0), further=Repairs(stamps=False))
     record = campaign_record(made)
-    assert (record["rounds"], record["limits"], record["further"]) == (5, [1.0, 2.0], {"stamps": False})
-    assert not {"rounds", "limits", "further"} & set(campaign_record(OneMore("planar2r")))
+    assert (record["unheard_of"], record["limits"], record["further"]) == (5, [1.0, 2.0], {"stamps": False})
+    assert not {"unheard_of", "limits", "further"} & set(campaign_record(OneMore("planar2r")))
     written = tomllib.loads(campaign_text(made, tmp_path, "planar2r"))
-    assert (written["rounds"], written["limits"]) == (5, [1.0, 2.0])
+    assert (written["unheard_of"], written["limits"]) == (5, [1.0, 2.0])
+    monkeypatch.setattr("minertia.identification.campaigns.write.MODEL_KEYS", ("unheard_of",))
+    assert tomllib.loads(campaign_text(made, tmp_path, "planar2r"))["model"]["unheard_of"] == 5
 
 
 def test_model_restores_new_fields(monkeypatch: pytest.MonkeyPatch):
@@ -464,9 +466,9 @@ def test_model_restores_new_fields(monkeypatch: pytest.MonkeyPatch):
     from minertia.identification.campaigns import record
 
     monkeypatch.setattr(record, "Campaign", OneMore)
-    made = OneMore("planar2r", rounds=5, limits=(1.0, 2.0), further=Repairs(stamps=False), estimator="ridge")
+    made = OneMore("planar2r", unheard_of=5, limits=(1.0, 2.0), further=Repairs(stamps=False), estimator="ridge")
     restored = recorded_campaign(made.robot, campaign_record(made))
-    assert (restored.rounds, restored.limits, restored.further) == (5, (1.0, 2.0), Repairs(stamps=False))
+    assert (restored.unheard_of, restored.limits, restored.further) == (5, (1.0, 2.0), Repairs(stamps=False))
     assert restored.estimator == "auto"
 
 
