@@ -23,8 +23,8 @@ from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
-KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "training", "validation",
-        "physical", "verdict"}  # fmt: skip
+KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "training",
+        "validation", "physical", "verdict"}  # fmt: skip
 VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 
 

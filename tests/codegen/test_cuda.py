@@ -53,7 +53,8 @@ def test_kernels_compile_without_stack_and_run_where_there_is_a_device(tmp_path,
 
 def test_loops_are_not_inlined(tmp_path):
     """An inlined loop over columns gave wrong values on a device, whatever nvcc was told but -G."""
-    mi.generate(mi.read_robot("planar2r"), tmp_path / "code", programs=["recursive_update"], target="cuda")
+    robot, model = mi.read_robot("planar2r"), mi.CodeModel("base")
+    mi.generate(robot, tmp_path / "code", programs=["recursive_update"], target="cuda", model=model)
     (path,) = (tmp_path / "code").glob("*.cuh")
     text = path.read_text()
     assert "MINERTIA_LOOPS void planar_2r_recursive_update(" in text
