@@ -15,14 +15,16 @@ import pytest
 
 from minertia.cli.campaigns import repeated
 from minertia.dynamics.model import inverse_dynamics
+from minertia.identification.estimators import ALIASES, ESTIMATORS
+from minertia.robot.effects import WORDS
 from minertia.robot.read import read_robot
 from tests.arm import ARM, FRICTION, LOAD, recorded_arm, simulated
 from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
-KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "training", "validation",
-        "ladder", "physical", "verdict"}  # fmt: skip
+KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "training",
+        "validation", "physical", "verdict"}  # fmt: skip
 VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 
 
@@ -211,11 +213,11 @@ def test_what_a_model_identified_is_taken_and_said(run, arm, tmp_path):
     """Code and files take every effect unless told otherwise; what a format cannot hold is named."""
     out, effects = tmp_path / "out", "viscous,coulomb,spring"
     code, _, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", effects, "--out", out)
-    assert code == 0 and "URDF has no place for its spring (KS1" in err
+    assert code == 0 and "URDF has no place for the stiffness of a spring (KS1" in err
     model, taken = out / "model.toml", read_robot(out / "model.toml").effect_values
     assert {name[:-1] for name in taken} == {"FV", "FC", "KS"}
     said = run("convert", model, tmp_path / "a.urdf")[2]
-    assert "URDF has no place for its spring (KS1" in said and "taken from the model: FV1 = " in said
+    assert "URDF has no place for the stiffness of a spring (KS1" in said and "taken from the model: FV1 = " in said
     assert run("convert", model, tmp_path / "a.toml")[0] == 0
     assert read_robot(tmp_path / "a.toml").effect_values == pytest.approx(dict(taken))
     code, text, err = run("generate", model, "--out", tmp_path / "code", "--json")
@@ -482,6 +484,21 @@ def test_a_campaign_without_open_questions_says_so(run, arm, tmp_path):
     asked = sum('"?"' in line for line in out.read_text().splitlines() if not line.startswith("#"))
     assert code == 0
     assert ("marked with ?" in err) == (asked > 0)
+
+
+def test_help_has_every_word_of_the_tables(run):
+    for _ in range(2):  # asked twice it says the same
+        text = " ".join(run("identify", "--help")[1].split())
+    for words in (tuple(WORDS), [n for n in (*ESTIMATORS, *ALIASES) if n not in ("wls", "ols", "tls", "iv", "sdp")]):
+        assert all(re.search(rf"\b{word}\b", text) for word in words), "a word is not in the help"
+    assert text.count("gas_spring") == 1
+
+
+def test_help_loads_no_fits():
+    code = "import sys; from minertia.cli import main\ntry: main(['identify', '--help'])\nexcept SystemExit: pass\n"
+    loaded = subprocess.run([sys.executable, "-c", code + "print(*sys.modules)"], capture_output=True, text=True)
+    assert "gas_spring" in loaded.stdout and "typer" in loaded.stdout.split()
+    assert not {"scipy", "minertia.identification.identify"} & set(loaded.stdout.split())
 
 
 @pytest.mark.parametrize("command", ["identify", "validate", "payload", "significance", "check"])

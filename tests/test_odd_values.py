@@ -5,11 +5,26 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from minertia.identification.campaigns.read import (
+    ENTRY_KEYS,
+    EVALUATION_KEYS,
+    FILTER_KEYS,
+    LOAD_KEYS,
+    LOG_KEYS,
+    MODEL_KEYS,
+    TOP_KEYS,
+)
+from minertia.identification.estimators import ALIASES, ESTIMATORS, named_estimator
+from minertia.identification.estimators.options import RANGES
+from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.effects import WORDS as EFFECT_WORDS
 from tests.arm import ARM, simulated
 from tests.identification.logs import table, write_csv
 
@@ -20,44 +35,28 @@ ODD = (*NUMBERS, *OTHERS)
 LISTS = tuple([a, b] for a, b in ((0, 0), (-1, 1), (1e275, 1), (1e-308, 1), (1e308, -1e308), (NAN, 1), (10**400, 1)))
 # table -> its keys
 KEYS: dict[str, tuple[str, ...]] = {
-    "": ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
-         "estimator", "evaluation", "unknown"),
-    "logs": ("train", "validate", "stamps", "resample", "standstill", "unknown"),
-    "columns": ("t", "time_unit", "rate_hz", "q", "qd", "qdd", "effort", "effort_unit", "angle", "length", "header",
-                "delimiter", "decimal", "topic", "unknown"),
-    "drive": ("position", "effort", "gains", "ratios", "coupling", "signs", "effort_signs", "offsets", "offsets_deg",
-              "delay", "unknown"),
-    "filter": ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s",
-               "unknown"),
-    "model": ("effects", "fix", "prior", "unknown"),
+    "": (*TOP_KEYS, "unknown"),
+    "logs": (*LOG_KEYS, "unknown"),
+    "columns": (*COLUMN_KEYS, "unknown"),
+    "drive": (*DRIVE_KEYS, "unknown"),
+    "filter": (*FILTER_KEYS, "unknown"),
+    "model": (*MODEL_KEYS, "unknown"),
     "estimator": ("name", "unknown"),
-    "evaluation": ("cutoff_hz", "rate_hz", "trim_s", "log_unit", "unknown"),
-}  # fmt: skip
+    "evaluation": (*EVALUATION_KEYS, "unknown"),
+}
 PER_JOINT = ("gains", "ratios", "signs", "effort_signs", "offsets", "offsets_deg")
+LONG = {name: alias for alias, name in ALIASES.items() if name != "physical"}
 OPTIONS = {
-    "weighted": ("iterations",),
-    "ordinary": (),
-    "robust": ("threshold", "iterations", "tolerance"),
-    "total": ("ratio",),
-    "instrumental": ("bandwidth", "segments", "iterations", "tolerance"),
-    "ridge": ("weight",),
-    "sequential": (),
-    "offline": (),
-    "recursive": ("forgetting",),
-    "physical": ("weight", "kind", "margin"),
-    "auto": (),
+    LONG.get(name, name): tuple(f.name for f in fields(named_estimator(name)) if f.init and f.name in (*RANGES, "kind"))
+    for name in ESTIMATORS
 }
-EFFECTS = {
-    "smooth_coulomb": ("width",),
-    "stribeck": ("velocity",),
-    "spring": ("rest",),
-    "gas_spring": ("outer", "inner", "closed", "angle", "angle_deg", "volume", "area", "energy"),
-    "viscous": (),
-}
+EFFECTS = {word: tuple(BY_SYMBOL[symbols[0]].constants) for word, symbols in EFFECT_WORDS.items()}
+EFFECTS = {word: keys for word, keys in EFFECTS.items() if keys or word == "viscous"}
+EFFECTS["gas_spring"] += ("angle_deg",)
 GAS = {"joints": [2], "outer": 0.8, "inner": 0.2, "closed": 0.6, "volume": 1e-3, "area": 1e-3, "energy": 1e3}
 NEEDED = {"smooth_coulomb": {"width": 0.1}, "gas_spring": GAS}
-ENTRY = ("file", "from", "to", "load", "unknown")
-LOAD = ("mass", "com", "inertia", "at", "unknown")
+ENTRY = (*ENTRY_KEYS, "unknown")
+LOAD = (*LOAD_KEYS, "unknown")
 
 
 def toml(value: Any) -> str:
@@ -239,7 +238,10 @@ def test_all_command_lines(ends_well, arm, line, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "line, said",
     [
-        ((*FIT, "--fix", "M2=-1"), "a mass, a moment of inertia or friction is never negative"),
+        (
+            (*FIT, "--fix", "M2=-1"),
+            "a moment of inertia, friction or the stiffness of a spring is never negative",
+        ),
         ((*FIT, "--fix", "M2=1e275"), "a number of at most 1e+09"),
         ((*FIT, "--fix", "M2=nan"), "a finite number, not 'M2=nan'"),
         ((*FIT, "--fix", "nobody=1"), "there is no parameter called 'nobody'"),

@@ -51,6 +51,16 @@ def test_kernels_compile_without_stack_and_run_where_there_is_a_device(tmp_path,
     assert "no CUDA device" in found or "sample-major" in found
 
 
+def test_loops_are_not_inlined(tmp_path):
+    """An inlined loop over columns gave wrong values on a device, whatever nvcc was told but -G."""
+    robot, model = mi.read_robot("planar2r"), mi.CodeModel("base")
+    mi.generate(robot, tmp_path / "code", programs=["recursive_update"], target="cuda", model=model)
+    (path,) = (tmp_path / "code").glob("*.cuh")
+    text = path.read_text()
+    assert "MINERTIA_LOOPS void planar_2r_recursive_update(" in text
+    assert "MINERTIA_LOOPS static __host__ __device__ __noinline__" in text
+
+
 def test_the_file_names_its_layouts(folder):
     text = (folder / "puma_560_physical.cuh").read_text()
     assert "puma_560_physical_inverse_dynamics_joint_major" in text

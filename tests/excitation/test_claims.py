@@ -14,10 +14,11 @@ from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
-from minertia.excitation.noise import effort_noise
+from minertia.excitation.noise import _rubs, effort_noise
 from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.result import percent
 from minertia.excitation.space import Workspace
+from minertia.robot.effects import EFFECTS
 from minertia.robot.joint import Limits
 from tests.shared import SHARED, needs_shared
 
@@ -129,6 +130,16 @@ def test_noise_has_a_floor_where_the_file_has_no_friction():
     assert np.all(found.levels >= 0.01 * allowed - 1e-12) and "1 % of the limit of effort" in found.basis
     silent = noise_of(changed(robot, effort=None))
     assert np.all(silent.levels >= 0.001 * 100 * silent.levels.max() * (1 - 1e-9)) and "a floor" in silent.basis
+
+
+@pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: effect.name)
+def test_friction_is_what_depends_on_the_speed(effect):
+    robot = changed(read_robot("planar2r"), effort=None)
+    constants = dict.fromkeys(effect.constants, 0.5)
+    having = {f"{effect.name}{j}": 0.1 for j in (1, 2)}
+    rubbing = robot.with_parameters(having, dict.fromkeys(having, constants) if constants else None)
+    assert [_rubs(robot, j) for j in (0, 1)] == [False, False]
+    assert [_rubs(rubbing, j) for j in (0, 1)] == 2 * [("qd" in effect.inputs)]
 
 
 def test_noise_without_masses():

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
-from dataclasses import replace
+import textwrap
+import tomllib
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
-from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
+from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.read import read_campaign
-from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.campaigns.record import campaign_record, recorded_campaign
+from minertia.identification.campaigns.write import campaign_text
 from minertia.identification.identify import identify
 from minertia.identification.loads.load import Load
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import Drive
 from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.lock import locked
@@ -302,6 +312,15 @@ def test_files_know_every_effect_of_the_table(tmp_path, word):
     assert (spec.kind, spec.joints, set(spec.options)) == (word, (0,), set(effect.constants))
 
 
+def test_constants_of_a_new_effect_need_no_limits_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("minertia.identification.campaigns.effects.NUMBERS", {})
+    effect = '{ kind = "spring", joints = [1], rest = 0.2 }'
+    assert read_campaign(written(tmp_path, PLANAR.replace("0.2", "-0.2"))).effects[1].options == {"rest": -0.2}
+    wrong = PLANAR.replace(effect, '{ kind = "smooth_coulomb", width = -1 }')
+    with pytest.raises(MinertiaError, match="effects.width.*must lie between"):
+        read_campaign(written(tmp_path, wrong))
+
+
 def test_cubic_friction_in_a_file(tmp_path):
     path = tmp_path / "planar.toml"
     write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="i"))
@@ -370,6 +389,96 @@ def test_a_robot_without_a_file_is_written_beside_the_campaign(tmp_path: Path):
     with pytest.raises(CampaignError, match="a recording in memory"):
         Campaign(robot, Recording(**motion(2))).save(tmp_path / "other.toml")
     assert not (tmp_path / "other.toml").exists()
+
+
+KEPT_ELSEWHERE = {"robot", "source", "places"}  # compared by its links, or where the file stands
+
+
+def unusual_values(folder: Path) -> dict[str, Any]:
+    """A value that is not the usual one for each field of a campaign of the planar arm, by name."""
+    log = write_csv(folder / "run.csv", table(motion(2), q="q", tau="i"))
+    (folder / "prior.toml").write_text('format = 1\n[[joint]]\nkind = "revolute"\n')
+    stated = {
+        "train": (Log(log, 0.0, 6.0, Load(0.5, (0.1, 0.0, 0.0))),),
+        "validate": (Log(log, 6.0, None),),
+        "name": "unusual",
+        "columns": ColumnMap(
+            t="t", q="q{j}", effort="i{j}", effort_unit="A", drop_torn=True, drive=Drive(gains=(2.0, 3.0), delay=0.001)
+        ),
+        "repairs": Repairs(stamps=False, resample=False, standstill=False),
+        "filter": Filter(5.0, 3, "savgol", 7, 2, 40.0, 11.0, "signals", 0.3),
+        "effects": (EffectSpec("viscous", (0, 1)), EffectSpec("spring", (1,), {"rest": 0.2})),
+        "joints": (read_robot("planar2r").coordinate_names[1],),
+        "estimator": "ridge",
+        "options": {"weight": 0.25},
+        "fix": {"FV1": 0.5},
+        "parameters": "mlc",
+        "prior": folder / "prior.toml",
+        "evaluation": Evaluation(5.0, 50.0, 0.5, True),
+    }
+    new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
+    return stated | {f.name: another(f.name, f.default) for f in new}
+
+
+def another(name: str, usual: object) -> object:
+    """Another value than the usual one, of its kind."""
+    if isinstance(usual, bool):
+        return not usual
+    if isinstance(usual, int | float):
+        return usual + type(usual)(1)
+    raise AssertionError(f"state an unusual value of Campaign.{name} in unusual_values")
+
+
+def test_every_field_survives_the_file(tmp_path: Path):
+    unusual = unusual_values(tmp_path)
+    made, usual = Campaign("planar2r", **unusual), Campaign("planar2r")
+    again = read_campaign(made.save(tmp_path / "made.toml")[0])
+    for name in unusual:
+        assert getattr(made, name) != getattr(usual, name), f"{name} is stated as usual"
+        assert getattr(again, name) == getattr(made, name), f"{name} is not in the file, or not read"
+    for part in ("repairs", "filter", "evaluation"):
+        value = getattr(made, part)
+        plain = Evaluation(1.0, 1.0) if part == "evaluation" else type(value)()
+        assert all(getattr(value, f.name) != getattr(plain, f.name) for f in fields(value)), f"state all of {part}"
+
+
+@dataclass(frozen=True, repr=False)
+class OneMore(Campaign):
+    """A campaign with fields that nothing has heard of."""
+
+    unheard_of: int = 3
+    limits: tuple[float, ...] = ()
+    further: Repairs = field(default_factory=Repairs)
+
+
+def test_new_field_is_recorded_and_written_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made = OneMore("planar2r", unheard_of=5, limits=(1.0, 2.0), further=Repairs(stamps=False))
+    record = campaign_record(made)
+    assert (record["unheard_of"], record["limits"], record["further"]) == (5, [1.0, 2.0], {"stamps": False})
+    assert not {"unheard_of", "limits", "further"} & set(campaign_record(OneMore("planar2r")))
+    written = tomllib.loads(campaign_text(made, tmp_path, "planar2r"))
+    assert (written["unheard_of"], written["limits"]) == (5, [1.0, 2.0])
+    monkeypatch.setattr("minertia.identification.campaigns.write.MODEL_KEYS", ("unheard_of",))
+    assert tomllib.loads(campaign_text(made, tmp_path, "planar2r"))["model"]["unheard_of"] == 5
+
+
+def test_model_restores_new_fields(monkeypatch: pytest.MonkeyPatch):
+    """How other logs are read and judged may hang on them; the fit's own choices stay with the fit."""
+    from minertia.identification.campaigns import record
+
+    monkeypatch.setattr(record, "Campaign", OneMore)
+    made = OneMore("planar2r", unheard_of=5, limits=(1.0, 2.0), further=Repairs(stamps=False), estimator="ridge")
+    restored = recorded_campaign(made.robot, campaign_record(made))
+    assert (restored.unheard_of, restored.limits, restored.further) == (5, (1.0, 2.0), Repairs(stamps=False))
+    assert restored.estimator == "auto"
+
+
+def test_what_may_be_given_has_the_fields_of_a_campaign():
+    """mypy reads the signature, Python the fields."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(Campaign)))
+    (given,) = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+    named = [a.arg for a in (*given.args.args, *given.args.kwonlyargs)]
+    assert named == ["self", *(f.name for f in fields(Campaign))]
 
 
 def test_minimal_linear_combinations_can_be_fitted(tmp_path):

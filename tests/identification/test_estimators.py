@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.estimators import ESTIMATORS, named_estimator
+from minertia.identification.estimators.options import RANGES
 from minertia.identification.estimators.recursive import OnlineState
+from minertia.identification.estimators.total import EXACT
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from tests.identification.motions import fourier_motion, noisy, part
@@ -190,6 +192,17 @@ def test_online_state_forgets_and_says_when_it_is_not_ready():
     assert np.allclose(state.beta, model.values(own), atol=1e-4)
     with pytest.raises(MinertiaError, match="forgetting"):
         OnlineState(3, np.ones(1), forgetting=1.5)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_option_has_its_range(name):
+    """Else a file refuses what Python takes, and nothing checks the number."""
+    options = {f.name for f in fields(type(named_estimator(name))) if f.init}
+    assert options <= {*RANGES, "kind", "prior", "fixed"}
+
+
+def test_constants_and_signs_are_exact():
+    assert {"OFF", "FC", "FCP", "FCN", "OFFM", "FCM", "FCPM", "FCNM"} == set(EXACT)
 
 
 def test_unknown_names_are_named():

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError, ShapeError, UnknownName
+from minertia.errors import InputError, MinertiaError, ShapeError, UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import with_fixed
 from minertia.identification.signals.filtering import Filter, Motion
+from minertia.robot.effects import EFFECTS
 from minertia.robot.read import read_robot
+from tests.every_effect import GAS
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 
@@ -145,6 +148,20 @@ def test_known_parameters_go_to_the_other_side():
     assert named_estimator("wls").fit(wrong).sigma[1] > 0.1
     with pytest.raises(UnknownName):
         with_fixed(observe(model, [motion]), {"FV9": 1.0})
+
+
+@pytest.mark.parametrize("effect", [e for e in EFFECTS if "load" not in e.inputs], ids=lambda e: e.name)
+def test_only_what_can_be_negative_is_fixed_so(effect):
+    """As the table of effects says, row by row."""
+    robot = random_robot(3, n=1)
+    wanted = {"kind": effect.word, "joints": [1], **GAS, **dict.fromkeys(effect.constants, 0.5)}
+    wanted = {key: GAS.get(key, value) for key, value in wanted.items() if key in ("kind", "joints", *effect.constants)}
+    model = linear_model(robot, [effect.word if effect.is_standard else wanted])
+    motion = replace(fourier_motion(robot, 60, 1), channels={"temperature": np.full((60, 1), 30.0)})
+    problem = observe(model, [motion])
+    refused = pytest.raises(InputError, match="never negative")
+    with refused if effect.is_nonnegative else nullcontext():
+        with_fixed(problem, {f"{effect.name}1": -1.0})
 
 
 def test_last_joint_accelerates():

@@ -9,7 +9,7 @@ from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import spread
-from minertia.identification.evidence.significance import FTest, contributions, eliminate, one_percent
+from minertia.identification.evidence.significance import FTest, contributions, eliminate, one_percent, operations
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
@@ -35,6 +35,20 @@ def test_contributions_are_the_largest_efforts(setting):
     tau = np.concatenate([r.tau for r in runs[:2]])
     direct = (np.abs(Y * beta).max(axis=0) / np.abs(tau).max(axis=0)[:, None]).T
     assert np.allclose(shares, direct, rtol=1e-12)
+
+
+def test_operations_are_those_of_the_effects_that_stay():
+    """A spring of the file that the model leaves out costs nothing; one that the model has does."""
+    plain = read_robot("planar2r")
+    sprung = plain.with_parameters({"KS1": 2.0})
+    without = linear_model(plain, ["viscous"])
+    least = operations(without, without.names)
+    assert operations(linear_model(sprung, ["viscous"]), without.names) == least
+    having = linear_model(plain, ["viscous", "KS1"])
+    assert operations(having, without.names) == least
+    assert operations(having, having.names)["multiplications"] > least["multiplications"]
+    alone = linear_model(plain, ["KS1"])
+    assert operations(alone, alone.names)["multiplications"] > operations(alone, alone.names[:-1])["multiplications"]
 
 
 def test_one_percent_rule_improves_the_condition(setting):

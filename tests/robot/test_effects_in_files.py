@@ -43,6 +43,7 @@ def lost(notes) -> str:
 def test_urdf_names_what_it_cannot_hold(robot, tmp_path):
     said = lost(write_robot(robot, tmp_path / "robot.urdf"))
     assert all(name in said for name in VALUES) and "URDF" in said
+    assert "the stiffness of a spring (KS1" in said and "the cubic friction (FVC2" in said
     again = read_robot(tmp_path / "robot.urdf", gravity=robot.gravity)
     held = {name: v for name, v in robot.effect_values.items() if name not in VALUES}
     assert again.effect_values == pytest.approx(held)

@@ -78,7 +78,7 @@ def test_mujoco_has_motors_that_turn_with_several_joints():
 
 def test_what_mujoco_has_no_place_for_is_named():
     pytest.importorskip("mujoco")
-    with pytest.warns(mi.NotHeld, match=r"MuJoCo: joint .*stribeck \(FS1"):
+    with pytest.warns(mi.NotHeld, match=r"MuJoCo: joint .*has no place for .*\(FS1"):
         mi.to_mujoco(PUMA.with_parameters({"FS1": 0.4}, {"FS1": {"velocity": 0.1}}))
 
 
@@ -86,7 +86,7 @@ def test_what_mujoco_has_no_place_for_is_named():
 def test_pinocchio_has_rotors_and_friction(robot):
     pin = pytest.importorskip("pinocchio")
     q, qd, qdd = states(robot)
-    with pytest.warns(mi.NotHeld, match="Pinocchio has no place for its offset"):
+    with pytest.warns(mi.NotHeld, match=r"Pinocchio has no place for .*\(OFF1"):
         model = mi.to_pinocchio(robot)
     data = model.createData()
     rigid = np.array([pin.rnea(model, data, *row) for row in zip(q, qd, qdd, strict=True)])

@@ -34,6 +34,31 @@ class GreedyCommand(typer.core.TyperCommand):
         """Give each value an option of its own, which the parser understands."""
         return super().parse_args(ctx, repeated(args))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help with the words of the tables, which are loaded for it alone."""
+        for option in self.params:
+            words = WORD_LISTS.get(option.name or "")
+            text: str | None = getattr(option, "help", None)
+            if words is not None and text is not None and ": " not in text:
+                option.help = f"{text.removesuffix('.')}: {', '.join(words())}."  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+def _effect_words() -> list[str]:
+    from minertia.robot.effects import WORDS
+
+    return list(WORDS)
+
+
+def _estimator_words() -> list[str]:
+    """One name of each estimator: of several the longest, which is a word."""
+    from minertia.identification.estimators import ALIASES, ESTIMATORS
+
+    return [max((name, *(a for a, meant in ALIASES.items() if meant == name)), key=len) for name in ESTIMATORS]
+
+
+WORD_LISTS = {"effects": _effect_words, "estimator": _estimator_words}  # of options, by their name
+
 
 def repeated(args: Sequence[str]) -> list[str]:
     """`--validate a b` as `--validate a --validate b`."""
@@ -139,7 +164,8 @@ def _prior(campaign: Campaign, name: str) -> Campaign:
     return replace(campaign, prior=name if name == "robot" else path)
 
 
-# in the order in which they change a campaign; each is one row here and one field of `Campaign`
+# in the order in which they change a campaign; each is one row here and one field of `Campaign` or of a value that it
+# has: `Filter`, `Repairs`, `Evaluation`, `ColumnMap`
 CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "validate": CampaignOption(
         Annotated[list[str] | None, _option("validate", "LOG...", "Logs that are only predicted.")],
@@ -148,12 +174,7 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "estimator": CampaignOption(
         Annotated[
             str | None,
-            _option(
-                "estimator",
-                "E",
-                "auto (usual), weighted, ordinary, robust, total, instrumental, ridge, sequential, offline, recursive, "
-                "physical.",
-            ),
+            _option("estimator", "E", "How the values are fitted (usually auto)."),
         ],
         _estimator,
     ),
@@ -163,9 +184,7 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
             _option(
                 "effects",
                 "A,B,...",
-                "rotor, viscous, coulomb, offset, two_sided_coulomb, smooth_coulomb, stribeck, load_coulomb, "
-                "load_quadrants, cubic, thermal_viscous, thermal_coulomb, spring; on one joint: FC3; none; chosen by "
-                "cross-validation unless told.",
+                "Effects of the joints, chosen by cross-validation unless told; none, FC3 (on one joint), or words.",
             ),
         ],
         _effects,

@@ -11,6 +11,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.errors import MinertiaError
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -18,7 +19,7 @@ PART = 0.01  # of the largest nominal effort of a joint, or of its limit of effo
 LEAST_PART = 0.001  # of the largest nominal effort of all joints of a kind, where a joint has no limit of effort
 UNKNOWN = 1.0  # N m or N, where the file has neither masses nor limits of effort
 STATES = 500
-FRICTION = ("FV", "FC", "FVM", "FCM")
+FRICTION = tuple(symbol for symbol, effect in BY_SYMBOL.items() if "qd" in effect.inputs)
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,11 @@ $facts
 #ifndef MINERTIA_FUNCTION
 #if defined(__CUDACC__)
 #define MINERTIA_FUNCTION static __host__ __device__ __forceinline__
+#define MINERTIA_LOOPS static __host__ __device__ __noinline__ /* nvcc 13.0 makes wrong code of them where inlined */
 #else
 #include <cmath>
 #define MINERTIA_FUNCTION static inline
+#define MINERTIA_LOOPS static inline
 #endif
 #endif
 $helpers
@@ -228,8 +230,7 @@ def render(
     rendered: Mapping[str, Rendered],
 ) -> str:
     """The .cuh file."""
-    parts = [rendered[program.name] for program in programs]
-    text = "\n".join(_on_device(part.declaration) + "\n" + _on_device(part.definition) for part in parts)
+    text = "\n".join(_on_device(program, rendered[program.name]) for program in programs)
     helpers = SIGN.substitute(_numbers(style)) if f"{style.prefix}_sign(" in text else ""
     helpers += sincos(style) if f"{style.prefix}_sincos(" in text else ""
     return FILE.substitute(
@@ -242,8 +243,9 @@ def render(
     )
 
 
-def _on_device(text: str) -> str:
-    return re.sub(r"^void ", "MINERTIA_FUNCTION void ", text, flags=re.MULTILINE)
+def _on_device(program: Program, part: Rendered) -> str:
+    kind = "MINERTIA_FUNCTION" if program.tail is None else "MINERTIA_LOOPS"
+    return re.sub(r"^void ", f"{kind} void ", f"{part.declaration}\n{part.definition}", flags=re.MULTILINE)
 
 
 def _numbers(style: CStyle) -> dict[str, str]:

@@ -13,7 +13,8 @@ from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS, WORDS
 from minertia.robot.robot import Robot
 
-# smallest and largest constant that can be meant, in SI units
+POSITIVE, SIGNED = (1e-12, 1e12), (-1e12, 1e12)
+# smallest and largest constant that can be meant, in SI units, where that is known closer
 NUMBERS = {
     "width": (1e-6, 1e3),
     "velocity": (1e-6, 1e3),
@@ -66,7 +67,7 @@ def _effect(table: CampaignTable, key: str, item: Any, robot: Robot) -> EffectSp
     if effect.scan:
         numbers = {name: value for name, value in numbers.items() if value != 0}  # 0 asks for the scan, too
     for name, value in numbers.items():
-        low, high = NUMBERS[name]
+        low, high = NUMBERS.get(name, SIGNED if name in effect.signed else POSITIVE)
         if not low <= value <= high:
             raise options.fail(f"this is {value:g}; for '{word}' it must lie between {low:g} and {high:g}", name)
     missing = effect.filled(numbers)[1]

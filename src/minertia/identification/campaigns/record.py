@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError
@@ -15,6 +16,11 @@ from minertia.identification.logs.drive import Drive
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.robot import Robot
+
+APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
+# fields whose record has a form of its own
+FORMED = ("train", "validate", "name", "columns", "repairs", "filter", "effects", "joints", "estimator", "fix", "prior",
+          "evaluation")  # fmt: skip
 
 
 def campaign_record(campaign: Campaign) -> dict[str, Any]:
@@ -29,14 +35,20 @@ def campaign_record(campaign: Campaign) -> dict[str, Any]:
         "estimator": {"name": _name(campaign.estimator), **campaign.options},
         "effects": None if campaign.effects is None else [_effect(campaign.robot, e) for e in campaign.effects],
         "fix": dict(campaign.fix),
-        "parameters": campaign.parameters,
         "prior": _prior(campaign.prior),
         "repairs": asdict(campaign.repairs),
         "columns": columns,
         "drive": drive,
         "filter": _stated(campaign.filter),
         "evaluation": None if campaign.evaluation is None else asdict(campaign.evaluation),
+        **further_fields(campaign),
     }
+
+
+def further_fields(campaign: Campaign) -> dict[str, Any]:
+    """The fields of a campaign whose record is their value, where that is not the usual one: every new field."""
+    values = {f.name: (getattr(campaign, f.name), _usual(f)) for f in _further(type(campaign))}
+    return {name: _plain(value) for name, (value, usual) in values.items() if value != usual}
 
 
 def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
@@ -52,9 +64,35 @@ def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
             repairs=Repairs(**record.get("repairs", {})),
             filter=Filter(**record.get("filter", {})),
             evaluation=None if evaluation is None else Evaluation(**evaluation),
+            **{f.name: _as_usual(_usual(f), record[f.name]) for f in _further(Campaign) if f.name in record},
         )
     except (TypeError, ValueError, AttributeError) as err:
         raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
+
+
+def _further(kind: type[Campaign]) -> list[Field[Any]]:
+    return [f for f in fields(kind) if f.name not in (*APART, *FORMED)]
+
+
+def _usual(given: Field[Any]) -> Any:
+    return given.default_factory() if given.default_factory is not MISSING else given.default
+
+
+def _plain(value: Any) -> Any:
+    """A value of a field as JSON and TOML hold it."""
+    if is_dataclass(value):
+        return {key: _plain(v) for key, v in _stated(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _as_usual(usual: Any, value: Any) -> Any:
+    """A recorded value as the field holds it, which its usual value tells."""
+    kind: Any = type(usual)
+    return kind(**_tuples(value)) if is_dataclass(usual) else _tuples({"": value})[""]
 
 
 def _name(estimator: str | Estimator) -> str:

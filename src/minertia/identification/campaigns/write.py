@@ -12,8 +12,8 @@ import tomli_w
 from minertia.errors import CampaignError, MinertiaError
 from minertia.files import write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.read import FORMAT
-from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.campaigns.read import FORMAT, LOG_KEYS, MODEL_KEYS
+from minertia.identification.campaigns.record import campaign_record, further_fields
 from minertia.robot.dh.write import toml_text
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
@@ -51,15 +51,13 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
         "columns": record["columns"],
         "drive": record["drive"],
         "filter": record["filter"],
-        "model": {
-            "effects": record["effects"],
-            "fix": record["fix"],
-            "parameters": None if campaign.parameters == "base" else campaign.parameters,
-            "prior": _prior(record["prior"], folder),
-        },
+        "model": {"effects": record["effects"], "fix": record["fix"], "prior": _prior(record["prior"], folder)},
         "estimator": record["estimator"],
         "evaluation": record["evaluation"],
     }
+    for key, value in further_fields(campaign).items():  # where the reader looks for it
+        table = document["logs"] if key in LOG_KEYS else document["model"] if key in MODEL_KEYS else document
+        table[key] = value
     return tomli_w.dumps(_stated(document))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minertia.errors import UnknownName
-from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.estimators.options import check_options
+
+if TYPE_CHECKING:
+    from minertia.identification.estimators.estimator import Estimator
 
 _HERE = "minertia.identification.estimators"
 ESTIMATORS = {

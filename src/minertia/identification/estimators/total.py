@@ -14,8 +14,15 @@ from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.robot.effects import BY_SYMBOL
 
-EXACT = ("OFF", "OFFM", "FC", "FCM", "FCP", "FCN")  # constants and signs carry no measurement noise
+# Constants and signs carry no measurement noise; a bounded shape of the speed alone that has no constant to measure it
+# by can only depend on its sign.
+EXACT = tuple(
+    symbol
+    for symbol, effect in BY_SYMBOL.items()
+    if not effect.inputs or (effect.inputs == ("qd",) and effect.is_bounded and not effect.constants)
+)
 
 
 @final

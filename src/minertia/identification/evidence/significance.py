@@ -28,6 +28,7 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.notebook import clipped
+from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -283,16 +284,18 @@ def _positions(problem: Observation, unseen: Observation) -> list[int]:
 def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
     """Multiplications and additions of generated inverse dynamics whose other base parameters are zero.
 
-    Parameters enter at run time.  Effects that generated code does not hold (springs ...) are not counted.
+    Parameters enter at run time.  Of the other effects (springs ...) those of the model that stay are counted.
     """
     base = model.base
-    symbols = {symbol_of(name) for name in base.columns}
+    terms = {f"{t.symbol}{t.joint + 1}": t.settings for t in model.choice.terms if t.is_known or t.name in names}
+    values = dict.fromkeys(model.robot.other_effects, 0.0) | dict.fromkeys(terms, 1.0)
+    effects = {symbol_of(name) for name in (*base.columns, *terms)} & set(BY_SYMBOL)
     code = CodeModel(
         "base",
-        rotors=bool(symbols & {"IA", "IAM"}),
-        friction=bool(symbols & {"FV", "FC", "OFF", "FVM", "FCM", "OFFM"}),
+        rotors=bool(effects & set(ROTOR_SYMBOLS)),
+        friction=bool(effects - set(ROTOR_SYMBOLS)),
         essential=[name for name in base.names if name in names],
     )
-    found = count_programs(model.robot, ("inverse_dynamics",), model=code)
+    found = count_programs(model.robot.with_parameters(values, terms), ("inverse_dynamics",), model=code)
     n = found.counts["inverse_dynamics"]
     return {"multiplications": n["multiplications"], "additions": n["additions"]}

@@ -12,10 +12,11 @@ from minertia.errors import InputError, UnknownName
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
+from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
 LARGEST = 1e9  # value of a parameter that can be meant, in SI units
-NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", "IA", "IAM", "FV", "FVM", "FC", "FCM")
+NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBOL.items() if effect.is_nonnegative))
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
@@ -75,4 +76,5 @@ def _check_known(name: str, value: float, is_standard: bool) -> None:
     if not abs(value) <= LARGEST:
         raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
     if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:
-        raise InputError(f"'{name}' is fixed to {value:g}; a mass, a moment of inertia or friction is never negative")
+        what = "a mass, a moment of inertia, friction or the stiffness of a spring"
+        raise InputError(f"'{name}' is fixed to {value:g}; {what} is never negative")
