@@ -12,6 +12,7 @@ from scipy.interpolate import CubicSpline
 
 import minertia.dynamics.model as dynamics
 from minertia.identification.evidence.significance import one_percent
+from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
 from minertia.robot.read import read_robot
 from tests.identification.fits import fitted
@@ -63,5 +64,9 @@ def test_columns_and_statistics(result):
 def test_one_percent_rule(result):
     found = one_percent(result.observation)
     assert 15 <= len(found.essential) <= 35  # 23 of 52 in the paper
-    assert found.gain > 1.5  # 60 in the paper, whose trajectories excited less
+    assert found.condition_before == pytest.approx(result.estimate.condition) and found.gain > 1.2
+    whole, sigma = result.observation, result.estimate.sigma
+    part = whole.reduced([whole.names.index(name) for name in found.essential])
+    weighted = [excitation(problem, sigma).condition for problem in (whole, part)]
+    assert weighted[0] / weighted[1] > 1.5  # weighted by joint: 60 in the paper, whose trajectories excited less
     assert found.residual_after < 1.3 * found.residual_before
