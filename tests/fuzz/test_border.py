@@ -26,7 +26,9 @@ PUMA = mi.read_robot("puma560")
 TAKES_NAMES = {"identify", "new_campaign"}
 STATES: dict[str, int] = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "gravity_torques": 1, "velocity_torques": 2, "mass_matrix": 1,
-    "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3,
+    "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3, "coriolis_matrix": 2, "jacobian": 1,
+    "forward_kinematics": 1, "momentum_regressor": 2, "power_regressor": 2, "slotine_li_regressor": 4,
+    "slotine_li_torques": 4, "inverse_dynamics_derivatives": 3, "forward_dynamics_derivatives": 3,
 }  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def test_parameters_gravity_and_columns_of_every_kind() -> None:
 
 def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path: Path) -> None:
     """Those that do not read the robot themselves name the function that does."""
-    state = [np.ones(6)] * 3
+    state = [np.ones(6)] * 4
     calls: dict[str, Callable[[Any], Any]] = {
         **{name: lambda r, name=name: getattr(mi, name)(r, *state[: STATES[name]]) for name in STATES},
         "base_parameters": mi.base_parameters,
@@ -78,6 +80,9 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "generate": lambda r: generate(r, None),
         "count_programs": count_programs,
         "rehearse": rehearse,
+        "program": lambda r: mi.program(r, "inverse_dynamics"),
+        "to_mujoco": mi.to_mujoco,
+        "to_pinocchio": mi.to_pinocchio,
     }
     takes_robot = {name for name in mi.__all__ if callable(getattr(mi, name)) and _takes_robot(getattr(mi, name))}
     assert takes_robot - TAKES_NAMES <= set(calls), "a public function is missing here"

@@ -19,6 +19,9 @@ KEPT_BACK = {"ur10e_innopolis": 0.046, "xmate7_nku": 0.022, "dvrk_psm": 0.24}
 NAMES = ("emps", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "airbot_play", "panda_gaz2019")
 
 
+ALIKE = ("airbot_play",)  # all joints follow one chirp, and there is no other motion to tell what the fit is worth
+
+
 def campaign(name):
     return read_campaign(ROOT / "examples" / "logs" / f"{name}.toml", DATA / name)
 
@@ -30,7 +33,7 @@ def test_residuals_reach_the_reference(name):
     assert result.training.relative <= SLACK * reference
     if name in KEPT_BACK:
         assert max(r.relative for r in result.validation) <= KEPT_BACK[name]
-    assert result.verdict.is_good
+    assert result.verdict.is_good == (name not in ALIKE)
     if name == "emps":
         published = {"FV1": 203.5034, "FC1": 20.3935, "OFF1": -3.1648}
         mass = next(p.value for p in result.parameters if p.name.startswith("M"))

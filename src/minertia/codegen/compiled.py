@@ -33,7 +33,7 @@ def program(robot: Robot, name: str, *, model: CodeModel = MODEL, search: CodeSe
 
 
 def compile(program: Program, *, device: str = "cpu", precision: str = "double") -> Callable[..., Any]:
-    """A program as a function of arrays (N, *shape), one for each of its inputs; parameters are given once, (*shape).
+    """A program as a function of arrays, one for each of its inputs, samples first; parameters are given once.
 
     "cpu": NumPy arrays, double precision.  "cuda": arrays of CuPy, PyTorch or JAX on the device, without copying.
     """
@@ -66,7 +66,7 @@ def _evaluated(program: Program) -> Callable[..., Any]:
 
 
 def to_jax(program: Program) -> Callable[..., Any]:
-    """A program as a pure function of JAX arrays (..., *shape), which jit, vmap and grad take.
+    """A program as a pure function of JAX arrays, samples first if any, which jit, vmap and grad take.
 
     Numbers are as precise as the arrays; doubles need `jax.config.update("jax_enable_x64", True)`.
     """
@@ -75,7 +75,7 @@ def to_jax(program: Program) -> Callable[..., Any]:
 
 
 def to_torch(program: Program) -> Callable[..., Any]:
-    """A program as a function of PyTorch tensors (..., *shape), differentiable, on the tensors' device."""
+    """A program as a function of PyTorch tensors, samples first if any, differentiable, on the tensors' device."""
     load("torch", "torch")
     return _function(program, "torch")
 

@@ -184,14 +184,14 @@ class _Renderer:
         """Comments in front of statements: where the motion of a joint first enters, and where an effort is done."""
         graph, joints = self.program.graph, self.program.joints
         reach: dict[int, int] = {}
-        remarks, met = dict[int, str](), {-1}
+        remarks, met = dict[int, str](), set[int]()
         for node in order:
             operation, *rest = graph.nodes[node]
             if operation == "var":
                 reach[node] = self._coordinate(rest[0])
                 continue
             reach[node] = max((reach.get(a, -1) for a in graph.arguments(node)), default=-1)
-            if reach[node] not in met:
+            if reach[node] >= 0 and reach[node] not in met:  # those of a floating base are below
                 met.add(reach[node])
                 remarks[node] = f"joint {reach[node] + 1} ({comment(joints[reach[node]])}) and its link"
         for k, node in self._efforts():
