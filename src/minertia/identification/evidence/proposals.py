@@ -172,20 +172,23 @@ def _delay(delay: float) -> Proposal:
 
 
 def scales(trial: Trial) -> Iterator[Proposal]:
-    """Efforts of most joints of another size than the file's masses ask for.
+    """Efforts of another size than the file's masses ask for: of one joint, or of most.
 
-    That of one or two is no sign: a tool that the file does not know makes those of a wrist thirty times as large.
+    One that is too large is no sign where no joint further out is of the right size: a tool that the file does not know
+    makes the efforts of a wrist thirty times as large.
     """
     if not trial.has_masses:
         return
     found, explained = trial.scales()
     clear = (explained > EXPLAINED) & (found > 0)
     far = clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
-    if 2 * far.sum() <= clear.sum():
-        return
-    typical = float(np.exp(np.median(np.log(found[clear]))))
-    yield _sized(trial, np.where(clear, found, typical))
-    yield _sized(trial, np.full(len(found), typical))
+    if 2 * far.sum() > clear.sum():
+        typical = float(np.exp(np.median(np.log(found[clear]))))
+        yield _sized(trial, np.where(clear, found, typical))
+        yield _sized(trial, np.full(len(found), typical))
+    for k in np.flatnonzero(far):
+        if found[k] < 1 or np.any(clear[k + 1 :] & ~far[k + 1 :]):
+            yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
 
 
 def gains(trial: Trial) -> Iterator[Proposal]:
