@@ -121,7 +121,13 @@ def test_main_job(bare: Run, tmp_path: Path) -> None:
     arm, out = recorded_arm(tmp_path), tmp_path / "out"
     done = bare("identify", arm / "arm.urdf", arm / "a.csv", "--validate", arm / "c.csv", "--out", out)
     assert done.returncode == 0 and "the model is good" in done.stdout, done.stderr
-    assert {path.name for path in out.iterdir()} == {"model.toml", "report.html", "result.json", "robot.urdf"}
+    assert {path.name for path in out.iterdir()} == {
+        "model.toml",
+        "report.html",
+        "result.json",
+        "robot.mjcf",
+        "robot.urdf",
+    }
 
 
 def test_demo_says_what_it_leaves_out(bare: Run, tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ ROBOTS = {
     "tree": random_robot(4, tree=True, mimic=True),
     "floating": random_robot(6, floating=True),
 }
-LONG = {name: pytest.mark.slow for name in ("puma560", "stanford", "floating")}  # to compile with every program
+LONG = {
+    name: pytest.mark.slow for name in ("puma560", "stanford", "floating", "prismatic")
+}  # to compile with every program
 TOLERANCE = dict.fromkeys((name for name in BUILDERS if name.startswith("forward_dynamics")), 1e-9)  # condition of D
 
 

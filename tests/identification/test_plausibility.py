@@ -52,7 +52,9 @@ def sentence(monkeypatch, free: list[float], physical: list[float], effort: list
         residuals=lambda beta: np.array(beta),
         triangle=lambda sigma: np.eye(3),
     )
-    monkeypatch.setattr(plausibility, "physical_space", lambda *_: SimpleNamespace(links=range(links)))
+    space = SimpleNamespace(links=range(links))
+    space.free = lambda: space  # without the shapes of the links
+    monkeypatch.setattr(plausibility, "physical_space", lambda *_: space)
     monkeypatch.setattr(plausibility, "trusted_levels", lambda problem, sigma: sigma)
     monkeypatch.setattr(plausibility, "unshifted", lambda problem, R: R)
     monkeypatch.setattr(plausibility, "physical_fit", lambda *_, **__: SimpleNamespace(beta=physical))
