@@ -46,8 +46,8 @@ class CudaKernel:
         except Exception as err:  # NVRTC missing, too old for the card, or refusing the text
             first = (str(err).strip().splitlines() or [err.__class__.__name__])[0]
             raise MinertiaError(
-                f"the program '{self.program.name}' cannot be compiled for this CUDA device ({first}); a CUDA toolkit "
-                "as new as the card is needed"
+                f"the program '{self.program.name}' cannot be compiled for this CUDA device ({first}); is the CUDA "
+                "toolkit as new as the card?"
             ) from None
 
     def __repr__(self) -> str:

@@ -279,7 +279,9 @@ def _cuda_files(unit: _Unit) -> Files:
         f"{style.prefix}.cuh": cuda.render(style, unit.title, _facts(unit), programs, unit.rendered),
         "selftest.cu": cuda.render_selftest(style, _cases(unit)),
         "CMakeLists.txt": cuda.cmake(style),
-        "README.md": cuda.readme(style, unit.title, unit.counts, programs),
+        "README.md": cuda.readme(
+            style, unit.title, unit.counts, programs[0], unit.rendered[programs[0].name].has_prepare
+        ),
     }
 
 

@@ -490,11 +490,10 @@ def cmake(style: CStyle) -> str:
     return CMAKE.substitute(name=style.prefix)
 
 
-def readme(style: CStyle, title: str, counts: Mapping[str, Count], programs: Sequence[Program]) -> str:
+def readme(style: CStyle, title: str, counts: Mapping[str, Count], first: Program, has_prepare: bool) -> str:
     """A page with counts and a launch."""
     rows = "\n".join(f"| `{name}` | {count_text(count)} |" for name, count in counts.items())
-    first = programs[0]
-    arrays = _Arrays(first, style, bool(first.parameters))
+    arrays = _Arrays(first, style, has_prepare)
     names = [f"{p.name}, count" for p in arrays.given] + ["prepared"] * arrays.has_prepare
     names += [f"{p.name}, count" for p in arrays.found]
     example = (

@@ -75,7 +75,7 @@ DROPPED = "rotor"  # of the start, where models without it predict better
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken at joints (from 0); gain: part of the left-out residual that it takes away.
+    """A step that was taken at joints (from 0); gain: part of the error that is compared that it takes away.
 
     values: of its constant at each of the joints, None where it has none.
     """
@@ -134,8 +134,8 @@ class Ladder:
             return (f"{start}{dropped}; no further friction paid on left-out folds",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"{start}{dropped}, and of the ladder {told} of the residual on left-out folds (state effects to choose "
-            "yourself)",
+            f"{start}{dropped}, and of the ladder {told} of the error on left-out folds and decoupled motion "
+            "(state effects to choose yourself)",
         )
 
     def to_dict(self) -> dict[str, Any]:
