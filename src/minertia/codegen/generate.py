@@ -15,7 +15,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
-from minertia.codegen.targets import array_module, c, cuda, fmu, layout, matlab, ros2, selftest
+from minertia.codegen.targets import array_module, c, cuda, cuda_selftest, fmu, layout, matlab, ros2, selftest
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
@@ -275,13 +275,12 @@ def _cortex_m_files(unit: _Unit) -> Files:
 
 def _cuda_files(unit: _Unit) -> Files:
     style, programs = unit.style, unit.programs
+    has_prepare = unit.rendered[programs[0].name].has_prepare
     return {
         f"{style.prefix}.cuh": cuda.render(style, unit.title, _facts(unit), programs, unit.rendered),
-        "selftest.cu": cuda.render_selftest(style, _cases(unit)),
+        "selftest.cu": cuda_selftest.render_selftest(style, _cases(unit)),
         "CMakeLists.txt": cuda.cmake(style),
-        "README.md": cuda.readme(
-            style, unit.title, unit.counts, programs[0], unit.rendered[programs[0].name].has_prepare
-        ),
+        "README.md": cuda.readme(style, unit.title, unit.counts, programs[0], has_prepare),
     }
 
 

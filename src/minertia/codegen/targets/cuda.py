@@ -7,18 +7,15 @@ file is C++: the functions run on the host.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from string import Template
 
 from minertia.codegen.count import Count
 from minertia.codegen.program import Port, Program
-from minertia.codegen.targets import selftest
 from minertia.codegen.targets.c import CStyle, Rendered
-from minertia.codegen.targets.layout import SINCOS_NUMBERS, count_text, nested
+from minertia.codegen.targets.layout import count_text, sincos_texts
 from minertia.codegen.targets.names import comment
-from minertia.codegen.targets.selftest import Arrays
 
 THREADS = 128  # in a block; more leave too few registers for long programs in double precision
 STAGED = 64  # threads in a block whose rows pass through shared memory
@@ -117,80 +114,6 @@ extern "C" __global__ void ${function}_prepare_kernel($arguments, ${function}_pr
 }
 """)
 
-SELFTEST = Template("""/* Self-test of $name: on the host always, on the device where this is compiled by nvcc. */
-#include "$name.cuh"
-#include <cstdio>
-#include <vector>
-
-$tables
-static double distance(double a, double b) { return a > b ? a - b : b - a; }
-
-static int check(const char *name, const char *where, const $real *found, const $real *wanted, int n, double tolerance)
-{
-  double worst = 0.0, largest = 0.0;
-  for (int i = 0; i < n; ++i) {
-    const double d = distance((double)found[i], (double)wanted[i]), size = distance((double)wanted[i], 0.0);
-    worst = d > worst ? d : (d == d ? worst : 1e300);
-    largest = size > largest ? size : largest;
-  }
-  const int is_good = worst <= tolerance * (largest > 0.0 ? largest : 1.0);
-  std::printf("%-34s %-13s %s  (largest difference %.3g of %.3g)\\n", name, where, is_good ? "ok" : "FAILED", worst,
-              largest);
-  return is_good ? 0 : 1;
-}
-
-#if defined(__CUDACC__)
-static int failures = 0;
-
-static void must(cudaError_t error, const char *what)
-{
-  if (error != cudaSuccess) {
-    std::printf("%s: %s\\n", what, cudaGetErrorString(error));
-    ++failures;
-  }
-}
-
-/* A device array with the entries of a table, joint-major where asked. */
-static $real *on_device(const $real *values, int samples, int size, bool is_joint_major)
-{
-  std::vector<$real> copy((size_t)samples * size);
-  for (int i = 0; i < samples; ++i)
-    for (int k = 0; k < size; ++k)
-      copy[is_joint_major ? (size_t)k * samples + i : (size_t)i * size + k] = values ? values[i * size + k] : 0;
-  $real *found = nullptr;
-  must(cudaMalloc(&found, copy.size() * sizeof($real)), "cudaMalloc");
-  must(cudaMemcpy(found, copy.data(), copy.size() * sizeof($real), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return found;
-}
-
-static std::vector<$real> from_device(const $real *array, int samples, int size, bool is_joint_major)
-{
-  std::vector<$real> copy((size_t)samples * size), found((size_t)samples * size);
-  must(cudaMemcpy(copy.data(), array, copy.size() * sizeof($real), cudaMemcpyDeviceToHost), "a kernel");
-  for (int i = 0; i < samples; ++i)
-    for (int k = 0; k < size; ++k)
-      found[(size_t)i * size + k] = copy[is_joint_major ? (size_t)k * samples + i : (size_t)i * size + k];
-  return found;
-}
-#endif
-
-int main()
-{
-  int failed = 0;
-$host#if defined(__CUDACC__)
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("no CUDA device: the kernels were compiled and not run\\n");
-    return failed;
-  }
-$device  failed += failures;
-#else
-  std::printf("compiled without CUDA: the functions ran on the host\\n");
-#endif
-  return failed;
-}
-""")
-
 CMAKE = Template("""# Self-test of $name on the device; the functions are in $name.cuh alone.
 cmake_minimum_required(VERSION 3.23)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -261,19 +184,7 @@ def _numbers(style: CStyle) -> dict[str, str]:
 
 def sincos(style: CStyle) -> str:
     """The function that takes all sines and cosines of a sample."""
-    numbers, text = SINCOS_NUMBERS[style.precision], style.number
-    reduced = "angle"
-    for part in numbers["parts"]:
-        reduced = f"({reduced} - w * {text(part)})"
-    return SINCOS.substitute(
-        _numbers(style),
-        error=numbers["error"],
-        reach=text(numbers["reach"]),
-        two_over_pi=text(2 / math.pi),
-        reduced=reduced[1:-1],
-        sine=nested([text(v) for v in numbers["sine"]]),
-        cosine=nested([text(v) for v in numbers["cosine"]]),
-    )
+    return SINCOS.substitute(_numbers(style) | sincos_texts(style, "angle"))
 
 
 PLACE = f"k * {STAGED} + lane"  # the entry of a block's rows that a thread moves in step k
@@ -324,15 +235,8 @@ def _pitch(port: Port) -> int:
 def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
     """The kernels of one program."""
     arrays = _Arrays(program, style, has_prepare)
-    unroll = "#pragma unroll\n"
-    loads = [
-        f"{unroll}  for (int k = 0; k < {p.size}; ++k) {p.name}_own[k] = {p.name}[k * {p.name}_stride + i];"
-        for p in arrays.given
-    ]
-    stores = [
-        f"{unroll}  for (int k = 0; k < {p.size}; ++k) {p.name}[k * {p.name}_stride + i] = {p.name}_own[k];\n"
-        for p in arrays.found
-    ]
+    loads = [_unrolled(p.size, f"{p.name}_own[k] = {p.name}[k * {p.name}_stride + i];") for p in arrays.given]
+    stores = [_unrolled(p.size, f"{p.name}[k * {p.name}_stride + i] = {p.name}_own[k];") + "\n" for p in arrays.found]
     text = KERNELS.substitute(
         meaning=comment(program.name.replace("_", " ")),
         threads=THREADS,
@@ -409,80 +313,6 @@ def _piece(port: Port, start: int) -> str:
             f"piece[i * {PIECE + 1} + {column}];",
         ]
     )
-
-
-Case = tuple[Program, Arrays, Arrays, bool]
-
-
-def render_selftest(style: CStyle, cases: Sequence[Case]) -> str:
-    """selftest.cu: every function on the host, every kernel on the device."""
-    return SELFTEST.substitute(
-        name=style.prefix,
-        real=style.precision,
-        tables="\n".join(selftest.tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases),
-        host="".join(_host_call(style, *case) for case in cases),
-        device="".join(_device_calls(style, *case) for case in cases),
-    )
-
-
-def _tolerance(style: CStyle) -> str:
-    return "1e-11" if style.precision == "double" else "1e-4"
-
-
-def _prepared(style: CStyle, program: Program) -> list[str]:
-    function = f"{style.prefix}_{program.name}"
-    given = ", ".join([*(f"{program.name}_in_{name}" for name in program.parameters), "&prepared"])
-    return [f"    {function}_prepared prepared;", f"    {function}_prepare({given});"]
-
-
-def _host_call(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
-    function, sizes = f"{style.prefix}_{program.name}", {port.name: port.size for port in program.inputs}
-    samples = len(next(iter(outputs.values())))
-    lines = ["  {", *(_prepared(style, program) if has_prepare else [])]
-    arguments = [f"{program.name}_in_{n} + k * {sizes[n]}" for n in inputs if n not in program.parameters]
-    arguments += ["&prepared"] * has_prepare
-    for port in program.ports:
-        lines.append(f"    static {style.precision} {port.name}[{samples * port.size}];")
-        arguments.append(f"{port.name} + k * {port.size}")
-    lines += [f"    for (int k = 0; k < {samples}; ++k)", f"      {function}({', '.join(arguments)});"]
-    for port in program.ports:
-        wanted, size = f"{program.name}_out_{port.name}", samples * port.size
-        lines.append(
-            f'    failed += check("{program.name} {port.name}", "host", {port.name}, {wanted}, {size}, '
-            f"{_tolerance(style)});"
-        )
-    return "\n".join([*lines, "  }"]) + "\n"
-
-
-def _device_calls(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays, has_prepare: bool) -> str:
-    function = f"{style.prefix}_{program.name}"
-    given = [port for port in program.inputs if port.name not in program.parameters]
-    samples = len(next(iter(outputs.values())))
-    lines = ["  for (int layout = 0; layout < 2; ++layout) {", "    const bool joints = layout == 0;"]
-    if has_prepare:
-        lines += [*_prepared(style, program), f"    {function}_prepared *kept = nullptr;"]
-        lines.append('    must(cudaMalloc(&kept, sizeof(prepared)), "cudaMalloc");')
-        lines.append('    must(cudaMemcpy(kept, &prepared, sizeof(prepared), cudaMemcpyHostToDevice), "cudaMemcpy");')
-    for port in given:
-        table = f"{program.name}_in_{port.name}"
-        lines.append(f"    {style.precision} *{port.name} = on_device({table}, {samples}, {port.size}, joints);")
-    for port in program.ports:
-        lines.append(f"    {style.precision} *{port.name} = on_device(nullptr, {samples}, {port.size}, joints);")
-    middle = ["kept"] * has_prepare
-    dense = ", ".join([str(samples), *(p.name for p in given), *middle, *(p.name for p in program.ports)])
-    strided = [f"{p.name}, {samples}" for p in given] + middle + [f"{p.name}, {samples}" for p in program.ports]
-    lines.append(f"    if (joints) {function}_joint_major<<<1, {THREADS}>>>({', '.join([str(samples), *strided])});")
-    lines.append(f"    else {function}_sample_major<<<1, {STAGED}>>>({dense});")
-    lines.append(f'    must(cudaGetLastError(), "{function}");')
-    for port in program.ports:
-        wanted, size = f"{program.name}_out_{port.name}", samples * port.size
-        lines.append(
-            f'    failed += check("{program.name} {port.name}", joints ? "joint-major" : "sample-major", '
-            f"from_device({port.name}, {samples}, {port.size}, joints).data(), {wanted}, {size}, {_tolerance(style)});"
-        )
-    lines += [f"    cudaFree({p.name});" for p in (*given, *program.ports)]
-    lines += ["    cudaFree(kept);"] * has_prepare
-    return "\n".join([*lines, "  }"]) + "\n"
 
 
 def cmake(style: CStyle) -> str:

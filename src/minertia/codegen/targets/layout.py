@@ -231,28 +231,38 @@ def source(style: CStyle, title: str, parts: Sequence[Rendered]) -> str:
 
 def sincos(style: CStyle) -> str:
     """The function that takes all sines and cosines together."""
-    numbers, text = SINCOS_NUMBERS[style.precision], style.number
-    constants = {"one": 1.0, "half": 0.5, "two_over_pi": 2 / math.pi}
-    constants |= {"magic": numbers["magic"], "reach": numbers["reach"]}
-    reduced = "angle.real"
-    for part in numbers["parts"]:
-        reduced = f"({reduced} - w * {text(part)})"
+    numbers = SINCOS_NUMBERS[style.precision]
     return SINCOS.substitute(
-        {name: text(value) for name, value in constants.items()},
+        sincos_texts(style, "angle.real"),
         prefix=style.prefix,
         real=style.precision,
-        error=numbers["error"],
+        one=style.number(1.0),
+        half=style.number(0.5),
+        magic=style.number(numbers["magic"]),
         word=numbers["word"],
         wide=numbers["wide"],
         top=numbers["bits"] - 1,
         shift=numbers["bits"] - 2,
-        reduced=reduced[1:-1],
-        sine=nested([text(v) for v in numbers["sine"]]),
-        cosine=nested([text(v) for v in numbers["cosine"]]),
     )
 
 
-def nested(coefficients: Sequence[str]) -> str:
+def sincos_texts(style: CStyle, angle: str) -> dict[str, str]:
+    """Texts of what every way to write sines has: the angle less its quarter turns w, and the polynomials."""
+    numbers, text = SINCOS_NUMBERS[style.precision], style.number
+    reduced = angle
+    for part in numbers["parts"]:
+        reduced = f"({reduced} - w * {text(part)})"
+    return {
+        "error": numbers["error"],
+        "reach": text(numbers["reach"]),
+        "two_over_pi": text(2 / math.pi),
+        "reduced": reduced[1:-1],
+        "sine": _nested([text(v) for v in numbers["sine"]]),
+        "cosine": _nested([text(v) for v in numbers["cosine"]]),
+    }
+
+
+def _nested(coefficients: Sequence[str]) -> str:
     """A polynomial in y, by Horner's rule, over a few lines."""
     *first, last = coefficients
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)

@@ -23,6 +23,16 @@ Array = NDArray[np.float64]
 SAMPLES = 8
 Arrays = dict[str, Array]
 
+# the largest difference, and whether it is small; a difference that is no number counts as large
+COMPARED = """  double worst = 0.0, largest = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double d = distance((double)found[i], (double)wanted[i]), size = distance((double)wanted[i], 0.0);
+    worst = d > worst ? d : (d == d ? worst : 1e300);
+    largest = size > largest ? size : largest;
+  }
+  const int is_good = worst <= tolerance * (largest > 0.0 ? largest : 1.0);
+"""
+
 SELFTEST = Template("""/* Self-test of $name: results against reference values from the recursion on numbers. */
 #include "$name.h"
 #include <stdio.h>
@@ -32,14 +42,7 @@ static double distance(double a, double b) { return a > b ? a - b : b - a; }
 
 static int check(const char *name, const $real *found, const $real *wanted, int n, double tolerance)
 {
-  double worst = 0.0, largest = 0.0;
-  for (int i = 0; i < n; ++i) {
-    const double d = distance((double)found[i], (double)wanted[i]), size = distance((double)wanted[i], 0.0);
-    worst = d > worst ? d : (d == d ? worst : 1e300);
-    largest = size > largest ? size : largest;
-  }
-  const int is_good = worst <= tolerance * (largest > 0.0 ? largest : 1.0);
-  printf("%-40s %s  (largest difference %.3g of %.3g)\\n", name, is_good ? "ok" : "FAILED", worst, largest);
+$compared  printf("%-40s %s  (largest difference %.3g of %.3g)\\n", name, is_good ? "ok" : "FAILED", worst, largest);
   return is_good ? 0 : 1;
 }
 
@@ -183,7 +186,7 @@ def render_selftest(style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
     texts = "\n".join(tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases)
     calls = "".join(_calls(style, *case) for case in cases)
-    return SELFTEST.substitute(name=style.prefix, real=style.precision, tables=texts, calls=calls)
+    return SELFTEST.substitute(compared=COMPARED, name=style.prefix, real=style.precision, tables=texts, calls=calls)
 
 
 def tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays) -> str:
