@@ -29,7 +29,7 @@ unit-all: $(VENV)/.ready
 
 # would the tests notice?  300 small faults drawn by seed, one at a time (an hour or two of one core)
 mutants: $(VENV)/.ready
-	$(BIN)/python tools/mutants.py --count 300 --seed 0 --out build/mutants.txt
+	$(BIN)/python -m tools.mutants --count 300 --seed 0 --jobs $$(nproc) --out build/mutants.txt
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs

@@ -1,0 +1,38 @@
+"""Where faults are drawn from: places where a wrong number would not be seen, each with the tests that hold it."""
+
+from __future__ import annotations
+
+BASE = ("tests/base/test_rules.py", "tests/base/test_facts.py", "tests/base/test_lettered_robots.py")
+SPREAD = (
+    "tests/identification/test_noise.py",
+    "tests/identification/test_coverage.py",
+    "tests/identification/test_evidence.py",
+)
+AUDIT = ("tests/identification/test_audit.py", "tests/identification/test_audit_thresholds.py")
+PLACES: dict[str, tuple[str, ...]] = {
+    "base/closed_form.py": BASE,
+    "base/mlc.py": BASE,
+    "base/numeric.py": BASE,
+    "base/sample.py": BASE,
+    "base/sets.py": BASE,
+    "base/certificate.py": BASE,
+    "base/derive.py": BASE,
+    "identification/evidence/intervals.py": SPREAD,
+    "identification/evidence/noise.py": SPREAD,
+    "identification/evidence/plausibility.py": ("tests/identification/test_plausibility.py", *SPREAD[2:]),
+    "identification/evidence/verdict.py": SPREAD[2:],
+    "identification/loads/payload.py": ("tests/identification/test_payload.py", *SPREAD[:2]),
+    "identification/loads/gains.py": ("tests/identification/test_payload.py", *SPREAD[:2]),
+    "identification/logs/repair.py": (*AUDIT, "tests/identification/test_recording.py"),
+    "identification/audits/time.py": AUDIT,
+    "identification/audits/values.py": AUDIT,
+    "identification/audits/motion.py": AUDIT,
+    "robot/snap.py": ("tests/robot/test_snap.py", "tests/robot/test_urdf.py"),
+    "validation/online_payload.py": ("tests/validation/test_online_payload.py",),
+    "validation/change.py": ("tests/validation/test_online_payload.py",),
+}
+
+
+def module_name(file: str) -> str:
+    """Name of the module of a source."""
+    return "minertia." + file.removesuffix(".py").replace("/", ".")

@@ -1,0 +1,203 @@
+"""Faults of a source: a number, a comparison, an operator, a condition or a bound, changed one at a time."""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+TURNED = {"<": ">", "<=": ">", ">": "<", ">=": "<", "==": "!=", "!=": "=="}
+EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": "*"}
+BOUNDS = ("maximum", "minimum", "max", "min", "abs", "sqrt")
+SAME = ("strict", "hermitian", "optimize", "full_matrices", "check_finite")  # arguments that change no right result
+SHOWN = ("__repr__", "__str__", "_repr_html_")  # words, which are held elsewhere
+GUARD = 1e-200  # numbers below it only keep divisions apart from zero: changing them changes nothing
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A piece of a source, what takes its place, and the function it is in ("" for the module)."""
+
+    file: str
+    line: int
+    start: int
+    stop: int
+    old: str
+    new: str
+    function: str
+    names: tuple[str, ...] = ()  # of constants of the module that it changes
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.function or 'module'}: {self.old!r} -> {self.new!r}"
+
+
+class Sites(ast.NodeVisitor):
+    """All faults of a source."""
+
+    def __init__(self, file: str, text: str, rng: random.Random) -> None:
+        self.file, self.text, self.rng = file, text, rng
+        self.found: list[Fault] = []
+        self.inside: list[str] = []
+        self.in_function = 0
+        self.names: tuple[str, ...] = ()
+        starts = [0]
+        for line in text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        self.starts = starts
+        self.visit(ast.parse(text))
+
+    def at(self, node: ast.AST, end: bool = False) -> int:
+        """Position of a node in the text."""
+        if end:
+            return self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+        return self.starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
+
+    def add(self, start: int, stop: int, new: str, line: int) -> None:
+        """Note a fault, unless it stands where no function runs it."""
+        if self.inside and not self.in_function:
+            return
+        self.found.append(
+            Fault(self.file, line, start, stop, self.text[start:stop], new, ".".join(self.inside), self.names)
+        )
+
+    def operator(self, left: ast.AST, right: ast.AST, table: dict[str, str], line: int) -> None:
+        """Exchange the operator between two nodes."""
+        start, stop = self.at(left, True), self.at(right)
+        found = re.search(r"\*\*|//|<=|>=|==|!=|[-+*/%<>]", self.text[start:stop])
+        if found and found[0] in table:
+            self.add(start + found.start(), start + found.end(), table[found[0]], line)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """Faults of a function."""
+        if node.name in SHOWN:
+            return
+        self.inside.append(node.name)
+        self.in_function += 1
+        for statement in [*node.args.defaults, *(d for d in node.args.kw_defaults if d), *node.body]:
+            self.visit(statement)
+        self.in_function -= 1
+        self.inside.pop()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Faults of the methods of a class."""
+        self.inside.append(node.name)
+        outer, self.in_function = self.in_function, 0
+        for statement in node.body:
+            self.visit(statement)
+        self.in_function = outer
+        self.inside.pop()
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """Constants of a module have names that others import."""
+        self.assigned(node.targets, node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """No fault is in an annotation."""
+        if node.value is not None:
+            self.assigned([node.target], node.value)
+
+    def assigned(self, targets: Sequence[ast.AST], value: ast.AST) -> None:
+        """Faults of a value; constants of a module are noted by name."""
+        if not self.inside:
+            names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            self.names = tuple(names)
+        if self.names != ("__all__",):
+            self.visit(value)
+        self.names = ()
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        """Arguments that only choose a way to the same result are left alone."""
+        if node.arg not in SAME:
+            self.visit(node.value)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        """Words are held elsewhere."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Nor what stands in sentences."""
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        """Another number."""
+        value = node.value
+        if isinstance(value, bool):
+            self.add(self.at(node), self.at(node, True), str(not value), node.lineno)
+        elif isinstance(value, int):
+            self.add(self.at(node), self.at(node, True), str(value + 1), node.lineno)
+        elif isinstance(value, float) and abs(value) > GUARD:
+            new = value * self.rng.choice((0.01, 0.25, 4.0))
+            self.add(self.at(node), self.at(node, True), repr(new), node.lineno)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        """Another comparison."""
+        table = self.rng.choice((COMPARED, TURNED, TURNED))
+        if len(node.ops) == 1:
+            self.operator(node.left, node.comparators[0], table, node.lineno)
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        """Another operator."""
+        is_union = isinstance(node.op, ast.BitOr | ast.BitAnd | ast.MatMult)
+        if not is_union and not isinstance(node.left, ast.Constant | ast.JoinedStr) or _is_number(node.left):
+            self.operator(node.left, node.right, EXCHANGED, node.lineno)
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        """Or for and."""
+        start, stop = self.at(node.values[0], True), self.at(node.values[1])
+        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        found = re.search(rf"\b{old}\b", self.text[start:stop])
+        if found and len(node.values) == 2:
+            self.add(start + found.start(), start + found.end(), new, node.lineno)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        """Without the sign."""
+        if isinstance(node.op, ast.Not | ast.USub) and not isinstance(node.operand, ast.Constant):
+            self.add(self.at(node), self.at(node.operand), "", node.lineno)
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        """The other branch."""
+        self.add(self.at(node.test), self.at(node.test, True), f"not ({self.source(node.test)})", node.lineno)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """Without a bound."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        is_split = len(node.args) == 2 or name in ("abs", "sqrt")
+        if name in BOUNDS and is_split and not any(_is_left_alone(a) for a in node.args):
+            self.add(self.at(node), self.at(node, True), f"({self.source(node.args[0])})", node.lineno)
+        self.generic_visit(node)
+
+    def source(self, node: ast.AST) -> str:
+        """Text of a node."""
+        return self.text[self.at(node) : self.at(node, True)]
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _is_left_alone(node: ast.AST) -> bool:
+    """Whether a bound with this argument only keeps a division apart from zero, or has no first argument."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(node, ast.Starred) or (isinstance(value, float) and 0 < abs(value) < GUARD)
+
+
+def drawn(root: Path, count: int, seed: int, places: Sequence[str]) -> list[Fault]:
+    """Faults drawn from all of some sources."""
+    rng = random.Random(seed)
+    every = [
+        fault for file in places for fault in Sites(file, (root / "src/minertia" / file).read_text("utf-8"), rng).found
+    ]
+    return rng.sample(every, min(count, len(every)))
+
+
+def unchanged(root: Path, places: Sequence[str]) -> list[Fault]:
+    """For each source a fault that changes nothing: no test may notice it."""
+    first = {fault.file: fault for fault in drawn(root, 10**9, 0, places)}
+    return [replace(fault, new=fault.old) for fault in first.values()]
