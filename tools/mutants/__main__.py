@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tools.mutants.places import PLACES
 from tools.mutants.run import Run
 from tools.mutants.sites import Fault, drawn, unchanged
 
@@ -28,8 +27,7 @@ def main() -> None:
     try:
         root = folder / "tree"
         shutil.copytree(here, root, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-        places = [file for file in PLACES if given.only in file]
-        faults = unchanged(root, places) if given.control else drawn(root, given.count, given.seed, places)
+        faults = unchanged(root) if given.control else drawn(root, given.count, given.seed)
         faults = _chosen(faults, given)
         Run(root, faults, given.jobs, given.minutes, given.out and given.out.resolve()).all()
     finally:
@@ -40,7 +38,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=300, help="faults to draw")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="part of the names of the sources")
+    parser.add_argument("--only", default="", help="of the faults drawn those of sources with this in their name")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--slice", default="1/1", metavar="K/N", help="of the faults drawn the K-th of N parts")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no fault after them")
@@ -53,6 +51,7 @@ def _options() -> argparse.Namespace:
 def _chosen(faults: list[Fault], given: argparse.Namespace) -> list[Fault]:
     """Those of the faults drawn that are to be run."""
     part, parts = (int(word) for word in given.slice.split("/"))
+    faults = [fault for fault in faults if given.only in fault.file]
     if given.again is not None:
         lines = given.again.read_text("utf-8").splitlines()
         faults = [

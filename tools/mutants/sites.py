@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tools.mutants.places import PLACES
+
 COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 TURNED = {"<": ">", "<=": ">", ">": "<", ">=": "<", "==": "!=", "!=": "=="}
 EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": "*"}
@@ -24,6 +26,7 @@ class Fault:
 
     file: str
     line: int
+    column: int
     start: int
     stop: int
     old: str
@@ -32,7 +35,7 @@ class Fault:
     names: tuple[str, ...] = ()  # of constants of the module that it changes
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.function or 'module'}: {self.old!r} -> {self.new!r}"
+        return f"{self.file}:{self.line}:{self.column} {self.function or 'module'}: {self.old!r} -> {self.new!r}"
 
 
 class Sites(ast.NodeVisitor):
@@ -60,9 +63,8 @@ class Sites(ast.NodeVisitor):
         """Note a fault, unless it stands where no function runs it."""
         if self.inside and not self.in_function:
             return
-        self.found.append(
-            Fault(self.file, line, start, stop, self.text[start:stop], new, ".".join(self.inside), self.names)
-        )
+        old, function, column = self.text[start:stop], ".".join(self.inside), start - self.starts[line - 1]
+        self.found.append(Fault(self.file, line, column, start, stop, old, new, function, self.names))
 
     def operator(self, left: ast.AST, right: ast.AST, table: dict[str, str], line: int) -> None:
         """Exchange the operator between two nodes."""
@@ -188,16 +190,16 @@ def _is_left_alone(node: ast.AST) -> bool:
     return isinstance(node, ast.Starred) or (isinstance(value, float) and 0 < abs(value) < GUARD)
 
 
-def drawn(root: Path, count: int, seed: int, places: Sequence[str]) -> list[Fault]:
-    """Faults drawn from all of some sources."""
+def drawn(root: Path, count: int, seed: int) -> list[Fault]:
+    """Faults drawn from all sources."""
     rng = random.Random(seed)
     every = [
-        fault for file in places for fault in Sites(file, (root / "src/minertia" / file).read_text("utf-8"), rng).found
+        fault for file in PLACES for fault in Sites(file, (root / "src/minertia" / file).read_text("utf-8"), rng).found
     ]
     return rng.sample(every, min(count, len(every)))
 
 
-def unchanged(root: Path, places: Sequence[str]) -> list[Fault]:
+def unchanged(root: Path) -> list[Fault]:
     """For each source a fault that changes nothing: no test may notice it."""
-    first = {fault.file: fault for fault in drawn(root, 10**9, 0, places)}
+    first = {fault.file: fault for fault in drawn(root, 10**9, 0)}
     return [replace(fault, new=fault.old) for fault in first.values()]
