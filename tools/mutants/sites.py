@@ -17,6 +17,7 @@ EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": 
 BOUNDS = ("maximum", "minimum", "max", "min", "abs", "sqrt")
 SAME = ("strict", "hermitian", "optimize", "full_matrices", "check_finite")  # arguments that change no right result
 SHOWN = ("__repr__", "__str__", "_repr_html_")  # words, which are held elsewhere
+LARGE = 10  # from here on a count one higher is no fault that anybody would see, and is changed like other numbers
 GUARD = 1e-200  # numbers below it only keep divisions apart from zero: changing them changes nothing
 
 
@@ -128,7 +129,8 @@ class Sites(ast.NodeVisitor):
         if isinstance(value, bool):
             self.add(self.at(node), self.at(node, True), str(not value), node.lineno)
         elif isinstance(value, int):
-            self.add(self.at(node), self.at(node, True), str(value + 1), node.lineno)
+            new = value + 1 if value < LARGE else round(value * self.rng.choice((0.25, 4.0)))
+            self.add(self.at(node), self.at(node, True), str(new), node.lineno)
         elif isinstance(value, float) and abs(value) > GUARD:
             new = value * self.rng.choice((0.01, 0.25, 4.0))
             self.add(self.at(node), self.at(node, True), repr(new), node.lineno)
@@ -136,6 +138,7 @@ class Sites(ast.NodeVisitor):
     def visit_Compare(self, node: ast.Compare) -> None:
         """Another comparison."""
         table = self.rng.choice((COMPARED, TURNED, TURNED))
+        table = TURNED if _is_measured(node) else table
         if len(node.ops) == 1:
             self.operator(node.left, node.comparators[0], table, node.lineno)
         self.generic_visit(node)
@@ -182,6 +185,11 @@ class Sites(ast.NodeVisitor):
 
 def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _is_measured(node: ast.Compare) -> bool:
+    """Whether numbers are compared that are never equal: one side has a fraction in it."""
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, float) and n.value for n in ast.walk(node))
 
 
 def _is_left_alone(node: ast.AST) -> bool:
