@@ -8,7 +8,12 @@ SPREAD = (
     "tests/identification/test_coverage.py",
     "tests/identification/test_evidence.py",
 )
-AUDIT = ("tests/identification/test_audit.py", "tests/identification/test_audit_thresholds.py")
+AUDIT = (
+    "tests/identification/test_audit.py",
+    "tests/identification/test_audit_thresholds.py",
+    "tests/identification/test_audit_motion.py",
+    "tests/identification/test_audit_values.py",
+)
 PLACES: dict[str, tuple[str, ...]] = {
     "base/closed_form.py": BASE,
     "base/mlc.py": BASE,

@@ -176,7 +176,9 @@ class Sites(ast.NodeVisitor):
         is_split = len(node.args) == 2 or name in ("abs", "sqrt")
         if name in BOUNDS and is_split and not any(_is_left_alone(a) for a in node.args):
             self.add(self.at(node), self.at(node, True), f"({self.source(node.args[0])})", node.lineno)
-        self.generic_visit(node)
+        for child in ast.iter_child_nodes(node):
+            if not (name == "reshape" and isinstance(child, ast.UnaryOp)):  # any negative length means: what is left
+                self.visit(child)
 
     def source(self, node: ast.AST) -> str:
         """Text of a node."""
