@@ -26,7 +26,11 @@ PLACES: dict[str, tuple[str, ...]] = {
     "identification/evidence/noise.py": SPREAD,
     "identification/evidence/plausibility.py": ("tests/identification/test_plausibility.py", *SPREAD[2:]),
     "identification/evidence/verdict.py": SPREAD[2:],
-    "identification/loads/payload.py": ("tests/identification/test_payload.py", *SPREAD[:2]),
+    "identification/loads/payload.py": (
+        "tests/identification/test_payload.py",
+        "tests/identification/test_payload_body.py",
+        *SPREAD[:2],
+    ),
     "identification/loads/gains.py": ("tests/identification/test_payload.py", *SPREAD[:2]),
     "identification/logs/repair.py": (*AUDIT, "tests/identification/test_recording.py"),
     "identification/audits/time.py": AUDIT,
