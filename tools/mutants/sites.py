@@ -16,6 +16,7 @@ TURNED = {"<": ">", "<=": ">", ">": "<", ">=": "<", "==": "!=", "!=": "=="}
 EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": "*"}
 BOUNDS = ("maximum", "minimum", "max", "min", "abs", "sqrt")
 SAME = ("strict", "hermitian", "optimize", "full_matrices", "check_finite")  # arguments that change no right result
+LEFT_ALONE = ("__all__", "ROUNDS", "ITERATIONS")  # names, and how often something is tried at most
 SHOWN = ("__repr__", "__str__", "_repr_html_")  # words, which are held elsewhere
 LARGE = 10  # from here on a count one higher is no fault that anybody would see, and is changed like other numbers
 GUARD = 1e-200  # numbers below it only keep divisions apart from zero: changing them changes nothing
@@ -108,9 +109,16 @@ class Sites(ast.NodeVisitor):
         if not self.inside:
             names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
             self.names = tuple(names)
-        if self.names != ("__all__",):
+        if not set(self.names) & set(LEFT_ALONE):
             self.visit(value)
         self.names = ()
+
+    def visit_For(self, node: ast.For) -> None:
+        """How often something is tried at most, until it is found, changes no right result."""
+        is_search = any(isinstance(n, ast.Break) for n in ast.walk(node)) and ast.unparse(node.target) == "_"
+        for child in ast.iter_child_nodes(node):
+            if not (is_search and child is node.iter):
+                self.visit(child)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         """Arguments that only choose a way to the same result are left alone."""
@@ -175,7 +183,8 @@ class Sites(ast.NodeVisitor):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         is_split = len(node.args) == 2 or name in ("abs", "sqrt")
         if name in BOUNDS and is_split and not any(_is_left_alone(a) for a in node.args):
-            self.add(self.at(node), self.at(node, True), f"({self.source(node.args[0])})", node.lineno)
+            kept = min(node.args, key=lambda arg: isinstance(arg, ast.Constant))  # what is bounded, not the bound
+            self.add(self.at(node), self.at(node, True), f"({self.source(kept)})", node.lineno)
         for child in ast.iter_child_nodes(node):
             if not (name == "reshape" and isinstance(child, ast.UnaryOp)):  # any negative length means: what is left
                 self.visit(child)
