@@ -1,8 +1,17 @@
-"""Where faults are drawn from: places where a wrong number would not be seen, each with the tests that hold it."""
+"""Where faults are drawn from: places where a wrong number would not be seen, each with the tests that hold it: files, or tests of one."""
 
 from __future__ import annotations
 
-BASE = ("tests/base/test_rules.py", "tests/base/test_facts.py", "tests/base/test_lettered_robots.py")
+RANDOM = "tests/base/test_random_robots.py"  # of whose two thousand robots some are enough
+BASE = (
+    "tests/base/test_rules.py",
+    "tests/base/test_facts.py",
+    "tests/base/test_lettered_robots.py",
+    "tests/base/test_perturbed_robots.py",
+    *(f"{RANDOM}::test_every_method_finds_the_rank_and_the_same_space[{start}]" for start in (0, 50, 100)),
+    *(f"{RANDOM}::test_numeric_method_and_regrouped_torques[{start}]" for start in (0, 50)),
+    f"{RANDOM}::test_papers_rules_suffice_under_gravity",
+)
 SPREAD = (
     "tests/identification/test_noise.py",
     "tests/identification/test_coverage.py",

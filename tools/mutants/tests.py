@@ -55,12 +55,13 @@ class Calls:
         for name in ("seconds", "called", "prepared", "preparation", "failed"):
             getattr(self, name).update(getattr(other, name))
 
-    def tests(self, fault: Fault, files: Sequence[str]) -> list[str]:
-        """Tests of some files that run a fault, quickest first."""
+    def tests(self, fault: Fault, places: Sequence[str]) -> list[str]:
+        """Those of some tests, or of some files, that run a fault, quickest first."""
         wanted = {(fault.file, fault.function)}
         if not fault.function:
             wanted = {(file, name) for group in self._groups() for file, name in group if file == fault.file}
-        found = [test for test in self.seconds if _file(test) in files and self._runs(test) & wanted]
+        asked = [test for test in self.seconds if test in places or _file(test) in places]
+        found = [test for test in asked if self._runs(test) & wanted]
         return sorted(found, key=lambda test: self.seconds[test])
 
     def duration(self, tests: Sequence[str]) -> float:
