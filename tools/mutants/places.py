@@ -1,4 +1,7 @@
-"""Where faults are drawn from: places where a wrong number would not be seen, each with the tests that hold it: files, or tests of one."""
+"""Where faults are drawn from: places where a wrong number would not be seen, each with the tests that hold it.
+
+These are files, or single tests of one.
+"""
 
 from __future__ import annotations
 
