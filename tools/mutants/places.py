@@ -37,7 +37,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "identification/evidence/intervals.py": SPREAD,
     "identification/evidence/noise.py": SPREAD,
     "identification/evidence/plausibility.py": ("tests/identification/test_plausibility.py", *SPREAD[2:]),
-    "identification/evidence/verdict.py": SPREAD[2:],
+    "identification/evidence/verdict.py": ("tests/identification/test_verdict_limits.py", *SPREAD[2:]),
     "identification/loads/payload.py": (
         "tests/identification/test_payload.py",
         "tests/identification/test_payload_body.py",
