@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
-from minertia.identification.loads.payload import Payload, _payload, nearest_body
+from minertia.identification.evidence.intervals import spread
+from minertia.identification.loads.payload import (
+    KnownRobot,
+    Payload,
+    _payload,
+    nearest_body,
+    payload_beside,
+    payload_on,
+)
+from minertia.identification.problem.observation import observe
+from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.inertia import from_com, impossible, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
+from tests.identification.coverage import Trial
 from tests.identification.logs import chain
-from tests.random_robots import random_ten
+from tests.identification.motions import Motion
+from tests.random_robots import random_robot, random_ten
 
 ROBOT = chain("RR")
 TEN = np.array(from_com(2.0, (0.05, -0.1, 0.2), symmetric((0.03, 0.002, -0.001, 0.04, 0.003, 0.05))))
@@ -153,3 +169,42 @@ def test_rows_of_a_table_are_what_they_say():
     assert isinstance(table, pandas.DataFrame) and table["value"]["mass"] == found.mass
     assert table["value"]["z"] == found.com[2] and table["deviation"]["y"] == found.com_deviation[1]
     assert table["value"]["Iyz"] == found.inertia[4] and table["deviation"]["Izz"] == found.inertia_deviation[5]
+
+
+TRIAL = Trial(random_robot(5, n=3), duration=24.0, rate=25.0)
+
+
+def by_logs(motions: Sequence[Motion], gains: np.ndarray | None = None) -> Payload:
+    return payload_beside(TRIAL.model, [motions[0]], [motions[1]], physical=False, gains=gains)
+
+
+def by_model(motions: Sequence[Motion], gains: np.ndarray | None = None) -> Payload:
+    problem = observe(TRIAL.model, [TRIAL.motions[0]])
+    beta, _, sigma = weighted_solution(problem)
+    known = KnownRobot(TRIAL.model, beta, spread(problem, beta, sigma).stated)
+    return payload_on(known, [motions[1]], physical=False, gains=gains)
+
+
+def by_own_gains(motions: Sequence[Motion], change: np.ndarray) -> list[Motion]:
+    """All efforts, by other gains."""
+    return [replace(m, tau=m.tau * (1 + change)) for m in motions]
+
+
+def by_gains_of_the_load(motions: Sequence[Motion], change: np.ndarray) -> list[Motion]:
+    """What the load adds, by other gains: the model of the robot was found with the same ones."""
+    empty, loaded = motions
+    own = inverse_dynamics(TRIAL.robot, loaded.q, loaded.qd, loaded.qdd)
+    return [empty, replace(loaded, tau=own + (loaded.tau - own) * (1 + change))]
+
+
+@pytest.mark.parametrize(("way", "changed"), [(by_logs, by_own_gains), (by_model, by_gains_of_the_load)])
+def test_what_gains_do_to_a_load_is_what_is_stated(way, changed):
+    """The covariance that uncertain gains add: what a change of each gain does to the ten parameters, squared."""
+    (motions,) = TRIAL.draws(0.03, 1)
+    deviations = np.array([0.02, 0.05, 0.03])
+    more = way(motions, deviations).covariance - way(motions).covariance
+    wanted = np.zeros((10, 10))
+    for change in np.diag(deviations):
+        off = (way(changed(motions, change)).ten - way(changed(motions, -change)).ten) / 2
+        wanted += np.outer(off, off)
+    np.testing.assert_allclose(np.sqrt(np.diag(more)), np.sqrt(np.diag(wanted)), rtol=0.3)

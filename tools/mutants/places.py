@@ -8,6 +8,7 @@ from __future__ import annotations
 RANDOM = "tests/base/test_random_robots.py"  # of whose two thousand robots some are enough
 BASE = (
     "tests/base/test_rules.py",
+    "tests/base/test_limits.py",
     "tests/base/test_facts.py",
     "tests/base/test_lettered_robots.py",
     "tests/base/test_perturbed_robots.py",

@@ -114,10 +114,11 @@ class Sites(ast.NodeVisitor):
         self.names = ()
 
     def visit_For(self, node: ast.For) -> None:
-        """How often something is tried at most, until it is found, changes no right result."""
-        is_search = any(isinstance(n, ast.Break) for n in ast.walk(node)) and ast.unparse(node.target) == "_"
+        """How often something is tried at most, and when it is good enough, changes no right result."""
+        ends = [n for n in node.body if isinstance(n, ast.If) and isinstance(n.body[0], ast.Break)]
+        is_search = bool(ends) and ast.unparse(node.target) == "_"
         for child in ast.iter_child_nodes(node):
-            if not (is_search and child is node.iter):
+            if not (is_search and (child is node.iter or child in ends)):
                 self.visit(child)
 
     def visit_keyword(self, node: ast.keyword) -> None:
@@ -182,6 +183,10 @@ class Sites(ast.NodeVisitor):
         """Without a bound."""
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         is_split = len(node.args) == 2 or name in ("abs", "sqrt")
+        if name == "sqrt" and node.args and _is_rounded_off(node.args[0]):
+            self.add(self.at(node), self.at(node, True), f"({self.source(node.args[0])})", node.lineno)
+            self.visit(node.args[0].args[0])  # type: ignore[attr-defined]
+            return
         if name in BOUNDS and is_split and not any(_is_left_alone(a) for a in node.args):
             kept = min(node.args, key=lambda arg: isinstance(arg, ast.Constant))  # what is bounded, not the bound
             self.add(self.at(node), self.at(node, True), f"({self.source(kept)})", node.lineno)
@@ -201,6 +206,12 @@ def _is_number(node: ast.AST) -> bool:
 def _is_measured(node: ast.Compare) -> bool:
     """Whether numbers are compared that are never equal: one side has a fraction in it."""
     return any(isinstance(n, ast.Constant) and isinstance(n.value, float) and n.value for n in ast.walk(node))
+
+
+def _is_rounded_off(node: ast.AST) -> bool:
+    """Whether this is a number with what rounding left below zero cut off."""
+    bound = node.args[1] if isinstance(node, ast.Call) and len(node.args) == 2 else None
+    return isinstance(bound, ast.Constant) and bound.value == 0 and "max" in ast.unparse(node.func)  # type: ignore[attr-defined]
 
 
 def _is_left_alone(node: ast.AST) -> bool:
