@@ -23,10 +23,15 @@ def told(recording: Recording, check: str, robot: Robot | None = None) -> list[s
 
 
 def lagging(
-    late: float | list[float], n: int = 3, seconds: float = 10.0, rate: float = 200.0, speed: float = 1.0
+    late: float | list[float],
+    n: int = 3,
+    seconds: float = 10.0,
+    rate: float = 200.0,
+    speed: float = 1.0,
+    robot: Robot | None = None,
 ) -> tuple[Recording, Robot]:
     """A robot and a log of it in which the effort of each joint is late by so many seconds, to the last digit."""
-    robot = random_robot(3, n=n)
+    robot = random_robot(3, n=n) if robot is None else robot
     w, phase = 2 * np.pi * speed * (0.2 + 0.1 * np.arange(n)), np.random.default_rng(3).uniform(0, 6, n)
 
     def at(t: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -61,6 +66,21 @@ def test_joints_must_agree_on_a_delay():
     assert estimated_delay(*lagging([0.05, -0.05, 0.0])) is None
     assert estimated_delay(*lagging([0.2, 0.24, 0.16], seconds=20.0)) == pytest.approx(0.2, abs=1e-3)  # nearly alike
     assert estimated_delay(*lagging([0.2, 0.3, 0.1], seconds=20.0)) is None
+
+
+def test_joints_with_little_effort_do_not_decide_on_a_delay():
+    """An arm whose last joint has a quarter of the others' effort: two of three agree, with the large ones or not."""
+    arm = random_robot(5, n=3)
+    assert estimated_delay(*lagging([0.05, 0.05, 0.0], robot=arm)) == pytest.approx(0.05, abs=1e-3)
+    assert estimated_delay(*lagging([0.0, 0.05, 0.05], robot=arm)) is None
+
+
+def test_friction_and_rotors_are_no_delay():
+    """Friction leads gravity by a quarter of a period, which a model without it would take for a delay."""
+    arm = random_robot(3, n=3)
+    heavy = replace(arm, effects=tuple({"IA": 5.0, "FV": 20.0, "FC": 15.0, "OFF": 9.0} for _ in arm.joints))
+    assert estimated_delay(*lagging(0.0, robot=heavy)) is None
+    assert estimated_delay(*lagging(0.03, robot=heavy)) == pytest.approx(0.03, abs=1e-3)
 
 
 @pytest.mark.parametrize(("noise", "is_found"), [(0.3, True), (3.0, False)])

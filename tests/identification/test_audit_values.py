@@ -91,6 +91,9 @@ def test_a_few_values_between_the_steps_hide_no_quantum(part, is_found):
 
 def test_quantum_of_values_that_are_few_or_equal():
     assert quantum(np.zeros(100)) is None
+    levels = np.random.default_rng(0).integers(0, 400, 3000)
+    for unit in (1e-7, 1e7):  # whatever the unit
+        assert quantum(unit * levels) == pytest.approx(unit)
     assert quantum(np.array([np.nan, 0.0, np.nan, 3.0, 6.0, 9.0])) == 3.0
 
 
@@ -103,6 +106,15 @@ def test_spikes_stand_out_of_the_noise(size, is_told):
     found = told(recorded(tau=tau), "spikes")
     assert [(f.channel, f.row) for f in found] == ([("tau2", 701)] if is_told else [])
     assert not found or found[0].text.startswith("1 spike, the largest")
+
+
+@pytest.mark.parametrize(("bad", "text"), [([5, 6], "in rows 6 to 7"), ([5, 9, 10], "in rows 10 to 11, 2 runs in all")])
+def test_runs_of_no_numbers_are_counted(bad, text):
+    m = motion()
+    q = m["q"].copy()
+    q[bad, 0] = np.nan
+    (found,) = told(Recording(m["t"], q, m["tau"]), "not a number")
+    assert found.text == f"not a number {text}" and (found.channel, found.row) == ("q1", 6)
 
 
 def test_standstill_names_the_row_where_the_motion_begins():
