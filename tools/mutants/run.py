@@ -96,6 +96,8 @@ class Run:
             return 0
         try:
             put_in(self.root, fault)
+        except SyntaxError:
+            raise  # no fault of the code but of this tool
         except Exception:
             return ODD
         return run_tests(tests, folder, "-x")

@@ -171,7 +171,8 @@ class Sites(ast.NodeVisitor):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         """Without the sign."""
         if isinstance(node.op, ast.Not | ast.USub) and not isinstance(node.operand, ast.Constant):
-            self.add(self.at(node), self.at(node.operand), "", node.lineno)
+            size = len("not ") if isinstance(node.op, ast.Not) else len("-")  # a bracket may follow
+            self.add(self.at(node), self.at(node) + size, "", node.lineno)
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
