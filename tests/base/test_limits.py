@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from minertia.algebra.linear import Linear
-from minertia.base import numeric
+from minertia.algebra.polynomial import evaluate
+from minertia.base import numeric, sets
 from minertia.base.certificate import Certificate, Redrawn
 from minertia.base.closed_form import MOMENTS, _rule_3
 from minertia.base.derive import _Derivation, base_parameters
+from minertia.base.mlc import link_of
 from minertia.base.sample import Sample, _scale
 from minertia.base.sets import BaseSet, _expected_order, _order
+from minertia.errors import RankError
 from minertia.robot.read import read_robot
 from tests.random_robots import random_robot
 
@@ -163,6 +166,34 @@ def test_lengths_in_other_units_leave_the_set_as_it_is(seed, size):
     assert theirs.certificate.is_clear and theirs.certificate.error < 1e-9
 
 
+def at_own_values(relations):
+    """A method whose relations hold at the robot's own lengths only, and for no other letters."""
+
+    def numbers(robot, columns, axes=None):
+        values = robot.symbol_values
+        return {
+            name: Linear({c: float(evaluate(v, values)) for c, v in form.terms.items()})
+            for name, form in relations(robot, columns, axes).items()
+        }
+
+    return numbers
+
+
+def test_combinations_that_hold_at_the_robots_own_letters_only_are_not_certified(monkeypatch):
+    robot = read_robot("puma560")
+    found = base_parameters(robot, "mlc")
+    assert found.method == "mlc" and found.certificate.redrawn.error < 1e-12
+    assert found.certificate.redrawn.count == found.certificate.redrawn.rank == 36
+    monkeypatch.setattr(sets, "minimal_combinations", at_own_values(sets.minimal_combinations))
+    assert base_parameters(robot, "mlc").method == "numeric"
+
+
+def test_rules_that_hold_at_the_robots_own_letters_only_are_an_error(monkeypatch):
+    monkeypatch.setattr(sets, "closed_form", at_own_values(sets.closed_form))
+    with pytest.raises(RankError, match="at other values of its letters the relations are .* off; ask for numbers"):
+        base_parameters(read_robot("puma560"))
+
+
 def test_rounding_in_a_matrix_leaves_whole_numbers_whole():
     rng = np.random.default_rng(0)
     kept, K = rng.normal(size=(30, 3)), np.array([[1.0, 0, 0, 2.0, 0.25], [0, 1, 0, 0, -1], [0, 0, 1, 1, 0]])
@@ -172,3 +203,9 @@ def test_rounding_in_a_matrix_leaves_whole_numbers_whole():
     assert noisy[0, 4] == pytest.approx(0.25, abs=1e-11) and noisy[2, 4] == 0.0
     off = Sample.of_matrix(exact + 1e-6 * rng.normal(size=exact.shape)).express([0, 1, 2])
     assert off[0, 3] != 2.0 and off[0, 3] == pytest.approx(2.0, abs=1e-4)
+
+
+def test_names_of_combinations_tell_their_link():
+    found = base_parameters(read_robot("puma560"), "mlc", rotors=True, friction=True)
+    assert {link_of(name) for name in found.names} == set(range(1, 7))
+    assert [link_of(name) for name in ("U11mU22_3", "KA_12", "MH_0", "FV4", "IA11")] == [3, 12, 0, 4, 11]
