@@ -93,7 +93,9 @@ def test_a_second_draw_of_the_letters_must_agree():
     assert certified(redrawn=again(4, 3, 1e-14))  # this robot's own numbers allow fewer than most
 
 
-@pytest.mark.parametrize("u", [(0.6, 0.8, 0.0), (0.6, 0.0, 0.8), (0.48, 0.6, 0.64), (0.6, 0.8, 1e-5), (0.6, 0.8, 4e-3)])
+@pytest.mark.parametrize(
+    "u", [(0.6, 0.8, 0.0), (0.6, 0.0, 0.8), (0.48, 0.6, 0.64), (0.6, 0.8, 1e-5), (0.6, 0.8, 5e-4), (0.6, 0.8, 4e-3)]
+)
 def test_a_first_moment_along_the_turning_axis_never_shows(u):
     """What is left is the same with any part along the axis added; nothing was divided by next to nothing."""
     x = {name: Linear.unit(name) for name in MOMENTS}
@@ -104,6 +106,23 @@ def test_a_first_moment_along_the_turning_axis_never_shows(u):
         along = sum(float(v) * u[MOMENTS.index(str(s))] for s, v in x[name].terms.items())
         assert along == pytest.approx(0.0, abs=1e-12) and x[name].terms[name] == 1
         assert max(abs(float(v)) for v in x[name].terms.values()) < 1e3
+
+
+@pytest.mark.parametrize(("small", "is_shown"), [(3e-12, True), (3e-13, False)])
+def test_columns_are_shown_down_to_rounding(small, is_shown):
+    """Of columns of the same unit; however many are asked for, only those that are shown are chosen."""
+    sample = Sample.of_matrix(np.diag([1.0, 0.5, small]))
+    assert sample.shown.tolist() == [True, True, is_shown]
+    assert sample.rank_and_gap(range(3))[0] == sample.rank_and_gap([0, 1])[0] + is_shown
+    assert sample.chosen(range(3), 9) == [0, 1, 2][: 2 + is_shown]
+
+
+@pytest.mark.parametrize("seed", [3, 7, 11, 15, 19])
+def test_what_is_merged_by_the_rank_keeps_its_ones(seed):
+    """Whole numbers stay whole in relations that are merged numerically."""
+    found = base_parameters(random_robot(seed).with_gravity((0.0, 0.0, 0.0)))
+    ones = [v for form in found.relations for v in form.terms.values() if isinstance(v, int | float) and abs(v) == 1]
+    assert ones and all(type(v) is int for v in ones)
 
 
 def test_columns_are_measured_by_the_longest_of_their_unit():

@@ -11,6 +11,8 @@ import pytest
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import spread
+from minertia.identification.loads.gains import drive_gains
+from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import (
     KnownRobot,
     Payload,
@@ -23,9 +25,9 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.inertia import from_com, impossible, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
-from tests.identification.coverage import Trial
+from tests.identification.coverage import COM, INERTIA, MASS, Trial
 from tests.identification.logs import chain
-from tests.identification.motions import Motion
+from tests.identification.motions import Motion, fourier_motion
 from tests.random_robots import random_robot, random_ten
 
 ROBOT = chain("RR")
@@ -112,7 +114,7 @@ def test_what_the_motion_does_not_show_is_not_known():
     assert dict(found.not_excited) == {"ZZ": "nothing turns about z", "MY": "no tilt"}
     at = {symbol: k for k, symbol in enumerate(LINK_SYMBOLS)}
     hidden = np.sqrt(np.diag(found.covariance))
-    assert hidden[at["ZZ"]] > 3 * np.abs(TEN[:6]).max() and hidden[at["MY"]] > 3 * np.abs(TEN[6:9]).max()
+    assert 3 < hidden[at["ZZ"]] / np.abs(TEN[:6]).max() < 20 and 3 < hidden[at["MY"]] / np.abs(TEN[6:9]).max() < 20
     others = [k for symbol, k in at.items() if symbol not in ("ZZ", "MY")]
     np.testing.assert_allclose(hidden[others], np.sqrt(np.diag(covariance))[others])
     assert found.com_deviation[1] > 1.0 > 100 * found.com_deviation[0]
@@ -208,3 +210,24 @@ def test_what_gains_do_to_a_load_is_what_is_stated(way, changed):
         off = (way(changed(motions, change)).ten - way(changed(motions, -change)).ten) / 2
         wanted += np.outer(off, off)
     np.testing.assert_allclose(np.sqrt(np.diag(more)), np.sqrt(np.diag(wanted)), rtol=0.3)
+
+
+@pytest.mark.parametrize("spread_of_values", [0.0, 1e-20])
+def test_a_robot_that_is_known_exactly(spread_of_values):
+    """Values that were stated have no deviation: what the load leaves is the load."""
+    model = TRIAL.model
+    known = KnownRobot(model, model.nominal(), spread_of_values * np.eye(model.count))
+    found = payload_on(known, [TRIAL.motions[1]], physical=False)
+    np.testing.assert_allclose(found.ten, from_com(MASS, COM, symmetric(INERTIA)), atol=1e-6)
+
+
+@pytest.mark.parametrize("known", [Load(MASS, COM, INERTIA), Load(MASS, COM), Load(MASS)])
+def test_gains_are_exact_without_noise_whatever_is_known_of_the_load(known):
+    """Also where it is a point, and where only its mass is known."""
+    inertia = known.inertia or (0.0,) * 6
+    loaded = fourier_motion(TRIAL.robot.with_payload(MASS, COM, inertia), 600, 2, duration=24.0)
+    gains = np.array([10.0, 0.2, 300.0])
+    currents = [replace(m, tau=m.tau / gains) for m in (TRIAL.motions[0], loaded)]
+    found = drive_gains(TRIAL.model, currents[:1], currents[1:], known)
+    np.testing.assert_allclose(found.gains, gains, rtol=1e-6)
+    assert np.all(found.deviations < 1e-6 * gains)

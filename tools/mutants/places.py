@@ -27,6 +27,7 @@ AUDIT = (
     "tests/identification/test_audit_motion.py",
     "tests/identification/test_audit_values.py",
 )
+LOADS = ("tests/identification/test_payload.py", "tests/identification/test_payload_body.py", *SPREAD[:2])
 PLACES: dict[str, tuple[str, ...]] = {
     "base/closed_form.py": BASE,
     "base/mlc.py": BASE,
@@ -39,12 +40,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "identification/evidence/noise.py": SPREAD,
     "identification/evidence/plausibility.py": ("tests/identification/test_plausibility.py", *SPREAD[2:]),
     "identification/evidence/verdict.py": ("tests/identification/test_verdict_limits.py", *SPREAD[2:]),
-    "identification/loads/payload.py": (
-        "tests/identification/test_payload.py",
-        "tests/identification/test_payload_body.py",
-        *SPREAD[:2],
-    ),
-    "identification/loads/gains.py": ("tests/identification/test_payload.py", *SPREAD[:2]),
+    "identification/loads/payload.py": LOADS,
+    "identification/loads/gains.py": LOADS,
     "identification/logs/repair.py": (*AUDIT, "tests/identification/test_recording.py"),
     "identification/audits/time.py": AUDIT,
     "identification/audits/values.py": AUDIT,
