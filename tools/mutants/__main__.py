@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -23,6 +25,7 @@ def main() -> None:
     """Take the options and do it, all in a copy of the tree."""
     given = _options()
     here = Path(__file__).resolve().parents[2]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy is removed then, too
     folder = Path(tempfile.mkdtemp(prefix="minertia-mutants-"))
     try:
         root = folder / "tree"

@@ -63,6 +63,7 @@ def _forked(work: Work, folder: Path) -> int:
     status = BROKEN
     try:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, 1)
         os.dup2(sink, 2)
