@@ -99,6 +99,21 @@ def test_a_delay_needs_samples_enough_for_its_joints():
     assert estimated_delay(*lagging(0.03, n=9, seconds=2.0, rate=100.0, speed=2.0)) is None
 
 
+@pytest.mark.parametrize(("late", "is_told"), [(0.0008, False), (0.0015, True), (-0.0015, True)])
+def test_delays_of_less_than_a_millisecond_are_not_worth_a_word(late, is_told):
+    """However quick the log is."""
+    recording, robot = lagging(late, seconds=0.45, rate=2000.0, speed=10.0)
+    assert estimated_delay(recording, robot) == pytest.approx(late, abs=2e-4)
+    assert bool(told(recording, "delay", robot)) == is_told
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(1.9, False), (3.0, True)])
+def test_short_logs_say_nothing_about_delays(seconds, is_told):
+    """Less than 200 samples, here at 100 Hz."""
+    recording, robot = lagging(0.03, seconds=seconds, rate=100.0, speed=2.0)
+    assert bool(told(recording, "delay", robot)) == is_told
+
+
 def test_longest_delay_is_a_tenth_of_a_short_log():
     assert longest_delay(400, 200.0) == pytest.approx(0.2)
     assert longest_delay(4000, 200.0) == longest_delay(40000, 200.0) < 1.0
@@ -187,7 +202,9 @@ def test_a_joint_that_may_turn_several_times_is_not_in_degrees():
     m = motion()
     recording = Recording(m["t"], 11.0 * m["q"], m["tau"])
     assert not told(recording, "degrees", chain("RR", limit=12.0))
-    assert told(Recording(m["t"], 17.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))
+    (text, _) = told(Recording(m["t"], 17.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))
+    assert text == "positions reach 17 rad, which would be 2.7 turns: are they degrees?"
+    assert not told(Recording(m["t"], 30.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))  # nor degrees
 
 
 def test_small_angles_in_degrees_cannot_be_told():

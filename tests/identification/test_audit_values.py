@@ -144,3 +144,20 @@ def test_time_that_goes_back_far_is_another_log(step, back, is_two_logs):
     (found,) = told(Recording(t, q, q), "backward stamps")
     assert (found.level == "error") == is_two_logs and found.row == 201
     assert f"1 times, by {back:.4g} s at most" in found.text
+
+
+def test_what_never_changes_is_told_as_that_alone():
+    """An effort of one value is not saturated, and a joint that stands still not stuck."""
+    m = motion()
+    still = Recording(m["t"], m["q"] * [1.0, 0.0] + [0.0, 0.3], m["tau"] * [0.0, 1.0] + [1.5, 0.0])
+    effort, joint = told(still, "constant")
+    assert (effort.level, effort.channel, effort.text) == ("error", "tau1", "the effort is 1.5 throughout")
+    assert (joint.level, joint.channel, joint.text) == ("warning", "q2", "the joint does not move")
+    assert not told(still, "saturation") and not told(still, "stuck") and not told(still, "spikes")
+    assert not told(still, "quantisation")
+
+
+def test_torn_rows_name_the_first():
+    m = motion()
+    (found,) = told(Recording(m["t"], m["q"], m["tau"], torn=(17, 40)), "torn rows")
+    assert found.row == 17 and found.level == "warning"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,3 +259,33 @@ def test_joints_that_turn_back_teach_nothing(puma: Robot) -> None:
         listener(ControlSample(k * PERIOD, 0.5 * back, zero, zero, back, zero), np.full(6, 100.0))
     seen = listener.result()
     assert np.all(seen.values == 0.0) and seen.mass_deviation[-1] > seen.mass_deviation[0]
+
+
+class WithoutErrors:
+    """A plant whose motion is that of the reference; it keeps what it was given."""
+
+    period = PERIOD
+
+    def __init__(self, torque_noise: float) -> None:
+        self.flaws = Imperfections(torque_noise=torque_noise)
+
+    def run(self, controller: Any, trajectory: Any, *, events: Any, listener: PayloadListener) -> None:
+        self.listener = listener
+        for k in range(100):
+            q, qd = np.full(6, 0.1 + 0.001 * k), np.full(6, 0.5)
+            sample = ControlSample(k * PERIOD, q, qd, q, qd, np.zeros(6))
+            listener(sample, controller(sample))
+
+
+@pytest.mark.parametrize("noise", [0.0, 5.0])
+def test_noise_is_never_less_than_a_part_of_gravity(puma: Robot, noise: float) -> None:
+    """Of what the drives hold at the first position; the controller that is not given has gains of its own."""
+    start = np.array([0.0, 0.3, -0.2, 0.1, 0.2, 0.0])
+    largest = np.abs(control_model(puma).gravity(start)).max()
+    for side in (1.0, -1.0):
+        arm = puma.with_gravity((0.0, 0.0, -9.81 * side))
+        plant = WithoutErrors(noise)
+        seen = watch_payload(arm, SimpleNamespace(q=start[None]), [], plant)  # type: ignore[arg-type]
+        assert np.all(np.isfinite(seen.deviations)) and plant.listener.sigma.shape == (6,)
+        least = plant.listener.sigma.min() / largest
+        assert least == pytest.approx(5.0 / largest) if noise else 1e-4 < least < 1e-2

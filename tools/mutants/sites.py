@@ -15,7 +15,14 @@ COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 TURNED = {"<": ">", "<=": ">", ">": "<", ">=": "<", "==": "!=", "!=": "=="}
 EXCHANGED = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "*", "%": "*"}
 BOUNDS = ("maximum", "minimum", "max", "min", "abs", "sqrt")
-SAME = ("strict", "hermitian", "optimize", "full_matrices", "check_finite")  # arguments that change no right result
+SAME = (
+    "strict",
+    "hermitian",
+    "optimize",
+    "full_matrices",
+    "check_finite",
+    "overwrite_a",
+)  # arguments that change no right result
 LEFT_ALONE = ("__all__", "ROUNDS", "ITERATIONS")  # names, and how often something is tried at most
 SHOWN = ("__repr__", "__str__", "_repr_html_")  # words, which are held elsewhere
 LARGE = 10  # from here on a count one higher is no fault that anybody would see, and is changed like other numbers
@@ -176,7 +183,9 @@ class Sites(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
-        """The other branch."""
+        """The other branch; what is imported for annotations alone has none."""
+        if ast.unparse(node.test) == "TYPE_CHECKING":
+            return
         self.add(self.at(node.test), self.at(node.test, True), f"not ({self.source(node.test)})", node.lineno)
         self.generic_visit(node)
 
