@@ -207,6 +207,13 @@ def test_a_joint_that_may_turn_several_times_is_not_in_degrees():
     assert not told(Recording(m["t"], 30.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))  # nor degrees
 
 
+def test_a_joint_that_was_turned_round_before_is_not_in_degrees():
+    """Without limits: far from zero, but moving less than two turns."""
+    m = motion()
+    assert not told(Recording(m["t"], 20.0 + 2.0 * m["q"], m["tau"]), "degrees", chain("RR"))
+    assert told(Recording(m["t"], 20.0 + 7.0 * m["q"], m["tau"]), "degrees", chain("RR"))
+
+
 def test_small_angles_in_degrees_cannot_be_told():
     """A joint with limits of 0.1 rad that reaches 5: that may be degrees, or anything else."""
     m = motion()
@@ -218,6 +225,6 @@ def test_the_position_named_is_the_one_furthest_outside():
     joints = [replace(joint, limits=Limits(-1.0, 3.0)) for joint in robot.joints]
     m = motion()
     q = 1.0 + 1.5 * m["q"]
-    q[500], q[700] = 4.0, -3.0
+    q[500], q[700] = 4.5, -3.0  # 3.5 and 4 from the middle
     (text, _) = told(Recording(m["t"], q, m["tau"]), "limits", Robot("chain", tuple(joints)))
     assert text.startswith("2 samples lie outside the limits -1 to 3, such as -3")
