@@ -26,13 +26,12 @@ from minertia.errors import MinertiaError
 
 PREFIX = "minertia"
 EDGE = 8  # columns of a block: the edge of a tile of `mma`
-MOST_SUMS = 24  # tiles of sums that one warp keeps: two doubles each in every lane
 PAD = 4  # samples between entries in shared memory, so that lanes meet different banks
 LANES = 32
+RESERVED = 1024  # bytes of shared memory that the system takes of every block
 TENSOR, TENSOR_WIDE, PLAIN = "m8n8k4", "m16n8k4", "plain"
 INSTRUCTIONS = (TENSOR, TENSOR_WIDE, PLAIN)
 WIDTHS = {"double": 8, "float": 4}
-ORDERS = ("rows", "columns", "backwards")
 
 Array = NDArray[np.float64]
 
@@ -43,7 +42,8 @@ class Tuning:
 
     warps: in a block of threads, per part of the sums.  samples: most in a tile.  blocks: least that share a
     multiprocessor.  instruction: that multiplies.  unroll: steps of a row at a time.  is_early: whether the next tile is
-    read before the products of this one.  order: in which the entries are computed.
+    read before the products of this one.  order: in which the entries are computed.  sums: most tiles that one warp
+    keeps, two doubles each in every lane.
     """
 
     warps: int = 4
@@ -53,6 +53,7 @@ class Tuning:
     unroll: int = 2
     is_early: bool = True
     order: str = "rows"
+    sums: int = 28
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class SumsKernel:
-    """One mode (GRAM, RESIDUAL or PRECONDITIONED) of a program for a device with `shared` bytes for a block."""
+    """One mode (GRAM, RESIDUAL or PRECONDITIONED) of a program for a device with `shared` bytes for a block.
+
+    source: the text, with `minertia_sums` (many blocks of `threads`, `bytes` of shared memory) and `minertia_total`.
+    """
 
     program: Program
     mode: int
@@ -172,8 +176,10 @@ class SumsKernel:
     @cached_property
     def parts(self) -> list[list[Sum]]:
         """Tiles of each warp that shares samples with others: equal work, in the order of tiles."""
-        count = -(-len(self.sums) // MOST_SUMS)
-        loads = np.array([sum(s.takes(r) and {s.a, s.b} <= set(self.reach(r)) for r in range(self.rows)) for s in self.sums])
+        count = -(-len(self.sums) // self.tuning.sums)
+        loads = np.array(
+            [sum(s.takes(r) and {s.a, s.b} <= set(self.reach(r)) for r in range(self.rows)) for s in self.sums]
+        )
         share = (np.cumsum(loads) - loads / 2) / max(1, loads.sum())
         place = np.minimum((share * count).astype(int), count - 1)
         return [[s for s, k in zip(self.sums, place, strict=True) if k == part] for part in range(count)]
@@ -204,7 +210,8 @@ class SumsKernel:
         unit = self.slices * (EDGE if self.mode == PRECONDITIONED else 4)
         unit = unit if unit % EDGE == 0 else EDGE * unit // np.gcd(EDGE, unit)
         width = WIDTHS[self.precision] * (self.n_entries + 1)
-        fits = min(self.shared // width - PAD, self.tuning.samples, self.threads) // unit * unit
+        usable = (self.shared + RESERVED) // self.tuning.blocks - RESERVED
+        fits = min(usable // width - PAD, self.tuning.samples, self.threads) // unit * unit
         if fits < unit:
             raise MinertiaError(
                 f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory that a "
@@ -385,7 +392,9 @@ class SumsKernel:
             for a in (a for a in given if a <= block):
                 for half in range(2):
                     number = (block * (block + 1) // 2 + a) * 2 + half
-                    lines.append(f"      {{ WIDE r; EACH(r, factors[{number} * 32 + lane]); MULTIPLY(z{block}, 0, r, y{a}_{half}); }}")
+                    lines.append(
+                        f"      {{ WIDE r; EACH(r, factors[{number} * 32 + lane]); MULTIPLY(z{block}, 0, r, y{a}_{half}); }}"
+                    )
             lines.append(f"      WIDE f{block}_0; EACH2(f{block}_0, z{block}, 0);")
             lines.append(f"      WIDE f{block}_1; EACH2(f{block}_1, z{block}, 1);")
         for half in range(2):
@@ -405,8 +414,8 @@ class _Entries(Renderer):
         super().__init__(program, style)
         rows, count = program.ports[0].shape
         places = [(r, c) for r in range(rows) for c in range(count) if columns.present[r, c]]
-        if order != "rows":
-            places.sort(key=lambda place: (place[1], place[0]), reverse=order == "backwards")
+        if order == "columns":
+            places.sort(key=lambda place: (place[1], place[0]))
         self.waiting: dict[int, list[tuple[int, int]]] = {}
         self.numbers, self.constant = columns.numbers, list[tuple[int, int]]()
         found = []
