@@ -19,12 +19,13 @@ from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
 from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, SumsKernel, Tuning
 from minertia.errors import MinertiaError, MissingExtra, RankError, ShapeError, UnknownName
 from minertia.robot.read import read_robot
+from tests.codegen.kernel_helpers import relative, robots_of_every_kind, states
 
 CXX = shutil.which(os.environ.get("CXX", "c++").split()[0])
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler")
 DTYPES = {"double": np.float64, "float": np.float32}
-FLAGS = ("-x", "c++", "-std=c++14", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror", "-O1", "-shared", "-fPIC")
+FLAGS = ("-x", "c++", "-std=c++14", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror", "-O0", "-shared", "-fPIC")
 
 
 class HostDevice:
@@ -66,10 +67,6 @@ class HostDevice:
 
 def _argument(x):
     return ctypes.c_longlong(x) if isinstance(x, int) else ctypes.c_void_p(x.ctypes.data)
-
-
-def relative(found, wanted) -> float:
-    return float(np.abs(found - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300))
 
 
 def motion(robot, count, precision="double"):
@@ -114,3 +111,184 @@ def test_sums_are_those_of_the_processor(tmp_path, puma, count, precision, tunin
     found, left = (k.residual(*state, tau=tau, theta=theta) for k in (kernel, wanted))
     assert relative(found.gradient, left.gradient) < near and relative(found.squares, left.squares) < near
     assert found.n_samples == count
+
+
+@needs_compiler
+def test_layouts_and_weights(tmp_path, puma):
+    """Rows or columns contiguous, every other sample, weights of joints and of rows."""
+    robot, columns, wanted = puma
+    kernel = CudaLeastSquares.of(robot, columns, device=HostDevice(tmp_path))
+    (q, qd, qdd), tau = motion(robot, 500)
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=len(columns))
+    q, tau = np.asfortranarray(q), np.asfortranarray(tau)
+    qd = np.repeat(qd, 2, axis=0)[::2]
+    for weights in (rng.uniform(0.1, 3, robot.n), rng.uniform(0.1, 3, (500, robot.n))):
+        found, same = (k.accumulate(q, qd, qdd, tau=tau, weights=weights) for k in (kernel, wanted))
+        assert relative(found.matrix, same.matrix) < 1e-12
+        found, same = (k.residual(q, qd, qdd, tau=tau, theta=theta, weights=weights) for k in (kernel, wanted))
+        assert relative(found.gradient, same.gradient) < 1e-12
+        assert relative(found.squares, same.squares) < 1e-12
+
+
+@needs_compiler
+def test_solutions_are_those_of_the_processor(tmp_path, puma, monkeypatch):
+    """With and without a triangle; rows of weight 0 are left out even where they hold NaN."""
+    robot, columns, wanted = puma
+    kernel = CudaLeastSquares.of(robot, columns, device=HostDevice(tmp_path))
+    (q, qd, qdd), _ = motion(robot, 800)
+    truth = np.random.default_rng(2).uniform(0.5, 2.0, len(columns))
+    tau = wanted.kernel(q, qd, qdd) @ truth
+    weights = np.ones(tau.shape)
+    q[100], tau[200, 3] = np.nan, np.nan
+    weights[100], weights[200, 3] = 0, 0
+    with pytest.raises(RankError, match="give such rows the weight 0"):
+        kernel.solve(q, qd, qdd, tau=tau)
+    for switch, method in ((np.inf, "normal equations"), (0.0, "preconditioned")):
+        monkeypatch.setattr("minertia.codegen.kernels.least_squares.SWITCH", switch)
+        found = kernel.solve(q, qd, qdd, tau=tau, weights=weights)
+        assert found.method == method
+        assert relative(found.theta, truth) < 1e-11
+    monkeypatch.setattr("minertia.codegen.device_least_squares.MANY_SAMPLES", 10)
+    assert kernel.solve(q, qd, qdd, tau=tau, weights=weights).method == "preconditioned"
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["tree", "floating"])
+def test_rows_with_gaps(tmp_path, name):
+    """Branches and a floating base: rows that have some columns of a block, and many columns in several parts."""
+    robot = robots_of_every_kind()[name]
+    columns = base_parameters(robot, rotors=True, friction=True).kept
+    wanted = LeastSquaresKernel.of(robot, columns)
+    kernel = CudaLeastSquares.of(robot, columns, device=HostDevice(tmp_path))
+    state = states(robot, 150)
+    tau = np.random.default_rng(1).normal(size=(150, robot.n_velocity))
+    T = wanted.sample_triangle(*state)
+    assert relative(kernel.accumulate(*state, tau=tau).matrix, wanted.accumulate(*state, tau=tau).matrix) < 1e-12
+    found, same = (k.accumulate(*state, tau=tau, triangle=T) for k in (kernel, wanted))
+    assert relative(found.matrix, same.matrix) < 1e-11  # the triangle's condition number enters
+    assert relative(kernel.sample_triangle(*state), T) < 1e-12
+
+
+def test_products_follow_the_zeros_of_the_regressor(puma):
+    """The order of columns saves products, each entry has one place, and all parts have about the same work."""
+    robot, columns, _ = puma
+    kernel = SumsKernel(regressor_program(robot, columns), GRAM, tuning=Tuning(sums=10))
+    fixed = SumsKernel(kernel.program, PRECONDITIONED)
+    assert fixed.columns.order == tuple(range(len(columns) + 1))
+    assert kernel.columns.cost <= fixed.columns.cost < robot.n * 36
+    assert sorted(kernel.columns.numbers.values()) == list(range(kernel.n_entries))
+    assert sorted((s for part in kernel.parts for s in part), key=kernel.sums.index) == kernel.sums
+    assert max(map(len, kernel.parts)) <= 2 * min(map(len, kernel.parts))
+    assert kernel.bytes <= kernel.shared and kernel.samples % 4 == 0
+
+
+def test_few_and_many_entries_for_the_memory_of_a_block(puma):
+    robot, columns, _ = puma
+    program = regressor_program(robot, columns)
+    small = SumsKernel(program, GRAM, shared=99 * 1024)
+    assert small.bytes <= 99 * 1024 and small.samples < SumsKernel(program, GRAM).samples
+    with pytest.raises(MinertiaError, match="too many for the 4 kB of memory"):
+        _ = SumsKernel(program, GRAM, shared=4096).samples
+
+
+def test_what_is_refused(tmp_path, puma):
+    robot, columns, _ = puma
+    kernel = CudaLeastSquares.of(robot, columns, device=HostDevice(tmp_path))
+    state, tau = motion(robot, 5)
+    with pytest.raises(ShapeError, match="takes 3 arrays"):
+        kernel.accumulate(*state[:2], tau=tau)
+    with pytest.raises(ShapeError, match="tau has shape"):
+        kernel.accumulate(*state, tau=tau[:, :2])
+    with pytest.raises(ShapeError, match="4 samples where another array has 5"):
+        kernel.accumulate(*state, tau=tau[:4])
+    with pytest.raises(ShapeError, match="weights has shape"):
+        kernel.accumulate(*state, tau=tau, weights=np.ones(2))
+    with pytest.raises(ShapeError, match="the triangle has shape"):
+        kernel.accumulate(*state, tau=tau, triangle=np.eye(3))
+    with pytest.raises(ShapeError, match="theta has shape"):
+        kernel.residual(*state, tau=tau, theta=np.ones(3))
+    with pytest.raises(ShapeError, match="another kind"):
+        kernel.accumulate(*state, tau=tau.astype(np.float32))
+    with pytest.raises(ShapeError, match="no single output"):
+        CudaLeastSquares(regressor_program(robot, columns), columns[:3], device=HostDevice(tmp_path))
+    with pytest.raises(UnknownName, match="precision"):
+        CudaLeastSquares.of(robot, columns, precision="half", device=HostDevice(tmp_path))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
+def test_nothing_falls_back_to_the_processor(puma):
+    with pytest.raises(MissingExtra, match="gpu"):
+        CudaLeastSquares.of(puma[0], puma[1])
+
+
+@pytest.mark.skipif(NVCC is None, reason="no CUDA compiler")
+@pytest.mark.parametrize(
+    ("architecture", "mode", "instruction"),
+    [("sm_90", GRAM, TENSOR_WIDE), ("sm_80", RESIDUAL, TENSOR), ("sm_75", PRECONDITIONED, PLAIN)],
+)
+def test_kernels_compile_for_devices(tmp_path, architecture, mode, instruction):
+    robot = read_robot("planar2r")
+    columns = base_parameters(robot, rotors=True, friction=True).kept
+    shared = {"sm_90": 227, "sm_80": 163, "sm_75": 64}[architecture] * 1024
+    kernel = SumsKernel(
+        regressor_program(robot, columns), mode, "double", True, shared, Tuning(instruction=instruction)
+    )
+    path = tmp_path / "sums.cu"
+    path.write_text(kernel.source)
+    subprocess.run([NVCC, f"-arch={architecture}", "-ptx", "-o", str(tmp_path / "sums.ptx"), str(path)], check=True)
+    text = (tmp_path / "sums.ptx").read_text()
+    assert text.count("mma.sync") == 0 if instruction == PLAIN else f"mma.sync.aligned.{instruction}" in text
+
+
+# ---------------------------------------------------------------------- on a device
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    found = pytest.importorskip("cupy")
+    try:
+        found.cuda.runtime.getDeviceCount()
+    except Exception as err:
+        pytest.skip(f"no CUDA device ({err})")
+    return found
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+@pytest.mark.parametrize("instruction", [TENSOR, TENSOR_WIDE, PLAIN])
+def test_sums_on_a_device(cupy, puma, precision, instruction):
+    robot, columns, wanted = puma
+    if instruction == TENSOR_WIDE and int(cupy.cuda.Device().compute_capability) < 90:
+        pytest.skip("the instruction came with Hopper")
+    state, tau = motion(robot, 70_001, precision)
+    kernel = CudaLeastSquares.of(robot, columns, precision=precision, tuning=Tuning(instruction=instruction))
+    arrays, efforts = [cupy.asarray(x) for x in state], cupy.asarray(tau)
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=len(columns))
+    T = np.triu(rng.normal(size=(len(columns),) * 2)) + 5 * np.eye(len(columns))
+    near = 1e-12 if precision == "double" else 3e-6
+    found = kernel.accumulate(*arrays, tau=efforts)
+    assert relative(found.matrix, wanted.accumulate(*state, tau=tau).matrix) < near
+    again = kernel.accumulate(*(cupy.asfortranarray(x) for x in arrays), tau=cupy.asfortranarray(efforts))
+    assert np.array_equal(again.matrix, found.matrix)  # no order depends on chance or layout
+    found, same = (k.accumulate(*a, tau=t, triangle=T) for k, a, t in ((kernel, arrays, efforts), (wanted, state, tau)))
+    assert relative(found.matrix, same.matrix) < near
+    found, same = (k.residual(*a, tau=t, theta=theta) for k, a, t in ((kernel, arrays, efforts), (wanted, state, tau)))
+    assert relative(found.gradient, same.gradient) < near and relative(found.squares, same.squares) < near
+
+
+def test_solutions_on_a_device(cupy, puma):
+    robot, columns, wanted = puma
+    (q, qd, qdd), _ = motion(robot, 60_000)
+    truth = np.random.default_rng(2).uniform(0.5, 2.0, len(columns))
+    tau = wanted.kernel(q, qd, qdd) @ truth
+    weights = np.ones(tau.shape)
+    q[100], weights[100] = np.nan, 0
+    kernel = CudaLeastSquares.of(robot, columns)
+    arrays = [cupy.asarray(x) for x in (q, qd, qdd)]
+    found = kernel.solve(*arrays, tau=cupy.asarray(tau), weights=cupy.asarray(weights))
+    assert relative(found.theta, truth) < 1e-11
+    with pytest.raises(MinertiaError, match="is not on a CUDA device"):
+        kernel.accumulate(q, qd, qdd, tau=tau)
+    with pytest.raises(ShapeError, match="holds float32"):
+        kernel.accumulate(*(x.astype("float32") for x in arrays), tau=cupy.asarray(tau))

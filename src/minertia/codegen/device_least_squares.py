@@ -35,7 +35,6 @@ from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, WIDTHS, S
 from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.robot.robot import Robot
 
-
 PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device
 TENSOR_CORES = 80  # compute capability from which there are FP64 tensor cores
 ADDERS = 32  # threads of a block that adds the sums of all blocks
@@ -70,7 +69,7 @@ class CudaDevice:
         ask = self._cupy.cuda.runtime.deviceGetAttribute
         self.processors, self.shared = int(ask(PROCESSORS, device.id)), int(ask(SHARED, device.id))
         has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
-        self.tuning = Tuning(instruction=TENSOR if has_tensor_cores else PLAIN)
+        self.tuning = Tuning(instruction=TENSOR) if has_tensor_cores else Tuning(instruction=PLAIN, unroll=1)
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory as a CuPy array."""

@@ -104,6 +104,7 @@ class Renderer:
     # ------------------------------------------------------------------ texts
 
     def rendered(self) -> Rendered:
+        """Declarations and definitions."""
         declarations, definitions = [], []
         if self.slots:
             n = len(self.slots)

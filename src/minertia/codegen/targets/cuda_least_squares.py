@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
+from minertia.codegen.kernels.task import PRECONDITIONED, RESIDUAL
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Program
 from minertia.codegen.targets import cuda
@@ -40,10 +40,10 @@ Array = NDArray[np.float64]
 class Tuning:
     """What changes the speed and nothing else.
 
-    warps: in a block of threads, per part of the sums.  samples: most in a tile.  blocks: least that share a
-    multiprocessor.  instruction: that multiplies.  unroll: steps of a row at a time.  is_early: whether the next tile is
-    read before the products of this one.  order: in which the entries are computed.  sums: most tiles that one warp
-    keeps, two doubles each in every lane.
+    warps: in a block of threads, per part of the sums.  samples: most in a tile of samples.  blocks: that share a
+    multiprocessor.  instruction: that multiplies.  unroll: steps of a row at a time.  is_early: whether the next
+    samples are read before the products of these.  order: in which the entries are computed.  sums: most tiles of sums
+    that one warp keeps, two doubles each in every lane.
     """
 
     warps: int = 4
@@ -58,7 +58,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the entries of [Y tau] stand: `present` (rows, columns + 1), and the order of columns in blocks of eight."""
+    """Where entries of [Y tau] stand: `present` (rows, columns + 1), and the order of columns in blocks of eight."""
 
     present: NDArray[np.bool_]
     order: tuple[int, ...]
@@ -214,8 +214,8 @@ class SumsKernel:
         fits = min(usable // width - PAD, self.tuning.samples, self.threads) // unit * unit
         if fits < unit:
             raise MinertiaError(
-                f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory that a "
-                "block of this device has; take fewer columns, or device cpu"
+                f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory "
+                "that a block of this device has; take fewer columns, or device cpu"
             )
         return int(fits)
 
@@ -392,9 +392,7 @@ class SumsKernel:
             for a in (a for a in given if a <= block):
                 for half in range(2):
                     number = (block * (block + 1) // 2 + a) * 2 + half
-                    lines.append(
-                        f"      {{ WIDE r; EACH(r, factors[{number} * 32 + lane]); MULTIPLY(z{block}, 0, r, y{a}_{half}); }}"
-                    )
+                    lines.append(f"      FACTOR(z{block}, {number}, y{a}_{half});")
             lines.append(f"      WIDE f{block}_0; EACH2(f{block}_0, z{block}, 0);")
             lines.append(f"      WIDE f{block}_1; EACH2(f{block}_1, z{block}, 1);")
         for half in range(2):
@@ -526,7 +524,9 @@ MINERTIA_FUNCTION void multiply(wide &x, wide &y, const wide &a, const wide &b)
   ((((mask) >> (lane / 4) & 1) ? (first) + BITS((mask) & ((1 << (lane / 4)) - 1)) : ENTRIES) * PITCH + lane % 4)
 #define TURNED(first, half) (((first) + half + lane % 4) * PITCH + lane / 4)
 #define SOME_TURNED(first, mask, half) \\
-  ((((mask) >> (half + lane % 4) & 1) ? (first) + BITS((mask) & ((1 << (half + lane % 4)) - 1)) : ENTRIES) * PITCH + lane / 4)
+  ((((mask) >> (half + lane % 4) & 1) ? (first) + BITS((mask) & ((1 << (half + lane % 4)) - 1)) : ENTRIES) * PITCH \\
+   + lane / 4)
+#define FACTOR(z, n, y) do { WIDE r; EACH(r, factors[(n) * 32 + lane]); MULTIPLY(z, 0, r, y); } while (0)
 $helpers
 /* The arrays of a call: entry k of sample i of x stands at x[i * x_row + k * x_entry]. */
 struct batch {
