@@ -88,11 +88,16 @@ class CudaDevice:
         run = self.launch(kernel)
         return lambda blocks, arguments: self.download(run(blocks, arguments))
 
+    def functions(self, kernel: SumsKernel) -> list[Any]:
+        """The two kernels of a pass."""
+        what, names = f"least squares of '{kernel.program.name}'", ["minertia_sums", "minertia_total"]
+        found = compiled_functions(self._cupy, kernel.source, names, what)
+        found[0].max_dynamic_shared_size_bytes = kernel.bytes
+        return found
+
     def launch(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Any]:
         """The same with sums that stay on the device."""
-        cupy, what = self._cupy, f"least squares of '{kernel.program.name}'"
-        add, total = compiled_functions(cupy, kernel.source, ["minertia_sums", "minertia_total"], what)
-        add.max_dynamic_shared_size_bytes = kernel.bytes
+        cupy, (add, total) = self._cupy, self.functions(kernel)
         size, warps = len(kernel.parts) * kernel.n_results, kernel.slices
 
         def run(blocks: int, arguments: Sequence[Any]) -> Any:
@@ -132,7 +137,9 @@ class CudaLeastSquares:
         self.device: Device = CudaDevice() if device is None else device
         self.tuning = self.device.tuning if tuning is None else tuning
         self.rows = program.ports[0].shape[0]
-        self._made: dict[tuple[int, bool], tuple[SumsKernel, Callable[[int, Sequence[Any]], Array]]] = {}
+        self._common = [port.name in program.parameters for port in program.inputs]
+        self._kernels: dict[tuple[int, bool], SumsKernel] = {}
+        self._made: dict[tuple[int, bool], Callable[[int, Sequence[Any]], Array]] = {}
         self._host: LeastSquaresKernel | None = None
 
     @classmethod
@@ -183,36 +190,46 @@ class CudaLeastSquares:
 
     # ------------------------------------------------------------------ inside
 
-    def kernel(self, mode: int, *, is_weighted: bool = False) -> SumsKernel:
-        """The text of a pass, with the sizes that the device allows."""
-        return SumsKernel(self.program, mode, self.precision, is_weighted, self.device.shared, self.tuning)
-
-    def _kernel(self, mode: int, is_weighted: bool) -> tuple[SumsKernel, Callable[[int, Sequence[Any]], Array]]:
-        key = mode, is_weighted
-        if key not in self._made:
-            kernel = self.kernel(mode, is_weighted=is_weighted)
-            self._made[key] = kernel, self.device.sums(kernel)
-        return self._made[key]
-
     def _run(
         self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
     ) -> tuple[SumsKernel, Array, int]:
+        """A pass over the data: its kernel, the sums and the number of samples."""
+        kernel, blocks, arguments = self.arguments(mode, inputs, tau, weights, extra)
+        count = int(arguments[0])
+        if not blocks:
+            return kernel, np.zeros(len(kernel.parts) * kernel.n_results), count
+        key = mode, weights is not None
+        if key not in self._made:
+            self._made[key] = self.device.sums(kernel)
+        return kernel, self._made[key](blocks, arguments), count
+
+    def arguments(
+        self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
+    ) -> tuple[SumsKernel, int, list[Any]]:
+        """The kernel of a pass, its number of blocks, and what it is called with.
+
+        extra: theta for RESIDUAL, the inverse of the triangle for PRECONDITIONED.
+        """
         arrays, count = self._inputs(inputs)
         efforts = self._checked(tau, Port("tau", (self.rows,)), count)
         factors = self._weights(weights, count)
-        kernel, run = self._kernel(mode, factors is not None)
+        kernel = self.kernel(mode, is_weighted=factors is not None)
+        given = [self._strided(x, is_common) for x, is_common in zip(arrays, self._common, strict=True)]
+        given.append(self._strided(efforts, False))
+        given.append((efforts, 0, 0) if factors is None else self._strided(factors, factors.ndim == 1))
+        last = efforts  # not read where there is nothing more to read
         if extra is not None:
-            extra = self.device.upload(kernel.factors(extra) if mode == PRECONDITIONED else extra)
-        common = [port.name in self.program.parameters for port in self.program.inputs]
-        given = [self._strided(x, is_common) for x, is_common in zip(arrays, common, strict=True)]
-        given += [self._strided(efforts, False)]
-        given += [(efforts, 0, 0) if factors is None else self._strided(factors, factors.ndim == 1)]
-        flat = [part for array in given for part in array]
-        tiles = -(-count // kernel.samples)
-        blocks = min(tiles, self.device.processors * self.tuning.blocks)
-        if not blocks:
-            return kernel, np.zeros(len(kernel.parts) * kernel.n_results), 0
-        return kernel, run(blocks, [count, *flat, efforts if extra is None else extra]), count
+            last = self.device.upload(kernel.factors(extra) if mode == PRECONDITIONED else extra)
+        blocks = min(-(-count // kernel.samples), self.device.processors * self.tuning.blocks)
+        return kernel, blocks, [count, *(part for array in given for part in array), last]
+
+    def kernel(self, mode: int, *, is_weighted: bool = False) -> SumsKernel:
+        """The text of a pass, with the sizes that the device allows."""
+        key = mode, is_weighted
+        if key not in self._kernels:
+            shared = self.device.shared
+            self._kernels[key] = SumsKernel(self.program, mode, self.precision, is_weighted, shared, self.tuning)
+        return self._kernels[key]
 
     def _inputs(self, inputs: Sequence[Any]) -> tuple[list[Any], int]:
         ports = self.program.inputs
@@ -274,8 +291,7 @@ class CudaLeastSquares:
         return self._host
 
     def _triangle_of(self, arrays: Sequence[Any], weights: Any | None, chosen: Any) -> Array:
-        common = [port.name in self.program.parameters for port in self.program.inputs]
-        few = [self._few(x, None if is_common else chosen) for x, is_common in zip(arrays, common, strict=True)]
+        few = [self._few(x, None if is_common else chosen) for x, is_common in zip(arrays, self._common, strict=True)]
         factors = None if weights is None else self._few(weights, None if weights.ndim == 1 else chosen)
         return self._processor().triangle_of(*few, weights=factors)
 
