@@ -87,13 +87,12 @@ extern "C" __global__ void __launch_bounds__({threads}, {blocks}) vector_joint_m
 }}
 """
 SHAPES = (  # samples of a thread, threads, least blocks of a multiprocessor, load, store
-    (1, 128, 1, "__ldg", "__stcs"),
-    (1, 256, 4, "__ldcs", "__stcs"),
-    (1, 512, 2, "__ldcs", "__stcs"),
-    (2, 128, 1, "__ldcs", "__stcs"),
-    (2, 128, 6, "__ldcs", "__stcs"),
-    (4, 128, 1, "__ldcs", "__stcs"),
-    (4, 64, 8, "__ldcs", "__stcs"),
+    (1, 128, 1, "__ldcs", "__stcs"),
+    (1, 128, 6, "__ldg", "__stcs"),
+    (1, 128, 7, "__ldg", "__stcs"),
+    (1, 256, 3, "__ldcs", "__stcs"),
+    (2, 128, 4, "__ldcs", "__stcs"),
+    (4, 128, 2, "__ldcs", "__stcs"),
 )
 TYPES = {1: "float", 2: "float2", 4: "float4"}
 
