@@ -90,6 +90,7 @@ def puma():
         ("double", {}),
         ("double", {"sums": 10, "warps": 2, "instruction": TENSOR_WIDE, "is_early": False}),
         pytest.param("double", {"samples": 48, "warps": 3, "blocks": 2, "order": "columns"}, marks=pytest.mark.slow),
+        pytest.param("double", {"blocks": 12}, marks=pytest.mark.slow),
         ("float", {"warps": 8, "samples": 256}),
     ],
 )
@@ -187,6 +188,8 @@ def test_few_and_many_entries_for_the_memory_of_a_block(puma):
     program = regressor_program(robot, columns)
     small = SumsKernel(program, GRAM, shared=99 * 1024)
     assert small.bytes <= 99 * 1024 and small.samples < SumsKernel(program, GRAM).samples
+    least = SumsKernel(program, GRAM, shared=20 * 1024)
+    assert least.samples == 8 and least.slices < Tuning().warps and least.bytes <= 20 * 1024
     with pytest.raises(MinertiaError, match="too many for the 4 kB of memory"):
         _ = SumsKernel(program, GRAM, shared=4096).samples
 

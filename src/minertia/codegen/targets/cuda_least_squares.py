@@ -189,10 +189,21 @@ class SumsKernel:
         """Tiles of the fullest part."""
         return max(len(part) for part in self.parts)
 
-    @property
+    @cached_property
     def slices(self) -> int:
-        """Warps that share a part, each with its own samples of a tile."""
-        return max(1, min(self.tuning.warps, LANES // len(self.parts)))
+        """Warps that share a part, each with its own samples of a tile; few where only few samples fit."""
+        most = max(1, min(self.tuning.warps, LANES // len(self.parts)))
+        return next((k for k in range(most, 0, -1) if self._unit(k) <= self._room), 1)
+
+    def _unit(self, slices: int) -> int:
+        """Samples that a tile has a multiple of: whole steps of each warp, whole rows of banks."""
+        return int(np.lcm(EDGE, slices * (EDGE if self.mode == PRECONDITIONED else 4)))
+
+    @property
+    def _room(self) -> int:
+        """Samples that shared memory has room for."""
+        usable = (self.shared + RESERVED) // self.tuning.blocks - RESERVED
+        return usable // (WIDTHS[self.precision] * (self.n_entries + 1)) - PAD
 
     @property
     def threads(self) -> int:
@@ -207,17 +218,14 @@ class SumsKernel:
     @cached_property
     def samples(self) -> int:
         """Of a tile: as many as fit."""
-        unit = self.slices * (EDGE if self.mode == PRECONDITIONED else 4)
-        unit = unit if unit % EDGE == 0 else EDGE * unit // np.gcd(EDGE, unit)
-        width = WIDTHS[self.precision] * (self.n_entries + 1)
-        usable = (self.shared + RESERVED) // self.tuning.blocks - RESERVED
-        fits = min(usable // width - PAD, self.tuning.samples, self.threads) // unit * unit
+        unit = self._unit(self.slices)
+        fits = min(self._room, max(self.tuning.samples, unit), self.threads) // unit * unit
         if fits < unit:
             raise MinertiaError(
                 f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory "
                 "that a block of this device has; take fewer columns, or device cpu"
             )
-        return int(fits)
+        return fits
 
     @property
     def bytes(self) -> int:
