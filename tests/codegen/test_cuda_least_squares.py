@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,11 +49,8 @@ class HostDevice:
         return np.asarray(array, float)
 
     def sums(self, kernel):
-        path = self.folder / f"sums{len(self.texts)}.cu"
-        path.write_text(kernel.source)
         self.texts.append(kernel.source)
-        subprocess.run([CXX, *FLAGS, "-o", str(path.with_suffix(".so")), str(path)], check=True)
-        library = ctypes.CDLL(str(path.with_suffix(".so")))
+        library = compiled(self.folder / f"sums{len(self.texts)}.cu", kernel.source)
         size = len(kernel.parts) * kernel.n_results
 
         def run(blocks, arguments):
@@ -65,8 +63,46 @@ class HostDevice:
         return run
 
 
+def compiled(path, text):
+    path.write_text(text)
+    subprocess.run([CXX, *FLAGS, "-o", str(path.with_suffix(".so")), str(path)], check=True)
+    return ctypes.CDLL(str(path.with_suffix(".so")))
+
+
 def _argument(x):
-    return ctypes.c_longlong(x) if isinstance(x, int) else ctypes.c_void_p(x.ctypes.data)
+    return ctypes.c_void_p(x.ctypes.data) if isinstance(x, np.ndarray) else ctypes.c_longlong(int(x))
+
+
+class StandIn:
+    """What `CudaDevice` takes of CuPy, on the host: where arrays are and how kernels are launched."""
+
+    ndarray, uint64, int64, float64 = np.ndarray, np.uint64, np.int64, np.float64
+    asarray, asnumpy, empty = staticmethod(np.asarray), staticmethod(np.asarray), staticmethod(np.empty)
+
+    def __init__(self, folder, capability="90", shared=232_448, count=1) -> None:
+        self.folder, self.launches = folder, []
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: count, deviceGetAttribute=lambda which, device: {16: 3, 97: shared}[which]
+        )
+        device = SimpleNamespace(id=0, compute_capability=capability)
+        memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+        self.cuda = SimpleNamespace(runtime=runtime, Device=lambda: device, memory=memory)
+
+    def RawModule(self, code, options):
+        library = compiled(self.folder / "sums.cu", code)
+        return SimpleNamespace(get_function=lambda name: self.Function(self, library, name))
+
+    class Function:
+        max_dynamic_shared_size_bytes = 48 * 1024
+
+        def __init__(self, cupy, library, name) -> None:
+            self.cupy, self.name, self.call = cupy, name, getattr(library, name)
+
+        def __call__(self, grid, block, arguments, shared_mem=0):
+            assert shared_mem <= self.max_dynamic_shared_size_bytes
+            self.cupy.launches.append((self.name, grid, block))
+            first = [ctypes.c_int(grid[0])] if self.name == "minertia_sums" else []
+            self.call(*first, *(_argument(x) for x in arguments))
 
 
 def motion(robot, count, precision="double"):
@@ -221,6 +257,47 @@ def test_what_is_refused(tmp_path, puma):
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
 def test_nothing_falls_back_to_the_processor(puma):
     with pytest.raises(MissingExtra, match="gpu"):
+        CudaLeastSquares.of(puma[0], puma[1])
+
+
+@needs_compiler
+def test_launches(tmp_path, monkeypatch):
+    """As many blocks as there are processors or tiles, dynamic shared memory asked for, arrays where DLPack says."""
+    cupy = StandIn(tmp_path)
+    monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra: cupy)
+    robot = read_robot("planar2r")
+    columns = base_parameters(robot).kept
+    kernel = CudaLeastSquares.of(robot, columns)
+    state, tau = motion(robot, 700)
+    with pytest.raises(MinertiaError, match="q is not on a CUDA device"):
+        kernel.accumulate(*state, tau=tau)
+    monkeypatch.setattr("minertia.codegen.device.DLPACK_CUDA", (1,))  # that of the processor
+    wanted = LeastSquaresKernel.of(robot, columns).accumulate(*state, tau=tau)
+    assert relative(kernel.accumulate(*state, tau=tau).matrix, wanted.matrix) < 1e-13
+    text = kernel.kernel(GRAM)
+    assert cupy.launches[0] == ("minertia_sums", (3,), (text.threads,))
+    kernel.accumulate(*(x[:5] for x in state), tau=tau[:5])
+    assert cupy.launches[2] == ("minertia_sums", (1,), (text.threads,))
+    with pytest.raises(ShapeError, match="tau holds float32; this kernel computes in float64"):
+        kernel.accumulate(*state, tau=tau.astype(np.float32))
+
+    def full(size):
+        raise MemoryError
+
+    cupy.empty = full
+    with pytest.raises(MinertiaError, match="MB left for sums"):
+        kernel.accumulate(*state, tau=tau)
+
+
+def test_devices(tmp_path, monkeypatch, puma):
+    """Old cards multiply without tensor cores; without any card there is no silent way round."""
+    for capability, instruction in (("75", PLAIN), ("80", TENSOR), ("90", TENSOR)):
+        cupy = StandIn(tmp_path, capability)
+        monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra, found=cupy: found)
+        assert CudaLeastSquares.of(puma[0], puma[1]).tuning.instruction == instruction
+    cupy = StandIn(tmp_path, count=0)
+    monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra: cupy)
+    with pytest.raises(MinertiaError, match="no CUDA device; take device cpu"):
         CudaLeastSquares.of(puma[0], puma[1])
 
 
