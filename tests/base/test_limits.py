@@ -117,6 +117,13 @@ def test_columns_are_shown_down_to_rounding(small, is_shown):
     assert sample.chosen(range(3), 9) == [0, 1, 2][: 2 + is_shown]
 
 
+@pytest.mark.parametrize(("angle", "chosen"), [(2e-5, [0, 1]), (4e-6, [0, 2])])
+def test_a_column_may_be_preferred_down_to_a_small_angle(angle, chosen):
+    """A hundred thousandth of what is left of the best one must be left of it."""
+    columns = np.array([[1.0, math.cos(angle), 0.0], [0.0, math.sin(angle), 1.0]])
+    assert Sample.of_matrix(columns).chosen(range(3), 2) == chosen
+
+
 @pytest.mark.parametrize("seed", [3, 7, 11, 15, 19])
 def test_what_is_merged_by_the_rank_keeps_its_ones(seed):
     """Whole numbers stay whole in relations that are merged numerically."""
