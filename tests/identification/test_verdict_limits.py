@@ -80,7 +80,7 @@ def test_much_more_on_unseen_motion_is_told(own, is_told):
 
 
 @pytest.mark.parametrize(
-    ("own", "is_good", "is_large"), [(0.19, True, False), (0.21, True, True), (0.34, False, False)]
+    ("own", "is_good", "is_large"), [(0.19, True, False), (0.21, True, True), (0.32, True, True), (0.34, False, False)]
 )
 def test_sizes_that_are_told_and_that_decide(own, is_good, is_large):
     found = judged(own, 0.45, training=own)
