@@ -353,3 +353,27 @@ def test_a_log_as_short_as_the_window_shows_no_motion(samples, moves):
     t = np.arange(samples) / 200
     parts = moving_parts(Recording(t, np.sin(t)[:, None], t[:, None]))
     assert parts == ([(0, 20)] if moves else [])
+
+
+@pytest.mark.parametrize(("back", "is_kept"), [(0.7, True), (1.3, False)])
+def test_slow_logs_may_go_back_by_ten_steps(back, is_kept):
+    """At 10 Hz: some samples came late, or there are two logs."""
+    t = 0.1 * np.arange(400.0)
+    t[200:] -= back
+    recording = Recording(t, np.sin(t)[:, None], np.cos(t)[:, None])
+    if is_kept:
+        kept = without_repeats(recording)
+        assert np.all(np.diff(kept.t) > 0) and len(kept) == 393
+    else:
+        with pytest.raises(RecordingError, match="row 201: time goes back by"):
+            without_repeats(recording)
+
+
+def test_other_channels_are_never_beyond_what_was_measured():
+    """A switch that is thrown stays between off and on when the log is resampled, and so does an effort."""
+    rng = np.random.default_rng(0)
+    t = np.cumsum(0.01 * rng.uniform(0.8, 1.2, 300))
+    switch = (t > 1.5).astype(float)[:, None]
+    even = repaired(Recording(t, np.sin(t)[:, None], switch, channels={"switch": switch}), standstill=False)
+    for values in (even.channels["switch"], even.tau):
+        assert values.min() >= -1e-12 and values.max() <= 1 + 1e-12 and len(np.unique(values.round(9))) <= 3
