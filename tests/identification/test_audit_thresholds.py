@@ -20,6 +20,7 @@ from minertia.identification.logs.repair import (
     usual_step,
     without_repeats,
     without_standstill,
+    worth_cutting,
 )
 from tests.identification.logs import chain, motion, recorded
 
@@ -377,3 +378,11 @@ def test_other_channels_are_never_beyond_what_was_measured():
     even = repaired(Recording(t, np.sin(t)[:, None], switch, channels={"switch": switch}), standstill=False)
     for values in (even.channels["switch"], even.tau):
         assert values.min() >= -1e-12 and values.max() <= 1 + 1e-12 and len(np.unique(values.round(9))) <= 3
+
+
+def test_standstill_is_cut_from_a_fifth_of_a_second_on():
+    """At 64 Hz: 13 samples are enough, 12 are not, at either end."""
+    t = 3.0 + np.arange(400) / 64
+    assert worth_cutting((13, 386), t) == (13, 386)
+    assert worth_cutting((12, 386), t) == (0, 386)
+    assert worth_cutting((13, 387), t) == (13, 399)
