@@ -152,11 +152,13 @@ def listener(puma: Robot) -> PayloadListener:
     return PayloadListener(puma, control_model(puma), 0.5, 2e-3)
 
 
-def test_settings_of_a_listener(listener: PayloadListener) -> None:
+def test_settings_of_a_listener(puma: Robot, listener: PayloadListener) -> None:
     """A window of 60 ms, a memory of half a second, an update every fifth sample."""
     assert listener.half == 15 and listener.forgetting == pytest.approx(np.exp(-0.01 / 0.5))
     assert listener.q.maxlen == 31 and listener.tau.maxlen == 16 and listener.asked.maxlen == 31
     assert listener.detector.span == 3 * (7 + 1)
+    slow = PayloadListener(puma, control_model(puma), 0.5, 0.05)
+    assert slow.q.maxlen == 7  # what a polynomial of degree four needs, and two to spare
 
 
 def test_innovations_are_over_their_own_deviation(listener: PayloadListener) -> None:
