@@ -1,8 +1,8 @@
 """CUDA C++ for batches: the functions of the C target as device code, and kernels over arrays in two layouts.
 
-One thread computes one sample; nothing but inputs and outputs moves through memory.  Kernels of sample-major arrays
-pass their rows through shared memory, so that a warp reads and writes whole lines.  Without a CUDA compiler the same
-file is C++: the functions run on the host.
+One thread computes one sample; nothing but inputs and outputs moves through memory, each once, so that no cache keeps
+it (`__ldcs`, `__stcs`).  Kernels of sample-major arrays pass their rows through shared memory, so that a warp reads and
+writes whole lines.  Without a CUDA compiler the same file is C++: the functions run on the host.
 """
 
 from __future__ import annotations
@@ -240,8 +240,8 @@ def _pitch(port: Port) -> int:
 def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
     """The kernels of one program."""
     arrays = _Arrays(program, style, has_prepare)
-    loads = [_unrolled(p.size, f"{p.name}_own[k] = {p.name}[k * {p.name}_stride + i];") for p in arrays.given]
-    stores = [_unrolled(p.size, f"{p.name}[k * {p.name}_stride + i] = {p.name}_own[k];") + "\n" for p in arrays.found]
+    loads = [_unrolled(p.size, f"{p.name}_own[k] = __ldcs({p.name} + k * {p.name}_stride + i);") for p in arrays.given]
+    stores = [_unrolled(p.size, f"__stcs({p.name} + k * {p.name}_stride + i, {p.name}_own[k]);") for p in arrays.found]
     text = KERNELS.substitute(
         meaning=comment(program.name.replace("_", " ")),
         threads=THREADS,
@@ -252,7 +252,7 @@ def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
         locals=arrays.locals(),
         shared=arrays.shared(),
         loads="\n".join(loads),
-        stores="".join(stores),
+        stores="\n".join(stores) + "\n",
         call=arrays.call(),
         gathers=_gathers(arrays),
         scatters=_scatters(arrays),
@@ -267,8 +267,9 @@ def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
 def _gathers(arrays: _Arrays) -> str:
     """Inputs of the block's samples into its threads: rows into registers, all loads under way at once, then shared."""
     staged = [p for p in arrays.given if p.name in arrays.staged]
-    lines = [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {p.name}_own[k] = {_there(p)};") for p in staged]
-    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {_cell(p)} = {p.name}_own[k];") for p in staged]
+    inside = f"if ({PLACE} < samples * {{}})"
+    lines = [_unrolled(p.size, f"{inside.format(p.size)} {p.name}_own[k] = __ldcs({_there(p)});") for p in staged]
+    lines += [_unrolled(p.size, f"{inside.format(p.size)} {_cell(p)} = {p.name}_own[k];") for p in staged]
     lines += ["  __syncthreads();"] if staged else []
     for p in arrays.given:
         row = f"{p.name}_rows[lane * {_pitch(p)} + k]"
@@ -282,8 +283,8 @@ def _unrolled(count: int, statement: str) -> str:
 
 
 def _there(port: Port) -> str:
-    """That entry in the device's memory."""
-    return f"{port.name}[first * {port.size} + {PLACE}]"
+    """Where that entry stands in the device's memory."""
+    return f"{port.name} + first * {port.size} + {PLACE}"
 
 
 def _cell(port: Port) -> str:
@@ -297,7 +298,7 @@ def _scatters(arrays: _Arrays) -> str:
     staged = [p for p in arrays.found if p.name in arrays.staged]
     lines += [_unrolled(p.size, f"{p.name}_rows[lane * {_pitch(p)} + k] = {p.name}_own[k];") for p in staged]
     lines += ["  __syncthreads();"] if staged else []
-    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {_there(p)} = {_cell(p)};") for p in staged]
+    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) __stcs({_there(p)}, {_cell(p)});") for p in staged]
     for p in arrays.found:
         if p.name not in arrays.staged:
             lines += [_piece(p, start) for start in range(0, p.size, PIECE)]
@@ -314,8 +315,8 @@ def _piece(port: Port, start: int) -> str:
             _unrolled(width, f"piece[lane * {PIECE + 1} + k] = {port.name}_own[{start} + k];"),
             "  __syncthreads();",
             f"  for (int i = lane / {PIECE}; i < samples; i += {STAGED // PIECE})",
-            f"    if ({column} < {width}) {port.name}[(first + i) * {port.size} + {start} + {column}] = "
-            f"piece[i * {PIECE + 1} + {column}];",
+            f"    if ({column} < {width}) __stcs({port.name} + (first + i) * {port.size} + {start} + {column}, "
+            f"piece[i * {PIECE + 1} + {column}]);",
         ]
     )
 
