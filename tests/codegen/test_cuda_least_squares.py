@@ -34,8 +34,11 @@ class HostDevice:
 
     def __init__(self, folder, processors=3, shared=232_448, **tuning) -> None:
         self.folder, self.processors, self.shared = folder, processors, shared
-        self.tuning = Tuning(**tuning)
+        self.chosen = Tuning(**tuning)
         self.texts: list[str] = []
+
+    def tuning(self, precision):
+        return self.chosen
 
     def array(self, given, name, precision):
         if not isinstance(given, np.ndarray) or given.dtype != DTYPES[precision]:

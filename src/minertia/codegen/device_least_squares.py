@@ -8,6 +8,7 @@ and the thousand samples that a triangle is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,12 +32,16 @@ from minertia.codegen.kernels.least_squares import (
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array
 from minertia.codegen.options import PRECISIONS
 from minertia.codegen.program import Port, Program
-from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, WIDTHS, SumsKernel, Tuning
+from minertia.codegen.targets.cuda_least_squares import PLAIN, WIDTHS, SumsKernel, Tuning
 from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.robot.robot import Robot
 
 PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device
 TENSOR_CORES = 80  # compute capability from which there are FP64 tensor cores
+QUICK = {
+    "double": Tuning(),
+    "float": Tuning(blocks=2),
+}  # by registers and memory; `benchmarks.gpu_least_squares` measures others
 ADDERS = 32  # threads of a block that adds the sums of all blocks
 
 
@@ -45,7 +50,9 @@ class Device(Protocol):
 
     processors: int
     shared: int
-    tuning: Tuning
+
+    def tuning(self, precision: str) -> Tuning:
+        """What is quick there."""
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory, with shape and strides as NumPy has them."""
@@ -68,8 +75,12 @@ class CudaDevice:
         device = self._cupy.cuda.Device()
         ask = self._cupy.cuda.runtime.deviceGetAttribute
         self.processors, self.shared = int(ask(PROCESSORS, device.id)), int(ask(SHARED, device.id))
-        has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
-        self.tuning = Tuning(instruction=TENSOR) if has_tensor_cores else Tuning(instruction=PLAIN, unroll=1)
+        self._has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
+
+    def tuning(self, precision: str) -> Tuning:
+        """What is quick on it; products without tensor cores are long, and unrolled they take long to compile."""
+        plain = QUICK[precision]
+        return plain if self._has_tensor_cores else replace(plain, instruction=PLAIN, unroll=1)
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory as a CuPy array."""
@@ -135,7 +146,7 @@ class CudaLeastSquares:
             raise ShapeError(f"the program '{program.name}' has no single output of shape (n, {len(columns)})")
         self.program, self.columns, self.precision = program, tuple(columns), precision
         self.device: Device = CudaDevice() if device is None else device
-        self.tuning = self.device.tuning if tuning is None else tuning
+        self.tuning = self.device.tuning(precision) if tuning is None else tuning
         self.rows = program.ports[0].shape[0]
         self._common = [port.name in program.parameters for port in program.inputs]
         self._kernels: dict[tuple[int, bool], SumsKernel] = {}
