@@ -294,7 +294,7 @@ def test_launches(tmp_path, monkeypatch):
 
 def test_devices(tmp_path, monkeypatch, puma):
     """Old cards multiply without tensor cores; without any card there is no silent way round."""
-    for capability, instruction in (("75", PLAIN), ("80", TENSOR), ("90", TENSOR)):
+    for capability, instruction in (("75", PLAIN), ("80", TENSOR), ("90", TENSOR_WIDE)):
         cupy = StandIn(tmp_path, capability)
         monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra, found=cupy: found)
         assert CudaLeastSquares.of(puma[0], puma[1]).tuning.instruction == instruction

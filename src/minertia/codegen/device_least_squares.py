@@ -32,16 +32,16 @@ from minertia.codegen.kernels.least_squares import (
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array
 from minertia.codegen.options import PRECISIONS
 from minertia.codegen.program import Port, Program
-from minertia.codegen.targets.cuda_least_squares import PLAIN, WIDTHS, SumsKernel, Tuning
+from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, WIDTHS, SumsKernel, Tuning
 from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.robot.robot import Robot
 
 PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device
-TENSOR_CORES = 80  # compute capability from which there are FP64 tensor cores
+TENSOR_CORES, WIDE_PRODUCTS = 80, 90  # compute capability from which there are FP64 tensor cores, and tiles of 16 x 8
 QUICK = {
-    "double": Tuning(),
+    "double": Tuning(unroll=4),
     "float": Tuning(blocks=2),
-}  # by registers and memory; `benchmarks.gpu_least_squares` measures others
+}  # the best of an H200; `benchmarks.gpu_least_squares` measures others
 ADDERS = 32  # threads of a block that adds the sums of all blocks
 
 
@@ -75,12 +75,13 @@ class CudaDevice:
         device = self._cupy.cuda.Device()
         ask = self._cupy.cuda.runtime.deviceGetAttribute
         self.processors, self.shared = int(ask(PROCESSORS, device.id)), int(ask(SHARED, device.id))
-        self._has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
+        self._capability = int(device.compute_capability)
 
     def tuning(self, precision: str) -> Tuning:
         """What is quick on it; products without tensor cores are long, and unrolled they take long to compile."""
-        plain = QUICK[precision]
-        return plain if self._has_tensor_cores else replace(plain, instruction=PLAIN, unroll=1)
+        if self._capability < TENSOR_CORES:
+            return replace(QUICK[precision], instruction=PLAIN, unroll=1)
+        return replace(QUICK[precision], instruction=TENSOR_WIDE if self._capability >= WIDE_PRODUCTS else TENSOR)
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory as a CuPy array."""
