@@ -1,8 +1,9 @@
 """CUDA C++ for batches: the functions of the C target as device code, and kernels over arrays in two layouts.
 
-One thread computes one sample; nothing but inputs and outputs moves through memory, each once, so that no cache keeps
-it (`__ldcs`, `__stcs`).  Kernels of sample-major arrays pass their rows through shared memory, so that a warp reads and
-writes whole lines.  Without a CUDA compiler the same file is C++: the functions run on the host.
+One thread computes one sample; nothing but inputs and outputs moves through memory.  Kernels of joint-major arrays read
+and write past the caches (`__ldcs`, `__stcs`): each number moves once.  Those of sample-major arrays pass their rows
+through shared memory, so that a warp reads and writes whole lines, of which the caches keep what is still to come.
+Without a CUDA compiler the same file is C++: the functions run on the host.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ def _gathers(arrays: _Arrays) -> str:
     """Inputs of the block's samples into its threads: rows into registers, all loads under way at once, then shared."""
     staged = [p for p in arrays.given if p.name in arrays.staged]
     inside = f"if ({PLACE} < samples * {{}})"
-    lines = [_unrolled(p.size, f"{inside.format(p.size)} {p.name}_own[k] = __ldcs({_there(p)});") for p in staged]
+    lines = [_unrolled(p.size, f"{inside.format(p.size)} {p.name}_own[k] = {_there(p)};") for p in staged]
     lines += [_unrolled(p.size, f"{inside.format(p.size)} {_cell(p)} = {p.name}_own[k];") for p in staged]
     lines += ["  __syncthreads();"] if staged else []
     for p in arrays.given:
@@ -283,8 +284,8 @@ def _unrolled(count: int, statement: str) -> str:
 
 
 def _there(port: Port) -> str:
-    """Where that entry stands in the device's memory."""
-    return f"{port.name} + first * {port.size} + {PLACE}"
+    """That entry in the device's memory."""
+    return f"{port.name}[first * {port.size} + {PLACE}]"
 
 
 def _cell(port: Port) -> str:
@@ -298,7 +299,7 @@ def _scatters(arrays: _Arrays) -> str:
     staged = [p for p in arrays.found if p.name in arrays.staged]
     lines += [_unrolled(p.size, f"{p.name}_rows[lane * {_pitch(p)} + k] = {p.name}_own[k];") for p in staged]
     lines += ["  __syncthreads();"] if staged else []
-    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) __stcs({_there(p)}, {_cell(p)});") for p in staged]
+    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {_there(p)} = {_cell(p)};") for p in staged]
     for p in arrays.found:
         if p.name not in arrays.staged:
             lines += [_piece(p, start) for start in range(0, p.size, PIECE)]
@@ -315,8 +316,8 @@ def _piece(port: Port, start: int) -> str:
             _unrolled(width, f"piece[lane * {PIECE + 1} + k] = {port.name}_own[{start} + k];"),
             "  __syncthreads();",
             f"  for (int i = lane / {PIECE}; i < samples; i += {STAGED // PIECE})",
-            f"    if ({column} < {width}) __stcs({port.name} + (first + i) * {port.size} + {start} + {column}, "
-            f"piece[i * {PIECE + 1} + {column}]);",
+            f"    if ({column} < {width}) {port.name}[(first + i) * {port.size} + {start} + {column}] = "
+            f"piece[i * {PIECE + 1} + {column}];",
         ]
     )
 
