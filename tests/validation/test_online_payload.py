@@ -93,6 +93,10 @@ def test_outliers_pull_no_harder() -> None:
 def test_refusals(puma: Robot) -> None:
     with pytest.raises(Infeasible, match="positive memory"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3, memory=0.0)
+    for wrong in ({"every": 0}, {"memory": -1.0}):
+        with pytest.raises(Infeasible, match="at least one sample"):
+            PayloadListener(puma, control_model(puma), 0.1, 1e-3, **wrong)
+    assert PayloadListener(puma, control_model(puma), 0.1, 1e-3, every=1).every == 1
     with pytest.raises(Infeasible, match="too short"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3).result()
 
