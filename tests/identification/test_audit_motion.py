@@ -107,6 +107,12 @@ def test_delays_of_less_than_a_millisecond_are_not_worth_a_word(late, is_told):
     assert bool(told(recording, "delay", robot)) == is_told
 
 
+@pytest.mark.parametrize("late", [0.003, -0.004])
+def test_a_delay_shorter_than_a_first_step_of_the_search_is_found(late):
+    """The first search of a long log goes in steps of 10 ms."""
+    assert estimated_delay(*lagging(late, seconds=6.0, rate=1000.0, speed=4.0)) == pytest.approx(late, abs=5e-4)
+
+
 @pytest.mark.parametrize(("seconds", "is_told"), [(1.9, False), (3.0, True)])
 def test_short_logs_say_nothing_about_delays(seconds, is_told):
     """Less than 200 samples, here at 100 Hz."""
@@ -123,6 +129,8 @@ def test_minimum_of_a_parabola_between_samples():
     x = np.arange(-4.0, 5.0)
     assert _minimum(x, 3 * (x - 0.37) ** 2 + 1) == pytest.approx(0.37)
     assert _minimum(0.1 * x, (0.1 * x + 0.12) ** 2) == pytest.approx(-0.12)
+    uneven = np.array([-4.0, -1.0, 0.0, 0.5, 2.0])
+    assert _minimum(uneven, (uneven - 0.2) ** 2) == pytest.approx(0.2)
     assert _minimum(x, x) == -4.0 and _minimum(x, -x) == 4.0
     assert _minimum(x, np.zeros(9)) in x
 
