@@ -44,24 +44,44 @@ def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour:
     e = np.asarray(residual, float)
     _check(e, rate, gain, per_hour)
     share = gain / rate
-    r = np.abs(lfilter([share], [1.0, share - 1.0], e, axis=0))
-    hours = len(e) / rate / 3600.0
+    return output_thresholds(lfilter([share], [1.0, share - 1.0], e, axis=0), rate, gain, per_hour)
+
+
+def output_thresholds(
+    output: ArrayLike, rate: float, gain: float, per_hour: float = 1.0, among: ArrayLike | None = None
+) -> AlarmThresholds:
+    """Thresholds from outputs r (N, n) of the observer itself in free motion [N m or N], as `observer_thresholds` does.
+
+    They hold what the residual of a filtered log does not: velocities that are late and made of encoder steps.
+    among (N, n): the samples of each joint that count, such as those at which it slides; all unless told.  per_hour: at
+    those samples, in an hour of the motion.
+    """
+    r = np.abs(np.asarray(output, float))
+    _check(r, rate, gain, per_hour)
+    counted = np.ones(r.shape, bool) if among is None else np.array(among, bool)
+    if counted.shape != r.shape:
+        raise ShapeError(f"the outputs have shape {r.shape} and the samples that count {counted.shape}")
     apart = max(1, round(APART * rate / gain))
-    values = [_threshold(r[apart:, j], j, apart, hours, per_hour / e.shape[1]) for j in range(e.shape[1])]
-    return AlarmThresholds(tuple(values), per_hour, hours)
+    counted[:apart] = False  # the observer begins
+    hours = len(r) / rate / 3600.0
+    each = [
+        _threshold(np.where(counted[:, j], r[:, j], 0.0), counted[:, j], j, apart, hours, per_hour / r.shape[1])
+        for j in range(r.shape[1])
+    ]
+    return AlarmThresholds(tuple(each), per_hour, hours)
 
 
 def _check(e: Array, rate: float, gain: float, per_hour: float) -> None:
     if e.ndim != 2 or not e.size:
-        raise ShapeError(f"residual has shape {e.shape}; thresholds need (N, n), samples first")
+        raise ShapeError(f"the residual has shape {e.shape}; thresholds need (N, n), samples first")
     if not np.isfinite(e).all():
         raise InputError("the residual holds values that are not finite; leave such samples out")
     if not (0 < gain < rate and per_hour > 0):
         raise InputError("thresholds need a gain between 0 and the rate, and a rate of false alarms above 0")
 
 
-def _threshold(r: Array, joint: int, apart: int, hours: float, per_hour: float) -> float:
-    start = float(np.quantile(r, TAIL)) if len(r) else 0.0
+def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hours: float, per_hour: float) -> float:
+    start = float(np.quantile(r[counted], TAIL)) if counted.any() else 0.0
     peaks = _peaks(r, start, apart)
     if len(peaks) < FEWEST:
         raise InputError(

@@ -1,0 +1,245 @@
+"""Collisions felt by the generated momentum observer: how soon, at which force, and how often for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.excitation.trajectory import Trajectory, frozen
+from minertia.identification.alarm import APART, AlarmThresholds, output_thresholds
+from minertia.notebook import plural
+from minertia.validation.moves import random_moves
+from minertia.validation.plant import ControlSample, PlantLog, Touch
+from minertia.validation.stage import Stage
+from minertia.validation.tracking import Gains, computed_torque
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+GAIN = 200.0  # 1/s, of the observer
+PER_HOUR = 1.0  # false alarms that the thresholds are made for
+LEARNED = 120.0  # s of free motion that they are made from
+PIECE = 60.0  # s of motion in one run
+SLIDES = 0.05  # rad/s or m/s: a slower joint may stick, and its friction is anything between its two values
+SOON = 0.010  # s in which a collision is to be felt
+MARGIN = 1.5  # on the force that the thresholds ask for
+PUSHED, APART_PUSHES = 0.05, 1.0  # s that a collision lasts, and s between two
+LEAST_SPEED = 0.1  # part of the largest speed of the hand below which nothing is hit
+LEARNING, WATCHED = 1000, 2000  # added to the number of a run, so that motions and noise differ
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Collisions of the hand and false alarms, with thresholds for `per_hour` of these.
+
+    force [N]: of the collisions, each against the motion of the hand, from one sample to the next.  delays (k,) [s]
+    until the alarm, infinite where there was none.  seconds: of free motion that was watched; alarms in it.  sliding,
+    standing: thresholds of each joint [N m or N] where it slides and where it may stick.  t (N,), largest (N,): the
+    largest output of any joint over its threshold, in the run with the first collisions, which begin at `begun`.
+    """
+
+    force: float
+    per_hour: float
+    delays: tuple[float, ...]
+    seconds: float
+    alarms: int
+    sliding: tuple[float, ...]
+    standing: tuple[float, ...]
+    ran_away: float | None = None
+    begun: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
+    largest: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("t", "largest"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def soon(self) -> int:
+        """How many collisions were felt within 10 ms."""
+        return sum(delay <= SOON + 1e-9 for delay in self.delays)
+
+    @property
+    def latest(self) -> float:
+        """The longest delay [s]."""
+        return max(self.delays, default=float("inf"))
+
+    def sentence(self) -> str:
+        """What came of it."""
+        if self.ran_away is not None:
+            return f"the arm went out of control at {self.ran_away:.2g} s, so that no collision could be tried"
+        return (
+            f"{self.soon} of {plural(len(self.delays), 'collision')} of {self.force:.3g} N felt within "
+            f"{1e3 * SOON:.0f} ms; {plural(self.alarms, 'false alarm')} in {self.seconds:.0f} s of motion, at most "
+            f"{self.per_hour:g} an hour stated"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "force": self.force,
+            "per_hour": self.per_hour,
+            "delays": [delay if np.isfinite(delay) else None for delay in self.delays],
+            "within_10_ms": self.soon,
+            "watched": self.seconds,
+            "false_alarms": self.alarms,
+            "thresholds_sliding": list(self.sliding),
+            "thresholds_standing": list(self.standing),
+            "ran_away": self.ran_away,
+        }
+
+
+class _Watch:
+    """The generated observer beside a controller: its outputs, and which joints slide."""
+
+    def __init__(self, stage: Stage) -> None:
+        n = stage.robot.n
+        self.observe = stage.code.function("momentum_observer", (n, n, n, n, 1, n), (n, n))
+        self.period, self.momentum = stage.period, np.zeros(n)
+        self.outputs, self.velocities = list[Array](), list[Array]()
+
+    def __call__(self, sample: ControlSample, tau: Array) -> None:
+        r, self.momentum = self.observe(sample.q, sample.qd, tau, GAIN, self.period, self.momentum)
+        self.outputs.append(r)
+        self.velocities.append(sample.qd)
+
+    def result(self) -> tuple[Array, Flags]:
+        """Outputs (N, n), and whether each joint has been sliding for as long as the observer remembers."""
+        slow = (np.abs(np.array(self.velocities)) < SLIDES).astype(float)
+        memory = _memory(self.period)
+        held = np.cumsum(np.concatenate([np.ones((memory, slow.shape[1])), slow]), axis=0)
+        return np.array(self.outputs), held[memory:] - held[:-memory] < 0.5
+
+
+@dataclass(frozen=True)
+class _Alarm:
+    """The rule: an output beyond the threshold of its joint, which is higher where the joint may stick."""
+
+    sliding: AlarmThresholds
+    standing: AlarmThresholds
+
+    def levels(self, outputs: Array, slides: Flags) -> Array:
+        """The largest output of any joint over its threshold (N,)."""
+        threshold = np.where(slides, np.array(self.sliding.values), np.array(self.standing.values))
+        return np.asarray((np.abs(outputs) / threshold).max(axis=1))
+
+
+def show_collisions(stage: Stage, seconds: float = 60.0, *, collisions: int = 20) -> Detection:
+    """Make thresholds from free motion, watch other motion for that long, and hit the hand while it moves."""
+    learned = [_watched(stage, LEARNING + k)[1:] for k in range(round(LEARNED / PIECE))]
+    alarm = _alarm(stage, learned)
+    alarms, watched = 0, 0.0
+    for k in range(max(1, round(seconds / PIECE))):
+        log, outputs, slides = _watched(stage, WATCHED + k, length=min(PIECE, seconds))
+        if log.ran_away is not None:
+            return _lost(alarm, log.ran_away)
+        levels = alarm.levels(outputs, slides)[_memory(stage.period) :]
+        alarms, watched = alarms + _separate(levels > 1, _memory(stage.period)), watched + len(levels) * stage.period
+    begun = _chosen(stage, log, collisions)
+    force = MARGIN * max(_needed(stage, alarm, log, k) for k in begun)
+    force = float(f"{force:.1e}")  # a figure to be stated
+    hit, outputs, slides = _watched(stage, WATCHED, length=min(PIECE, seconds), touch=_hits(stage, log, begun, force))
+    if hit.ran_away is not None:
+        return _lost(alarm, hit.ran_away)
+    levels = alarm.levels(outputs, slides)
+    return Detection(
+        force=force,
+        per_hour=PER_HOUR,
+        delays=tuple(_delay(levels, k, stage.period) for k in begun),
+        seconds=watched,
+        alarms=alarms,
+        sliding=alarm.sliding.values,
+        standing=alarm.standing.values,
+        begun=tuple(k * stage.period for k in begun),
+        t=hit.t,
+        largest=levels,
+    )
+
+
+def _memory(period: float) -> int:
+    """Samples until the observer has forgotten."""
+    return max(1, round(APART / GAIN / period))
+
+
+def _lost(alarm: _Alarm, when: float) -> Detection:
+    return Detection(0.0, PER_HOUR, (), 0.0, 0, alarm.sliding.values, alarm.standing.values, when)
+
+
+def _watched(
+    stage: Stage, number: int, *, length: float = PIECE, touch: Touch | None = None
+) -> tuple[PlantLog, Array, Flags]:
+    """A run of random moves under computed torque, with the observer beside it."""
+    trajectory = random_moves(stage.limits, length, stage.period, (stage.seed << 16) + number)
+    watch = _Watch(stage)
+    controller = computed_torque(stage.code.model, Gains())
+    log = stage.plant(number).run(controller, trajectory, listener=watch, touch=touch)
+    return log, *watch.result()
+
+
+def _alarm(stage: Stage, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
+    """Half of the stated false alarms for joints that slide, half for all motion, which has those that stick, too."""
+    outputs, slides = (np.concatenate(parts) for parts in zip(*learned, strict=True))
+    rate = 1.0 / stage.period
+    sliding = output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR, among=slides)
+    return _Alarm(sliding, output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR))
+
+
+def _separate(above: Flags, apart: int) -> int:
+    """Alarms that are further apart than the observer remembers."""
+    where = np.flatnonzero(above)
+    return int(len(where) > 0) + int(np.sum(np.diff(where) > apart))
+
+
+# ------------------------------------------------------------------ collisions
+
+
+def _hand(stage: Stage, log: PlantLog, k: int) -> tuple[Array, Array]:
+    """Velocity (3,) of the hand at sample k, and the efforts at the joints (n, 3) of unit forces on it."""
+    plant = stage.plant()
+    plant.place(log.true_q[k], log.true_qd[k])
+    _, velocity, jacobian = plant.grip()
+    return velocity, jacobian[:, plant.dof[plant.own]].T
+
+
+def _chosen(stage: Stage, log: PlantLog, count: int) -> list[int]:
+    """Samples at which the hand moves, some time apart; one plant serves all."""
+    plant = stage.plant()
+    apart, last = round(APART_PUSHES / stage.period), len(log.t) - round(APART_PUSHES / stage.period)
+    candidates = range(apart, last, max(1, apart // 20))
+    speeds = {}
+    for k in candidates:
+        plant.place(log.true_q[k], log.true_qd[k])
+        speeds[k] = float(np.linalg.norm(plant.grip()[1]))
+    least, begun = LEAST_SPEED * max(speeds.values(), default=0.0), list[int]()
+    for k, speed in speeds.items():
+        if speed > least and (not begun or k - begun[-1] >= apart) and len(begun) < count:
+            begun.append(k)
+    return begun
+
+
+def _needed(stage: Stage, alarm: _Alarm, log: PlantLog, k: int) -> float:
+    """Force [N] against the motion of the hand with which some joint reaches its threshold within 10 ms."""
+    velocity, efforts = _hand(stage, log, k)
+    felt = np.abs(efforts @ velocity) / np.linalg.norm(velocity)
+    slides = np.abs(log.true_qd[k]) > SLIDES
+    threshold = np.where(slides, alarm.sliding.values, alarm.standing.values)
+    reached = 1 - np.exp(-GAIN * SOON)
+    return float(np.min(threshold / np.maximum(felt * reached, 1e-12)))
+
+
+def _hits(stage: Stage, log: PlantLog, begun: Sequence[int], force: float) -> Touch:
+    """A force against the motion of the hand at each of these samples and for a short while after."""
+    directions = {k: -_hand(stage, log, k)[0] for k in begun}
+    length = round(PUSHED / stage.period)
+    acting = {k + i: force * d / np.linalg.norm(d) for k, d in directions.items() for i in range(length)}
+    nothing = np.zeros(3)
+    return lambda t, _point, _velocity: acting.get(round(t / stage.period), nothing)
+
+
+def _delay(levels: Array, k: int, period: float) -> float:
+    """Time from a collision to the alarm [s]; infinite where it comes only when the collision is over."""
+    felt = np.flatnonzero(levels[k + 1 : k + 1 + round(PUSHED / period)] > 1)
+    return float((felt[0] + 1) * period) if len(felt) else float("inf")
