@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,8 @@ from scipy.signal import lfilter
 from minertia.errors import InputError, ShapeError
 
 Array = NDArray[np.float64]
-TAIL = 0.9  # quantile where the tail begins
-FEWEST = 20  # peaks of a joint that a tail is fitted to
+TAIL = 0.9  # quantile above which peaks are looked for
+HIGHEST = 20  # peaks of a joint that a tail is fitted to
 APART = 3.0  # time constants between two peaks that count as two
 
 
@@ -37,9 +38,10 @@ def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour:
     gain [1/s]: of the observer, so that r is the residual behind a first-order filter.  per_hour: false alarms of all
     joints together in an hour of such motion.
 
-    Peaks of |r| above its 90 % quantile, some time constants apart, are taken to fall off exponentially: their rate at
-    a height b above it is exp(-b / mean excess).  Tails of friction and noise fall off faster, so that the stated rate
-    is an upper one.
+    Of the peaks of |r| above its 90 % quantile, some time constants apart, the twenty highest are taken to fall off
+    exponentially: their rate at a height b above the next lower one is exp(-b / mean excess), with a mean excess one
+    deviation larger than theirs.  Tails of friction and noise fall off faster, so that the stated rate is an upper one.
+    Lower peaks say nothing of the highest where these come from something rare, such as a joint that sticks.
     """
     e = np.asarray(residual, float)
     _check(e, rate, gain, per_hour)
@@ -82,14 +84,15 @@ def _check(e: Array, rate: float, gain: float, per_hour: float) -> None:
 
 def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hours: float, per_hour: float) -> float:
     start = float(np.quantile(r[counted], TAIL)) if counted.any() else 0.0
-    peaks = _peaks(r, start, apart)
-    if len(peaks) < FEWEST:
+    peaks = np.sort(_peaks(r, start, apart))[::-1]
+    if len(peaks) <= HIGHEST:
         raise InputError(
-            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {FEWEST}; "
+            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {HIGHEST + 1}; "
             "give a longer record"
         )
-    excess = float(np.mean(peaks - start))
-    return start + excess * float(np.log(max(1.0, len(peaks) / hours / per_hour)))
+    start = float(peaks[HIGHEST])
+    excess = float(np.mean(peaks[:HIGHEST] - start)) * (1 + 1 / math.sqrt(HIGHEST))
+    return start + excess * math.log(max(1.0, HIGHEST / hours / per_hour))
 
 
 def _peaks(r: Array, start: float, apart: int) -> Any:

@@ -83,10 +83,10 @@ class Adaptation:
         """What came of it."""
         if self.ran_away is not None:
             return f"the adaptive law did not keep the arm under control (at {self.ran_away:.2g} s)"
-        now, then = 1e3 * self.after, self.seconds_after
+        before, during, after = (1e3 * e for e in (self.before, self.at_pick_up, self.after))
         return (
-            f"with {self.load:.3g} kg taken up, error {1e3 * self.before:.3g} before, {1e3 * self.at_pick_up:.3g} in the "
-            f"pass of the pick-up, {now:.3g} mrad {then:.3g} s after; without adaptation {1e3 * self.fixed[-1]:.3g}"
+            f"with {self.load:.3g} kg taken up, error {before:.3g} before, {during:.3g} in the pass of the pick-up, "
+            f"{after:.3g} mrad {self.seconds_after:.3g} s after; without adaptation {1e3 * self.fixed[-1]:.3g}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _running(log: PlantLog, stage: Stage) -> Array:
     width = max(1, round(WINDOW / stage.period))
     k = np.arange(1, len(square))
     before = np.maximum(k - width, 0)
-    return np.sqrt(np.maximum(square[k] - square[before], 0.0) / (k - before))
+    return np.asarray(np.sqrt(np.maximum(square[k] - square[before], 0.0) / (k - before)))
 
 
 def _least_eigenvalue(chi: Array) -> float:

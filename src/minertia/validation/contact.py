@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.excitation.trajectory import Trajectory, frozen
+from minertia.errors import Infeasible, MinertiaError
+from minertia.excitation.trajectory import frozen
 from minertia.identification.alarm import APART, AlarmThresholds, output_thresholds
 from minertia.notebook import plural
 from minertia.validation.moves import random_moves
@@ -26,7 +28,7 @@ PIECE = 60.0  # s of motion in one run
 SLIDES = 0.05  # rad/s or m/s: a slower joint may stick, and its friction is anything between its two values
 SOON = 0.010  # s in which a collision is to be felt
 MARGIN = 1.5  # on the force that the thresholds ask for
-PUSHED, APART_PUSHES = 0.05, 1.0  # s that a collision lasts, and s between two
+HIT, APART_HITS = 0.05, 1.0  # s that a collision lasts, and s between two
 LEAST_SPEED = 0.1  # part of the largest speed of the hand below which nothing is hit
 LEARNING, WATCHED = 1000, 2000  # added to the number of a run, so that motions and noise differ
 
@@ -48,7 +50,6 @@ class Detection:
     alarms: int
     sliding: tuple[float, ...]
     standing: tuple[float, ...]
-    ran_away: float | None = None
     begun: tuple[float, ...] = field(default=(), compare=False, repr=False)
     t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     largest: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
@@ -69,8 +70,6 @@ class Detection:
 
     def sentence(self) -> str:
         """What came of it."""
-        if self.ran_away is not None:
-            return f"the arm went out of control at {self.ran_away:.2g} s, so that no collision could be tried"
         return (
             f"{self.soon} of {plural(len(self.delays), 'collision')} of {self.force:.3g} N felt within "
             f"{1e3 * SOON:.0f} ms; {plural(self.alarms, 'false alarm')} in {self.seconds:.0f} s of motion, at most "
@@ -88,7 +87,6 @@ class Detection:
             "false_alarms": self.alarms,
             "thresholds_sliding": list(self.sliding),
             "thresholds_standing": list(self.standing),
-            "ran_away": self.ran_away,
         }
 
 
@@ -127,36 +125,44 @@ class _Alarm:
         return np.asarray((np.abs(outputs) / threshold).max(axis=1))
 
 
-def show_collisions(stage: Stage, seconds: float = 60.0, *, collisions: int = 20) -> Detection:
-    """Make thresholds from free motion, watch other motion for that long, and hit the hand while it moves."""
-    learned = [_watched(stage, LEARNING + k)[1:] for k in range(round(LEARNED / PIECE))]
-    alarm = _alarm(stage, learned)
+def show_collisions(
+    stage: Stage, seconds: float = 60.0, *, learned: float = LEARNED, collisions: int = 20
+) -> Detection:
+    """Make thresholds from free motion of some length, watch other motion, and hit the hand while it moves."""
+    alarm = _alarm(stage, [_watched(stage, LEARNING + k, x)[1:] for k, x in enumerate(_pieces(learned))])
     alarms, watched = 0, 0.0
-    for k in range(max(1, round(seconds / PIECE))):
-        log, outputs, slides = _watched(stage, WATCHED + k, length=min(PIECE, seconds))
-        if log.ran_away is not None:
-            return _lost(alarm, log.ran_away)
+    for k, length in enumerate(_pieces(seconds)):
+        log, outputs, slides = _watched(stage, WATCHED + k, length)
         levels = alarm.levels(outputs, slides)[_memory(stage.period) :]
         alarms, watched = alarms + _separate(levels > 1, _memory(stage.period)), watched + len(levels) * stage.period
-    begun = _chosen(stage, log, collisions)
-    force = MARGIN * max(_needed(stage, alarm, log, k) for k in begun)
-    force = float(f"{force:.1e}")  # a figure to be stated
-    hit, outputs, slides = _watched(stage, WATCHED, length=min(PIECE, seconds), touch=_hits(stage, log, begun, force))
-    if hit.ran_away is not None:
-        return _lost(alarm, hit.ran_away)
+    hands = _hands(stage, log, collisions)
+    force = _stated(MARGIN * max(_needed(alarm, hand) for hand in hands))
+    hit, outputs, slides = _watched(stage, WATCHED + k, length, _hits(stage, hands, force))
     levels = alarm.levels(outputs, slides)
     return Detection(
         force=force,
         per_hour=PER_HOUR,
-        delays=tuple(_delay(levels, k, stage.period) for k in begun),
+        delays=tuple(_delay(levels, hand.sample, stage.period) for hand in hands),
         seconds=watched,
         alarms=alarms,
         sliding=alarm.sliding.values,
         standing=alarm.standing.values,
-        begun=tuple(k * stage.period for k in begun),
+        begun=tuple(hand.sample * stage.period for hand in hands),
         t=hit.t,
         largest=levels,
     )
+
+
+def _pieces(seconds: float) -> list[float]:
+    """Lengths of the runs that make up so long a motion."""
+    count = max(1, math.ceil(seconds / PIECE))
+    return [seconds / count] * count
+
+
+def _stated(force: float) -> float:
+    """A force of two digits, at least as large."""
+    unit = 10.0 ** (math.floor(math.log10(force)) - 1)
+    return math.ceil(force / unit) * unit
 
 
 def _memory(period: float) -> int:
@@ -164,18 +170,17 @@ def _memory(period: float) -> int:
     return max(1, round(APART / GAIN / period))
 
 
-def _lost(alarm: _Alarm, when: float) -> Detection:
-    return Detection(0.0, PER_HOUR, (), 0.0, 0, alarm.sliding.values, alarm.standing.values, when)
-
-
-def _watched(
-    stage: Stage, number: int, *, length: float = PIECE, touch: Touch | None = None
-) -> tuple[PlantLog, Array, Flags]:
+def _watched(stage: Stage, number: int, length: float, touch: Touch | None = None) -> tuple[PlantLog, Array, Flags]:
     """A run of random moves under computed torque, with the observer beside it."""
     trajectory = random_moves(stage.limits, length, stage.period, (stage.seed << 16) + number)
     watch = _Watch(stage)
     controller = computed_torque(stage.code.model, Gains())
     log = stage.plant(number).run(controller, trajectory, listener=watch, touch=touch)
+    if log.ran_away is not None:
+        raise MinertiaError(
+            f"the simulated arm went out of control at {log.ran_away:.3g} s, so that no collision could be tried; give "
+            "the drives of the robot's file rotor inertias and friction, or a higher rate"
+        )
     return log, *watch.result()
 
 
@@ -196,50 +201,54 @@ def _separate(above: Flags, apart: int) -> int:
 # ------------------------------------------------------------------ collisions
 
 
-def _hand(stage: Stage, log: PlantLog, k: int) -> tuple[Array, Array]:
-    """Velocity (3,) of the hand at sample k, and the efforts at the joints (n, 3) of unit forces on it."""
-    plant = stage.plant()
-    plant.place(log.true_q[k], log.true_qd[k])
-    _, velocity, jacobian = plant.grip()
-    return velocity, jacobian[:, plant.dof[plant.own]].T
+class _Hand(NamedTuple):
+    """The hand at a sample of a run: its direction of motion (3,), efforts (n,) at the joints of a unit force in that
+    direction, and which joints slide.
+    """
+
+    sample: int
+    direction: Array
+    efforts: Array
+    slides: Flags
 
 
-def _chosen(stage: Stage, log: PlantLog, count: int) -> list[int]:
-    """Samples at which the hand moves, some time apart; one plant serves all."""
+def _hands(stage: Stage, log: PlantLog, count: int) -> list[_Hand]:
+    """Samples at which the hand moves, some time apart."""
     plant = stage.plant()
-    apart, last = round(APART_PUSHES / stage.period), len(log.t) - round(APART_PUSHES / stage.period)
-    candidates = range(apart, last, max(1, apart // 20))
-    speeds = {}
-    for k in candidates:
+    apart = round(APART_HITS / stage.period)
+    samples = range(apart, len(log.t) - apart, max(1, apart // 20))
+    grips = []
+    for k in samples:
         plant.place(log.true_q[k], log.true_qd[k])
-        speeds[k] = float(np.linalg.norm(plant.grip()[1]))
-    least, begun = LEAST_SPEED * max(speeds.values(), default=0.0), list[int]()
-    for k, speed in speeds.items():
-        if speed > least and (not begun or k - begun[-1] >= apart) and len(begun) < count:
-            begun.append(k)
-    return begun
+        grips.append(plant.grip()[1:])
+    speeds = [float(np.linalg.norm(velocity)) for velocity, _ in grips]
+    least, found = LEAST_SPEED * max(speeds, default=0.0), list[_Hand]()
+    for k, speed, (velocity, jacobian) in zip(samples, speeds, grips, strict=True):
+        if speed > least and (not found or k - found[-1].sample >= apart) and len(found) < count:
+            u = velocity / speed
+            efforts = jacobian[:, plant.dof[plant.own]].T @ u
+            found.append(_Hand(k, u, efforts, np.abs(log.true_qd[k]) > SLIDES))
+    if not found:
+        raise Infeasible("the hand of this robot does not move, so that nothing can be hit")
+    return found
 
 
-def _needed(stage: Stage, alarm: _Alarm, log: PlantLog, k: int) -> float:
+def _needed(alarm: _Alarm, hand: _Hand) -> float:
     """Force [N] against the motion of the hand with which some joint reaches its threshold within 10 ms."""
-    velocity, efforts = _hand(stage, log, k)
-    felt = np.abs(efforts @ velocity) / np.linalg.norm(velocity)
-    slides = np.abs(log.true_qd[k]) > SLIDES
-    threshold = np.where(slides, alarm.sliding.values, alarm.standing.values)
+    threshold = np.where(hand.slides, np.array(alarm.sliding.values), np.array(alarm.standing.values))
     reached = 1 - np.exp(-GAIN * SOON)
-    return float(np.min(threshold / np.maximum(felt * reached, 1e-12)))
+    return float(np.min(threshold / np.maximum(np.abs(hand.efforts) * reached, 1e-12)))
 
 
-def _hits(stage: Stage, log: PlantLog, begun: Sequence[int], force: float) -> Touch:
+def _hits(stage: Stage, hands: Sequence[_Hand], force: float) -> Touch:
     """A force against the motion of the hand at each of these samples and for a short while after."""
-    directions = {k: -_hand(stage, log, k)[0] for k in begun}
-    length = round(PUSHED / stage.period)
-    acting = {k + i: force * d / np.linalg.norm(d) for k, d in directions.items() for i in range(length)}
+    length = round(HIT / stage.period)
+    acting = {hand.sample + i: -force * hand.direction for hand in hands for i in range(length)}
     nothing = np.zeros(3)
     return lambda t, _point, _velocity: acting.get(round(t / stage.period), nothing)
 
 
 def _delay(levels: Array, k: int, period: float) -> float:
     """Time from a collision to the alarm [s]; infinite where it comes only when the collision is over."""
-    felt = np.flatnonzero(levels[k + 1 : k + 1 + round(PUSHED / period)] > 1)
+    felt = np.flatnonzero(levels[k + 1 : k + 1 + round(HIT / period)] > 1)
     return float((felt[0] + 1) * period) if len(felt) else float("inf")

@@ -41,7 +41,7 @@ def joint_move(start: ArrayLike, joints: Sequence[int], angle: float, speed: flo
 def to_and_fro(motion: ContinuousMotion, passes: int, period: float) -> Trajectory:
     """A motion that begins and ends at rest, forwards and backwards in turn, `passes` times in all."""
     count = max(round(motion.duration / period), 2)
-    t = np.arange(passes * count + 1) * (motion.duration / count)
+    t = np.asarray(np.arange(passes * count + 1) * (motion.duration / count), np.float64)
     phase = np.mod(t, 2 * motion.duration)
     back = phase > motion.duration
     q, qd, qdd = motion.at(np.where(back, 2 * motion.duration - phase, phase))
@@ -62,4 +62,4 @@ def random_moves(limits: MotionLimits, seconds: float, period: float, seed: int)
         parts.append(point_to_point(posture, goal, max(float(fast.max()), float(soft.max()), 10 * period), period))
         posture, total = goal, total + float(parts[-1].t[-1])
     q, qd, qdd = (np.concatenate([getattr(part, name)[:-1] for part in parts]) for name in ("q", "qd", "qdd"))
-    return Trajectory(np.arange(len(q)) * period, q, qd, qdd)
+    return Trajectory(np.asarray(np.arange(len(q)) * period, np.float64), q, qd, qdd)
