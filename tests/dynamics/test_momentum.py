@@ -92,7 +92,15 @@ def test_no_step_makes_a_body_that_cannot_exist():
         factor = G
         for _ in range(20):
             q, qd, qdr, qddr = rng.normal(size=(4, 6)) * np.array([[3], [5], [5], [9]])
-            given = {"q": q, "qd": qd, "qdr": qdr, "qddr": qddr, "damping": np.ones(6), "rate": np.full(6, rate), "G": factor}
+            given = {
+                "q": q,
+                "qd": qd,
+                "qdr": qdr,
+                "qddr": qddr,
+                "damping": np.ones(6),
+                "rate": np.full(6, rate),
+                "G": factor,
+            }
             before, factor = factor, program.evaluate(**given)["G_next"]
             growth = np.linalg.svd(
                 np.linalg.solve(before.reshape(-1, 4, 4), factor.reshape(-1, 4, 4)), compute_uv=False

@@ -20,8 +20,11 @@ PASSES = 6  # of the motion; the load is taken up at the beginning of the third
 PICK_UP = 2
 SLOPE = 20.0  # 1/s: how quickly an error of position is to fade
 DAMPING = 20.0  # 1/s
-QUICKNESS = 0.1  # s in which the rated load is to be learned, once most of it is
+QUICKNESS = 0.05  # s in which the rated load is to be learned, once most of it is
 CENTRE = (0.0, 0.0, 0.05)  # m, of the load in the last link's frame
+# Adaptation begins with a little of the rated load as a wide ball in the hand: by the natural metric the centre of a
+# link moves as quickly as its mass is spread, and a light hand is spread over next to nothing.
+BALL, RADIUS = 0.02, 0.4  # part of the load, and m
 WINDOW = 0.5  # s of the running mean of the chart
 
 
@@ -112,7 +115,10 @@ class _AdaptiveController:
         self.law = code.function("adaptive_law", (n,) * 5 + (links, 16 * links), (n, 10 * links, 16 * links))
         self.damping, self.rate = damping, np.zeros(links)
         self.rate[-1] = gain * stage.period  # a load changes the link that holds it; the others are identified
-        chi = np.array([ten for ten in stage.known.links if ten is not None], float).ravel()
+        mass = BALL * stage.load if gain else 0.0
+        inertia = 0.4 * mass * RADIUS**2
+        start = stage.known.with_payload(mass, CENTRE, (inertia, 0, 0, inertia, 0, inertia))
+        chi = np.array([ten for ten in start.links if ten is not None], float).ravel()
         (self.factors,) = code.function("adaptive_start", (10 * links,), (16 * links,))(chi)
         self.links = list[Array]()
 
