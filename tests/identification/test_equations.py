@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia import Campaign, Filter, Recording, identify, read_robot
+from minertia import Campaign, Filter, Recording, identify
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import FilterError, MinertiaError, UnknownName
 from minertia.identification.build import build_problem
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.problem.rows import RowMaker
 from minertia.identification.signals.filtering import EQUATIONS, Motion, half_length, prepared
+from tests.identification.logs import motion, table, write_csv
 from tests.identification.motions import fourier_motion
 from tests.random_robots import random_robot
 
@@ -75,23 +76,23 @@ def test_noise_leaves_values_within_their_deviations(equations):
     assert np.mean(np.array(off) <= 3) >= 0.95 and max(off) < 5
     assert found.estimate.sigma.shape == (1 if equations == "power" else robot.n,)
     assert found.training.joint_rmse and len(found.training.joint_rmse) == robot.n
-    assert 0.5 * 0.02 < found.validation[0].relative < 0.04
-    assert found.verdict.good
+    assert 1e-3 < found.validation[0].relative < 0.02  # behind the filter that efforts are compared through
+    assert found.verdict.is_good
     model = found.model()
     assert model.is_physical and set(model.evidence["noise"]) == (
         {"power"} if equations == "power" else set(robot.coordinate_names)
     )
-    assert model.campaign["filter"]["equations"] == equations or equations == "torque"
+    assert model.campaign["filter"].get("equations", "torque") == equations
 
 
 @pytest.mark.parametrize("equations", ["momentum", "power"])
 def test_accelerations_are_not_used(equations):
     """Rows are the same whatever the accelerations of the motion are."""
     robot = _robot(2)
-    motion = prepared(_recording(robot), _plan(equations))
+    moved = prepared(_recording(robot), _plan(equations))
     model = build_problem(Campaign(robot, _recording(robot), filter=_plan(equations), effects=("rotor",))).linear
-    changed = replace(motion, qdd=np.full_like(motion.qdd, 7.0))
-    for (Y, tau), (Z, other) in zip(RowMaker(model).rows(motion), RowMaker(model).rows(changed), strict=True):
+    changed = replace(moved, qdd=np.full_like(moved.qdd, 7.0))
+    for (Y, tau), (Z, other) in zip(RowMaker(model).rows(moved), RowMaker(model).rows(changed), strict=True):
         np.testing.assert_array_equal(Y, Z)
         np.testing.assert_array_equal(tau, other)
         assert Y.shape[1] == (1 if equations == "power" else robot.n)
@@ -101,22 +102,41 @@ def test_accelerations_are_not_used(equations):
 def test_pieces_of_a_long_motion_are_seamless(equations, monkeypatch):
     """Rows do not depend on how a motion is cut: each piece has what its derivative and filter need around it."""
     robot = _robot(3)
-    motion = prepared(_recording(robot), _plan(equations))
+    moved = prepared(_recording(robot), _plan(equations))
     model = build_problem(Campaign(robot, _recording(robot), filter=_plan(equations), effects=("rotor",))).linear
-    whole = np.concatenate([Y for Y, _ in RowMaker(model).rows(motion)])
+    whole = np.concatenate([Y for Y, _ in RowMaker(model).rows(moved)])
     monkeypatch.setattr("minertia.identification.problem.rows.PIECE", 64)
-    cut = np.concatenate([Y for Y, _ in RowMaker(model).rows(motion)])
+    cut = np.concatenate([Y for Y, _ in RowMaker(model).rows(moved)])
     np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
 
 
 @pytest.mark.parametrize("equations", EQUATIONS)
-@pytest.mark.parametrize("name", ["ls", "wls", "irls", "tls", "ridge", "physical"])
+@pytest.mark.parametrize("name", ["auto", "ols", "robust", "ridge", "recursive", "physical"])
 def test_estimators_take_every_kind(name, equations):
     robot = _robot(3)
     found = _found(
         robot, equations, 0.01, estimator=name, **({"prior": "robot"} if name in ("ridge", "physical") else {})
     )
     assert found.validation[0].relative < 0.03
+
+
+def test_simulated_instruments_refuse_power():
+    with pytest.raises(MinertiaError, match="momentum or torque"):
+        _found(_robot(3), "power", 0.01, estimator="iv")
+    assert _found(_robot(3), "momentum", 0.01, estimator="iv").validation[0].relative < 0.03
+
+
+def test_left_out_folds_are_judged_in_torques():
+    """Without an unseen log the verdict is that of folds: by torque, momentum and power nearly the same."""
+    robot = _robot(3)
+    found = {}
+    for equations in EQUATIONS:
+        log = _recording(robot, 1, 0.02)
+        result = identify(Campaign(robot, log, filter=_plan(equations), effects=("rotor", "viscous"), estimator="wls"))
+        assert len(result.evidence.left_out.rest) == robot.n and result.verdict.is_good
+        found[equations] = result.evidence.left_out.relative
+    assert found["momentum"] == pytest.approx(found["torque"], rel=0.01)
+    assert found["torque"] < found["power"] < 2 * found["torque"]
 
 
 def test_friction_is_chosen_and_a_motion_in_memory_is_judged_in_torques():
@@ -136,7 +156,7 @@ def test_extra_effects_of_power_are_their_efforts_times_velocity():
     for equations in EQUATIONS:
         effects = ("rotor", "viscous", "cubic")
         found = identify(Campaign(robot, log, filter=_plan(equations), effects=effects, estimator="wls"))
-        values = {p.name: p.value for p in found.parameters if p.name.startswith("F3")}
+        values = {p.name: p.value for p in found.parameters if p.name.startswith("FVC")}
         assert len(values) == robot.n and all(v == pytest.approx(0.7, rel=1e-2) for v in values.values()), equations
 
 
@@ -148,6 +168,6 @@ def test_refusals_and_files(tmp_path):
     robot = _robot(3)
     with pytest.raises(MinertiaError, match="efforts of all joints"):
         identify(Campaign(robot, _recording(robot), filter=_plan("power"), joints=1, effects=("rotor",)))
-    campaign = Campaign(read_robot("planar2r"), _recording(read_robot("planar2r")), filter=Filter(equations="momentum"))
-    campaign.save(tmp_path / "campaign.toml")
+    log = write_csv(tmp_path / "log.csv", table(motion(2)))
+    Campaign("planar2r", log, filter=Filter(equations="momentum")).save(tmp_path / "campaign.toml")
     assert read_campaign(tmp_path / "campaign.toml").filter.equations == "momentum"

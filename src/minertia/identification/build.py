@@ -82,6 +82,14 @@ class Problem:
             return None
         return with_fixed(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
 
+    def in_torques(self, part: Observation) -> Observation | None:
+        """The fitted logs with efforts for rows and the unknowns of a part; None where these are its rows."""
+        if part.row_names == self.linear.row_names:
+            return None
+        motions, names = _motions(self.logs)
+        whole = _observed(self.linear, [judged_motion(motion) for motion in motions], names)
+        return whole.reduced(part.keep, part.shift)
+
     def __repr__(self) -> str:
         e, seen = self.excitation, self.observation
         return (

@@ -72,7 +72,9 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
         training=training,
         logs=tuple(r for r, _ in counted),
         parameters=parameters,
-        left_out=left_out_error(part, fit.sigma, fit.refit) if part.count else NOTHING_LEFT_OUT,
+        left_out=left_out_error(part, fit.sigma, fit.refit, problem.in_torques(part))
+        if part.count
+        else NOTHING_LEFT_OUT,
         unseen=unseen,
         rivals={
             name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
