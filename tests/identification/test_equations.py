@@ -164,7 +164,7 @@ def test_refusals_and_files(tmp_path):
     with pytest.raises(UnknownName, match="energy"):
         Filter(equations="energy")
     with pytest.raises(FilterError, match="rate of the log"):
-        Filter(equations="momentum", on="signals")
+        prepared(_recording(_robot(3)), Filter(equations="momentum", on="signals"))
     robot = _robot(3)
     with pytest.raises(MinertiaError, match="efforts of all joints"):
         identify(Campaign(robot, _recording(robot), filter=_plan("power"), joints=1, effects=("rotor",)))

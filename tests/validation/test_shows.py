@@ -29,8 +29,8 @@ from minertia.validation.moves import random_moves, to_and_fro
 from minertia.validation.plant import GRIP, Imperfections, Plant
 from minertia.validation.rehearsal import file_names, rehearse
 from minertia.validation.rehearsed import RehearsalOptions
+from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
-from minertia.validation.stage import Stage
 from tests.report.test_base_page import Checker
 
 mujoco = pytest.importorskip("mujoco")
@@ -43,7 +43,7 @@ def puma() -> Robot:
 
 
 @pytest.fixture(scope="module")
-def stage(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def rig(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> Rig:
     """Controllers that know the arm to a percent of each effect and link, as an identification leaves it."""
     rng = np.random.default_rng(5)
     values = {name: v * (1 + 0.01 * rng.normal()) for name, v in puma.effect_values.items()}
@@ -56,12 +56,12 @@ def stage(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> Stage:
     states = motion.sample(200)
     noise = 0.01 * np.sqrt(np.mean(np.square(inverse_dynamics(puma, states.q, states.qd, states.qdd)), axis=0))
     flaws = Imperfections(resolution=1e-5, torque_noise=noise, is_dithered=True)
-    return Stage(puma, known, code, motion, limits, flaws, 2e-3, 1.8)
+    return Rig(puma, known, code, motion, limits, flaws, 2e-3, 1.8)
 
 
 @needs_compiler
-def test_the_error_falls_back_after_a_load_is_taken_up(stage: Stage) -> None:
-    found = show_adaptation(stage)
+def test_the_error_falls_back_after_a_load_is_taken_up(rig: Rig) -> None:
+    found = show_adaptation(rig)
     assert found.ran_away is None and found.least > 0
     assert found.fixed[-1] > 1.4 * found.before  # what the load does to a controller that does not adapt
     assert found.after < found.at_pick_up < 0.8 * found.fixed[2]
@@ -71,9 +71,9 @@ def test_the_error_falls_back_after_a_load_is_taken_up(stage: Stage) -> None:
 
 
 @needs_compiler
-def test_collisions_are_felt_and_nothing_else(stage: Stage) -> None:
+def test_collisions_are_felt_and_nothing_else(rig: Rig) -> None:
     """A sample of the slow test: a collision of the stated force within 10 ms, no alarm in half a minute."""
-    found = show_collisions(stage, 20.0, learned=40.0, collisions=8)
+    found = show_collisions(rig, 20.0, learned=40.0, collisions=8)
     assert len(found.delays) == 8 and found.soon == 8 and found.latest <= 0.010
     assert found.alarms <= 1 and found.seconds > 19.0
     assert 1.0 < found.force < 40.0
@@ -83,9 +83,9 @@ def test_collisions_are_felt_and_nothing_else(stage: Stage) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-def test_an_hour_of_motion_has_no_more_false_alarms_than_stated(stage: Stage) -> None:
+def test_an_hour_of_motion_has_no_more_false_alarms_than_stated(rig: Rig) -> None:
     """One is stated; four come in an hour with a probability of two in a hundred if one is the mean."""
-    found = show_collisions(stage, 3600.0, collisions=40)
+    found = show_collisions(rig, 3600.0, collisions=40)
     assert found.seconds > 3590.0 and found.alarms <= 3
     assert found.soon == len(found.delays) == 40
 
@@ -103,8 +103,8 @@ def test_how_delays_alarms_and_forces_are_counted() -> None:
 
 
 @needs_compiler
-def test_guided_by_hand_the_arm_stays_where_it_is_left(stage: Stage) -> None:
-    found = show_guiding(stage)
+def test_guided_by_hand_the_arm_stays_where_it_is_left(rig: Rig) -> None:
+    found = show_guiding(rig)
     assert found.travelled > 0.1 and found.missed < found.travelled
     assert 1.0 < found.force < 100.0
     assert found.drift < 1e-3 < 0.1 < found.fallen

@@ -13,7 +13,7 @@ from minertia.excitation.trajectory import Trajectory, frozen
 from minertia.robot.inertia import pseudo_inertia
 from minertia.validation.moves import to_and_fro
 from minertia.validation.plant import ControlSample, PlantLog
-from minertia.validation.stage import Stage
+from minertia.validation.rig import Rig
 
 Array = NDArray[np.float64]
 PASSES = 6  # of the motion; the load is taken up at the beginning of the third
@@ -110,14 +110,14 @@ class Adaptation:
 class _AdaptiveController:
     """The generated law, called as a controller is; gain: of the last link's adaptation."""
 
-    def __init__(self, stage: Stage, damping: Array, gain: float) -> None:
-        n, links, code = stage.robot.n, stage.robot.n_joints, stage.code
+    def __init__(self, rig: Rig, damping: Array, gain: float) -> None:
+        n, links, code = rig.robot.n, rig.robot.n_joints, rig.code
         self.law = code.function("adaptive_law", (n,) * 5 + (links, 16 * links), (n, 10 * links, 16 * links))
         self.damping, self.rate = damping, np.zeros(links)
-        self.rate[-1] = gain * stage.period  # a load changes the link that holds it; the others are identified
-        mass = BALL * stage.load if gain else 0.0
+        self.rate[-1] = gain * rig.period  # a load changes the link that holds it; the others are identified
+        mass = BALL * rig.load if gain else 0.0
         inertia = 0.4 * mass * RADIUS**2
-        start = stage.known.with_payload(mass, CENTRE, (inertia, 0, 0, inertia, 0, inertia))
+        start = rig.known.with_payload(mass, CENTRE, (inertia, 0, 0, inertia, 0, inertia))
         chi = np.array([ten for ten in start.links if ten is not None], float).ravel()
         (self.factors,) = code.function("adaptive_start", (10 * links,), (16 * links,))(chi)
         self.links = list[Array]()
@@ -130,32 +130,32 @@ class _AdaptiveController:
         return tau
 
 
-def show_adaptation(stage: Stage) -> Adaptation:
+def show_adaptation(rig: Rig) -> Adaptation:
     """Follow a motion with the adaptive law, with and without adaptation, while a load is taken up."""
-    trajectory = to_and_fro(stage.motion, PASSES, stage.period)
+    trajectory = to_and_fro(rig.motion, PASSES, rig.period)
     passing = float(trajectory.t[-1]) / PASSES
-    loaded = stage.robot.with_payload(stage.load, CENTRE)
-    damping = stage.damping(trajectory.q[0], DAMPING)
-    gain = _gain(stage, trajectory, damping)
+    loaded = rig.robot.with_payload(rig.load, CENTRE)
+    damping = rig.damping(trajectory.q[0], DAMPING)
+    gain = _gain(rig, trajectory, damping)
     runs = []
     for chosen in (gain, 0.0):
-        controller = _AdaptiveController(stage, damping, chosen)
+        controller = _AdaptiveController(rig, damping, chosen)
         events = [(PICK_UP * passing, loaded)]
-        runs.append((controller, stage.plant(1).run(controller, trajectory, events=events)))
+        runs.append((controller, rig.plant(1).run(controller, trajectory, events=events)))
     (adapting, with_it), (_, without) = runs
     chi = np.array(adapting.links).reshape(len(adapting.links), -1, 10)
     step = max(1, len(with_it.t) // 1000)
-    shown = {"adapting_error": _running(with_it, stage), "fixed_error": _running(without, stage)}
+    shown = {"adapting_error": _running(with_it, rig), "fixed_error": _running(without, rig)}
     mass = np.concatenate([chi[:, -1, 9], np.full(len(with_it.t) - len(chi), chi[-1, -1, 9])])
     last = loaded.links[-1]
     return Adaptation(
-        load=stage.load,
+        load=rig.load,
         passing=passing,
         picked=PICK_UP * passing,
         adapting=_per_pass(with_it),
         fixed=_per_pass(without),
         least=_least_eigenvalue(chi),
-        true_mass=float(last[9]) if last is not None else stage.load,
+        true_mass=float(last[9]) if last is not None else rig.load,
         ran_away=with_it.ran_away,
         t=with_it.t[::step],
         mass=mass[::step],
@@ -163,15 +163,15 @@ def show_adaptation(stage: Stage) -> Adaptation:
     )
 
 
-def _gain(stage: Stage, trajectory: Trajectory, damping: Array) -> float:
+def _gain(rig: Rig, trajectory: Trajectory, damping: Array) -> float:
     """Gain that learns the rated load in `QUICKNESS`.
 
     With a mass error e the velocities are off by s = tau e / (damping m), tau being the load's efforts, and the natural
     law makes e' = -gain m tau . s, so that 1 / (gain sum of tau^2 / damping) is the time constant.
     """
     states = [x[:: max(1, len(trajectory.t) // 500)] for x in (trajectory.q, trajectory.qd, trajectory.qdd)]
-    loaded = stage.known.with_payload(stage.load, CENTRE)
-    more = np.asarray(inverse_dynamics(loaded, *states)) - np.asarray(inverse_dynamics(stage.known, *states))
+    loaded = rig.known.with_payload(rig.load, CENTRE)
+    more = np.asarray(inverse_dynamics(loaded, *states)) - np.asarray(inverse_dynamics(rig.known, *states))
     return 1.0 / (QUICKNESS * float(np.mean(np.sum(more**2 / damping, axis=1))))
 
 
@@ -180,10 +180,10 @@ def _per_pass(log: PlantLog) -> tuple[float, ...]:
     return tuple(float(np.sqrt(np.mean(log.error[a:b] ** 2))) for a, b in zip(edges, edges[1:], strict=False))
 
 
-def _running(log: PlantLog, stage: Stage) -> Array:
+def _running(log: PlantLog, rig: Rig) -> Array:
     """Root mean square over the last half second, all joints."""
     square = np.concatenate([[0.0], np.cumsum(np.mean(log.error**2, axis=1))])
-    width = max(1, round(WINDOW / stage.period))
+    width = max(1, round(WINDOW / rig.period))
     k = np.arange(1, len(square))
     before = np.maximum(k - width, 0)
     return np.asarray(np.sqrt(np.maximum(square[k] - square[before], 0.0) / (k - before)))

@@ -16,7 +16,7 @@ from minertia.identification.alarm import APART, AlarmThresholds, output_thresho
 from minertia.notebook import plural
 from minertia.validation.moves import random_moves
 from minertia.validation.plant import ControlSample, PlantLog, Touch
-from minertia.validation.stage import Stage
+from minertia.validation.rig import Rig
 from minertia.validation.tracking import Gains, computed_torque
 
 Array = NDArray[np.float64]
@@ -93,10 +93,10 @@ class Detection:
 class _Watch:
     """The generated observer beside a controller: its outputs, and which joints slide."""
 
-    def __init__(self, stage: Stage) -> None:
-        n = stage.robot.n
-        self.observe = stage.code.function("momentum_observer", (n, n, n, n, 1, n), (n, n))
-        self.period, self.momentum = stage.period, np.zeros(n)
+    def __init__(self, rig: Rig) -> None:
+        n = rig.robot.n
+        self.observe = rig.code.function("momentum_observer", (n, n, n, n, 1, n), (n, n))
+        self.period, self.momentum = rig.period, np.zeros(n)
         self.outputs, self.velocities = list[Array](), list[Array]()
 
     def __call__(self, sample: ControlSample, tau: Array) -> None:
@@ -125,29 +125,27 @@ class _Alarm:
         return np.asarray((np.abs(outputs) / threshold).max(axis=1))
 
 
-def show_collisions(
-    stage: Stage, seconds: float = 60.0, *, learned: float = LEARNED, collisions: int = 20
-) -> Detection:
+def show_collisions(rig: Rig, seconds: float = 60.0, *, learned: float = LEARNED, collisions: int = 20) -> Detection:
     """Make thresholds from free motion of some length, watch other motion, and hit the hand while it moves."""
-    alarm = _alarm(stage, [_watched(stage, LEARNING + k, x)[1:] for k, x in enumerate(_pieces(learned))])
+    alarm = _alarm(rig, [_watched(rig, LEARNING + k, x)[1:] for k, x in enumerate(_pieces(learned))])
     alarms, watched = 0, 0.0
     for k, length in enumerate(_pieces(seconds)):
-        log, outputs, slides = _watched(stage, WATCHED + k, length)
-        levels = alarm.levels(outputs, slides)[_memory(stage.period) :]
-        alarms, watched = alarms + _separate(levels > 1, _memory(stage.period)), watched + len(levels) * stage.period
-    hands = _hands(stage, log, collisions)
+        log, outputs, slides = _watched(rig, WATCHED + k, length)
+        levels = alarm.levels(outputs, slides)[_memory(rig.period) :]
+        alarms, watched = alarms + _separate(levels > 1, _memory(rig.period)), watched + len(levels) * rig.period
+    hands = _hands(rig, log, collisions)
     force = _stated(MARGIN * max(_needed(alarm, hand) for hand in hands))
-    hit, outputs, slides = _watched(stage, WATCHED + k, length, _hits(stage, hands, force))
+    hit, outputs, slides = _watched(rig, WATCHED + k, length, _hits(rig, hands, force))
     levels = alarm.levels(outputs, slides)
     return Detection(
         force=force,
         per_hour=PER_HOUR,
-        delays=tuple(_delay(levels, hand.sample, stage.period) for hand in hands),
+        delays=tuple(_delay(levels, hand.sample, rig.period) for hand in hands),
         seconds=watched,
         alarms=alarms,
         sliding=alarm.sliding.values,
         standing=alarm.standing.values,
-        begun=tuple(hand.sample * stage.period for hand in hands),
+        begun=tuple(hand.sample * rig.period for hand in hands),
         t=hit.t,
         largest=levels,
     )
@@ -170,12 +168,12 @@ def _memory(period: float) -> int:
     return max(1, round(APART / GAIN / period))
 
 
-def _watched(stage: Stage, number: int, length: float, touch: Touch | None = None) -> tuple[PlantLog, Array, Flags]:
+def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -> tuple[PlantLog, Array, Flags]:
     """A run of random moves under computed torque, with the observer beside it."""
-    trajectory = random_moves(stage.limits, length, stage.period, (stage.seed << 16) + number)
-    watch = _Watch(stage)
-    controller = computed_torque(stage.code.model, Gains())
-    log = stage.plant(number).run(controller, trajectory, listener=watch, touch=touch)
+    trajectory = random_moves(rig.limits, length, rig.period, (rig.seed << 16) + number)
+    watch = _Watch(rig)
+    controller = computed_torque(rig.code.model, Gains())
+    log = rig.plant(number).run(controller, trajectory, listener=watch, touch=touch)
     if log.ran_away is not None:
         raise MinertiaError(
             f"the simulated arm went out of control at {log.ran_away:.3g} s, so that no collision could be tried; give "
@@ -184,10 +182,10 @@ def _watched(stage: Stage, number: int, length: float, touch: Touch | None = Non
     return log, *watch.result()
 
 
-def _alarm(stage: Stage, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
+def _alarm(rig: Rig, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
     """Half of the stated false alarms for joints that slide, half for all motion, which has those that stick, too."""
     outputs, slides = (np.concatenate(parts) for parts in zip(*learned, strict=True))
-    rate = 1.0 / stage.period
+    rate = 1.0 / rig.period
     sliding = output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR, among=slides)
     return _Alarm(sliding, output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR))
 
@@ -212,10 +210,10 @@ class _Hand(NamedTuple):
     slides: Flags
 
 
-def _hands(stage: Stage, log: PlantLog, count: int) -> list[_Hand]:
+def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
     """Samples at which the hand moves, some time apart."""
-    plant = stage.plant()
-    apart = round(APART_HITS / stage.period)
+    plant = rig.plant()
+    apart = round(APART_HITS / rig.period)
     samples = range(apart, len(log.t) - apart, max(1, apart // 20))
     grips = []
     for k in samples:
@@ -240,12 +238,12 @@ def _needed(alarm: _Alarm, hand: _Hand) -> float:
     return float(np.min(threshold / np.maximum(np.abs(hand.efforts) * reached, 1e-12)))
 
 
-def _hits(stage: Stage, hands: Sequence[_Hand], force: float) -> Touch:
+def _hits(rig: Rig, hands: Sequence[_Hand], force: float) -> Touch:
     """A force against the motion of the hand at each of these samples and for a short while after."""
-    length = round(HIT / stage.period)
+    length = round(HIT / rig.period)
     acting = {hand.sample + i: -force * hand.direction for hand in hands for i in range(length)}
     nothing = np.zeros(3)
-    return lambda t, _point, _velocity: acting.get(round(t / stage.period), nothing)
+    return lambda t, _point, _velocity: acting.get(round(t / rig.period), nothing)
 
 
 def _delay(levels: Array, k: int, period: float) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.excitation.trajectory import Trajectory, frozen
 from minertia.validation.plant import ControlSample, Plant, PlantLog
-from minertia.validation.stage import Stage
+from minertia.validation.rig import Rig
 
 Array = NDArray[np.float64]
 GUIDED, HELD, FREE = 3.0, 0.5, 5.0  # s that the hand moves, holds, and is away
@@ -78,14 +78,14 @@ class _GuidingHand:
         return np.asarray(force)
 
 
-def show_guiding(stage: Stage) -> Guiding:
+def show_guiding(rig: Rig) -> Guiding:
     """Pull the arm from the middle of its ranges towards another posture, let go, and look where it stays."""
-    log, hand = _guided(stage, is_compensated=True)
-    _, loose = _guided(stage, is_compensated=False)
+    log, hand = _guided(rig, is_compensated=True)
+    _, loose = _guided(rig, is_compensated=False)
     points = np.array(hand.points)
-    k = round((GUIDED + HELD) / stage.period)
+    k = round((GUIDED + HELD) / rig.period)
     way = np.linalg.norm(points - points[0], axis=1)
-    last = max(1, round(1.0 / stage.period))
+    last = max(1, round(1.0 / rig.period))
     return Guiding(
         force=max(hand.forces),
         travelled=float(way[k]),
@@ -93,7 +93,7 @@ def show_guiding(stage: Stage) -> Guiding:
         released=GUIDED + HELD,
         free=FREE,
         drift=float(np.linalg.norm(points[-1] - points[k])),
-        creep=float(np.linalg.norm(points[-1] - points[-1 - last]) / (last * stage.period)),
+        creep=float(np.linalg.norm(points[-1] - points[-1 - last]) / (last * rig.period)),
         drifts=tuple(float(v) for v in np.abs(log.true_q[-1] - log.true_q[k])),
         fallen=float(np.linalg.norm(np.array(loose.points)[-1] - np.array(loose.points)[k])),
         t=log.t,
@@ -102,17 +102,17 @@ def show_guiding(stage: Stage) -> Guiding:
     )
 
 
-def _guided(stage: Stage, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
+def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
     """One run; without compensation the hand moves the arm all the same, and the arm falls when it is let go."""
-    plant, middle = stage.plant(2), stage.limits.middle
-    goal = middle + WAY * stage.limits.half * np.where(np.arange(len(middle)) % 2, -1.0, 1.0)
+    plant, middle = rig.plant(2), rig.limits.middle
+    goal = middle + WAY * rig.limits.half * np.where(np.arange(len(middle)) % 2, -1.0, 1.0)
     plant.place(goal)
     there = plant.grip()[0]
     plant.place(middle)
     here, _, jacobian = plant.grip()
-    hand = _GuidingHand(here, there, _felt_mass(plant, stage, jacobian, there - here))
-    model, damping = stage.code.model, stage.damping(middle, DAMPING)
-    still = np.zeros(stage.robot.n)
+    hand = _GuidingHand(here, there, _felt_mass(plant, rig, jacobian, there - here))
+    model, damping = rig.code.model, rig.damping(middle, DAMPING)
+    still = np.zeros(rig.robot.n)
 
     def control(s: ControlSample) -> Array:
         if not is_compensated and s.t > GUIDED + HELD:
@@ -125,9 +125,9 @@ def _guided(stage: Stage, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHa
     return plant.run(control, rest, touch=hand), hand
 
 
-def _felt_mass(plant: Plant, stage: Stage, jacobian: Array, towards: Array) -> float:
+def _felt_mass(plant: Plant, rig: Rig, jacobian: Array, towards: Array) -> float:
     """Mass [kg] that a hand feels that pulls the gripped point in a direction."""
     J = jacobian[:, plant.dof[plant.own]]
     u = towards / max(float(np.linalg.norm(towards)), 1e-9)
-    D = stage.code.model.mass_matrix(stage.limits.middle)
+    D = rig.code.model.mass_matrix(rig.limits.middle)
     return 1.0 / max(float(u @ J @ np.linalg.solve(D, J.T @ u)), 1e-9)

@@ -42,8 +42,8 @@ from minertia.validation.measured import moving, recording_csv, recording_of, st
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections, Plant
 from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
+from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
-from minertia.validation.stage import Stage
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -319,11 +319,11 @@ class _RehearsalRun:
             return
         flaws = replace(self._flaws, velocity_cutoff=SHOWN_CUTOFF, is_dithered=True)
         motion, period = result.unseen.motion, 1 / s.rate
-        stage = Stage(self.robot, known, code, motion, self.limits, flaws, period, self._load, s.seed)
+        rig = Rig(self.robot, known, code, motion, self.limits, flaws, period, self._load, s.seed)
         for name in s.show:
             try:
                 with self._step(name) as say, one_thread():
-                    result.shown[name] = SHOWS[name](stage, s.watch)
+                    result.shown[name] = SHOWS[name](rig, s.watch)
                     say(result.shown[name].sentence())
             except MinertiaError as err:
                 result.skipped.append(f"{name}: {err}")

@@ -1,4 +1,4 @@
-"""The generated controllers at work: a table of what is done with a stage."""
+"""The generated controllers at work: a table of what is done with a rig."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from minertia.validation.adaptation import Adaptation, show_adaptation
 from minertia.validation.compiled import CompiledCode, compiled_code
 from minertia.validation.contact import Detection, show_collisions
 from minertia.validation.guiding import Guiding, show_guiding
-from minertia.validation.stage import SHOWN_PROGRAMS, Stage
+from minertia.validation.rig import SHOWN_PROGRAMS, Rig
 
 Shown: TypeAlias = Adaptation | Detection | Guiding
 WIDTH = 0.02  # rad/s or m/s: friction at measured velocities must not jump with the noise of a joint at rest
 
-# name -> what is done with a stage and that many seconds of free motion to be watched
-SHOWS: Mapping[str, Callable[[Stage, float], Shown]] = MappingProxyType(
+# name -> what is done with a rig and that many seconds of free motion to be watched
+SHOWS: Mapping[str, Callable[[Rig, float], Shown]] = MappingProxyType(
     {
-        "adaptive": lambda stage, _: show_adaptation(stage),
+        "adaptive": lambda rig, _: show_adaptation(rig),
         "collision": show_collisions,
-        "guiding": lambda stage, _: show_guiding(stage),
+        "guiding": lambda rig, _: show_guiding(rig),
     }
 )
 

@@ -75,7 +75,9 @@ class Filter:
     def __post_init__(self) -> None:
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
             raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
-        self._check_rows()
+        for what, value, names in (("side to decimate", self.on, ON), ("kind of equations", self.equations, EQUATIONS)):
+            if value not in names:
+                raise UnknownName(what, value, names)
         for name in ("cutoff_hz", "rate_hz", "parallel_hz"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
@@ -92,18 +94,12 @@ class Filter:
         if self.trim_s is not None and not (math.isfinite(self.trim_s) and self.trim_s >= 0):
             raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
 
-    def _check_rows(self) -> None:
-        if self.on not in ON:
-            raise UnknownName("side to decimate", self.on, ON)
-        if self.equations not in EQUATIONS:
-            raise UnknownName("kind of equations", self.equations, EQUATIONS)
+    def resolved(self, recording: Recording) -> Filter:
+        """The same filter with every number chosen for this recording, checked against its rate."""
         if self.equations != "torque" and self.on == "signals":
             raise FilterError(
                 f'{self.equations} is differentiated at the rate of the log; take on = "equation", or torque'
             )
-
-    def resolved(self, recording: Recording) -> Filter:
-        """The same filter with every number chosen for this recording, checked against its rate."""
         rate = even_rate(recording)
         cutoff = self.cutoff_hz
         if cutoff is None:

@@ -18,7 +18,7 @@ SHOWN_PROGRAMS = (*PROGRAMS, "adaptive_start", "adaptive_law", "momentum_observe
 
 
 @dataclass(frozen=True)
-class Stage:
+class Rig:
     """A simulated arm and what its controllers know.
 
     robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: one that
@@ -36,7 +36,7 @@ class Stage:
     seed: int = 0
 
     def plant(self, seed: int = 0) -> Plant:
-        """The arm in MuJoCo; seed: of its noise, besides that of the stage."""
+        """The arm in MuJoCo; seed: of its noise, besides that of the rig."""
         return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
 
     def damping(self, posture: Array, rate: float) -> Array:
