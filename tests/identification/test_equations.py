@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia import Campaign, Filter, Recording, identify
+from minertia import Campaign, Filter, Recording, identify, identify_payload
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import FilterError, MinertiaError, UnknownName
 from minertia.identification.build import build_problem
@@ -158,6 +158,15 @@ def test_extra_effects_of_power_are_their_efforts_times_velocity():
         found = identify(Campaign(robot, log, filter=_plan(equations), effects=effects, estimator="wls"))
         values = {p.name: p.value for p in found.parameters if p.name.startswith("FVC")}
         assert len(values) == robot.n and all(v == pytest.approx(0.7, rel=1e-2) for v in values.values()), equations
+
+
+def test_a_load_is_weighed_with_a_model_of_power_rows():
+    """The load shows in the efforts of each joint, whatever the model was fitted with."""
+    robot = replace(random_robot(5, n=5), effects=({"IA": 0.3, "FV": 0.8},) * 5)
+    model = _found(robot, "power", 0.001, estimator="wls").model()
+    loaded = _recording(robot.with_payload(0.8, (0.1, 0.0, 0.05)), 4, 0.001)
+    found = identify_payload(model, loaded)
+    assert abs(found.mass - 0.8) < max(4 * found.mass_deviation, 0.04)
 
 
 def test_refusals_and_files(tmp_path):

@@ -53,8 +53,9 @@ def _adaptation(a: Adaptation) -> str:
 
 def _detection(d: Detection, r: Rehearsal) -> str:
     about = (
-        f"Thresholds of the generated momentum observer, from what it gives in free motion, for {d.per_hour:g} false "
-        f"alarms an hour of all joints together. {d.alarms} in {d.seconds:.0f} s of other motion. "
+        f"Thresholds of the generated momentum observer, from what it gives in free motion, for at most "
+        f"{d.per_hour:g} false alarm{'s' * (d.per_hour != 1)} an hour of all joints together; {d.alarms} in "
+        f"{d.seconds:.0f} s of other motion. "
         f"{d.soon} of {len(d.delays)} collisions of {d.force:.2g} N against the motion of the hand were felt within "
         f"{1e3 * SOON:.0f} ms, the last one after {1e3 * d.latest:.3g} ms."
     )
@@ -76,7 +77,7 @@ def _guiding(g: Guiding, r: Rehearsal) -> str:
         f"The generated gravity function holds the arm; a hand pulls it along with at most {g.force:.3g} N by "
         f"{1e3 * g.travelled:.3g} mm and lets go at {g.released:g} s. In the {g.free:g} s after, the gripped point "
         f"drifts by {1e3 * g.drift:.2g} mm, at last with {1e3 * g.creep:.2g} mm/s; without gravity compensation by "
-        f"{1e3 * g.fallen:.3g} mm."
+        f"{1e3 * g.fallen:.0f} mm."
     )
     drifts = [[name, number(1e3 * v, 2)] for name, v in zip(r.robot.coordinate_names, g.drifts, strict=True)]
     table = markup_table(["joint", "drift [mrad or mm]"], drifts, right=(1,))

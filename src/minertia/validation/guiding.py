@@ -50,7 +50,7 @@ class Guiding:
         """What came of it."""
         return (
             f"a hand of at most {self.force:.3g} N moved the arm by {1e3 * self.travelled:.3g} mm; let go, it drifted "
-            f"{1e3 * self.drift:.2g} mm in {self.free:g} s ({1e3 * self.fallen:.3g} mm without compensation)"
+            f"{1e3 * self.drift:.2g} mm in {self.free:g} s ({1e3 * self.fallen:.0f} mm without compensation)"
         )
 
     def to_dict(self) -> dict[str, Any]:
