@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib.util
 import platform
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from tests.oracles import PinocchioOracle
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.codegen.kernels.build import Compiler
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
@@ -27,6 +29,7 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 HERE = Path(__file__).parent
+OTHERS = (("CasADi", "casadi", "casadi"), ("dynibo", "dynibo", "dynibo"), ("RobCoGen", "robcogen", "robcogen2"))
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
     "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
@@ -85,6 +88,26 @@ def states(name: str, count: int) -> tuple[np.ndarray, ...]:
 @cache
 def oracle(name: str) -> PinocchioOracle:
     return PinocchioOracle(arm(name))
+
+
+def c_compilers() -> dict[str, Compiler]:
+    """The C compilers of this machine that our code is timed with."""
+    found = {}
+    for name in ("gcc", "clang"):
+        if shutil.which(name):
+            found[name] = Compiler((name,), name)
+    return found
+
+
+def missing() -> list[str]:
+    """What this machine lacks to compare with, and how to get it."""
+    libraries, why = cpp_libraries()
+    found = [] if libraries else [f"Pinocchio in C++ ({why})"]
+    found += [f"our code compiled by {name}" for name in ("gcc", "clang") if name not in c_compilers()]
+    for title, module, package in OTHERS:
+        if importlib.util.find_spec(module) is None:
+            found.append(f"{title} (pip install {package})")
+    return found
 
 
 class CppPeer:
