@@ -68,7 +68,7 @@ def test_sets_stand_side_by_side(folder, monkeypatch):
 def test_bars_are_as_long_as_the_ratios():
     names = {"avx512": "AVX-512", "neon": "NEON"}
     root = ElementTree.fromstring(bars("a < b", [Group("a & b", {"avx512": 40.0, "neon": 10.0}, 44.0)], names))
-    wide, narrow = [float(r.get("width")) for r in root.iter("{*}rect") if float(r.get("height")) > 10]
+    wide, narrow = [float(r.get("width")) for r in root.findall(".//{*}rect") if float(r.get("height")) > 10]
     assert wide == pytest.approx(4 * narrow, abs=0.2)
-    texts = [t.text for t in root.iter("{*}text")]
+    texts = [t.text for t in root.findall(".//{*}text")]
     assert "a & b" in texts and "40" in texts and "10" in texts
