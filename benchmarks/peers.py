@@ -29,6 +29,13 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 HERE = Path(__file__).parent
+CPP_FUNCTIONS = {  # our program -> the function of pinocchio_loop.cpp, and how many arrays it fills
+    "inverse_dynamics": ("peer_rnea", 1),
+    "mass_matrix": ("peer_mass_matrix", 1),
+    "forward_dynamics": ("peer_forward_dynamics", 1),
+    "inverse_dynamics_derivatives": ("peer_derivatives", 2),
+    "coriolis_matrix": ("peer_coriolis_matrix", 1),
+}
 OTHERS = (("CasADi", "casadi", "casadi"), ("dynibo", "dynibo", "dynibo"), ("RobCoGen", "robcogen", "robcogen2"))
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -119,9 +126,14 @@ class CppPeer:
         self.library.peer_regressor.restype = ctypes.c_double
         self.handle = ctypes.c_void_p(self.library.peer_open(_text(robot).encode()))
 
-    def rnea(self, state: tuple[np.ndarray, ...], tau: np.ndarray) -> None:
-        n = ctypes.c_long(len(tau))
-        self.library.peer_rnea(self.handle, n, *map(_pointer, (*state, tau)))
+    def run(self, program: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """One of our programs, by the function of Pinocchio that computes the same."""
+        name, given = CPP_FUNCTIONS[program]
+        function = getattr(self.library, name)
+        function(self.handle, ctypes.c_long(len(inputs[0])), *map(_pointer, (*inputs, *outputs[:given])))
+
+    def rnea(self, state: Sequence[np.ndarray], tau: np.ndarray) -> None:
+        self.run("inverse_dynamics", state, [tau])
 
     def regressor(self, state: tuple[np.ndarray, ...]) -> None:
         n = ctypes.c_long(len(state[0]))
