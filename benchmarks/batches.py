@@ -68,12 +68,17 @@ def rows() -> Iterator[Row]:
             ours = (lambda k=torques, a=arrays, o=out[:count]: k(*a, out=o)), float(count)
             work = Work(NOTHING, arrays, n_samples=count)
             inside = (lambda k=regressor, w=work: k.run(w)), float(count)
+            in_cache = (lambda k=torques, w=work: k.run(w)), float(count)
             if reference:
                 compiler, rnea, cpp_regressor = reference
                 goals = GOALS[name] if which.startswith("compiled") else (None, None)
                 yield compare(
                     f"inverse dynamics, batch, {name}, {which}",
                     ours, (rnea, N_CPP), f"Pinocchio C++ ({compiler})", goals[0],
+                )  # fmt: skip
+                yield compare(
+                    f"inverse dynamics in cache, {name}, {which}",
+                    in_cache, (rnea, N_CPP), f"Pinocchio C++ ({compiler})",
                 )  # fmt: skip
                 yield compare(
                     f"base regressor in cache, {name}, {which}",

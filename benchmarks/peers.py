@@ -36,7 +36,7 @@ CPP_FUNCTIONS = {  # our program -> the function of pinocchio_loop.cpp, and how 
     "inverse_dynamics_derivatives": ("peer_derivatives", 2),
     "coriolis_matrix": ("peer_coriolis_matrix", 1),
 }
-OTHERS = (("CasADi", "casadi", "casadi"), ("dynibo", "dynibo", "dynibo"), ("RobCoGen", "robcogen", "robcogen2"))
+OTHERS = {"CasADi": "casadi", "dynibo": "dynibo"}  # title -> module and package
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
     "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
@@ -111,8 +111,8 @@ def missing() -> list[str]:
     libraries, why = cpp_libraries()
     found = [] if libraries else [f"Pinocchio in C++ ({why})"]
     found += [f"our code compiled by {name}" for name in ("gcc", "clang") if name not in c_compilers()]
-    for title, module, package in OTHERS:
-        if importlib.util.find_spec(module) is None:
+    for title, package in OTHERS.items():
+        if importlib.util.find_spec(package) is None:
             found.append(f"{title} (pip install {package})")
     return found
 

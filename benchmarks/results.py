@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "results"
 # in the order of the page: file name -> what it is called there
 SETS = {"avx512": "AVX-512", "avx2": "AVX2", "sse2": "SSE2", "neon": "NEON"}
 DIGITS = 4  # of a time: more is noise
-PACKAGES = ("numpy", "scipy", "pin", "libpinocchio", "casadi", "dynibo", "robcogen2")
+PACKAGES = ("numpy", "scipy", "pin", "libpinocchio", "casadi", "dynibo")
 
 
 def instruction_set() -> str:
