@@ -8,9 +8,10 @@ from html import escape
 
 INK = "#7a8088"
 COLOURS = {"avx512": "#3f83d6", "avx2": "#2f9e8f", "sse2": "#9a73c4", "neon": "#d28a34"}
-WIDTH, LEFT, RIGHT = 860, 400, 70  # of the picture, of the words before the bars, of the numbers behind them
+WIDTH, LEFT, RIGHT = 900, 480, 60  # of the picture, of the words before the bars, of the numbers behind them
 BAR, GAP, TOP = 13, 9, 26  # heights
 FONT = "font-family='system-ui,sans-serif' font-size='12'"
+NUMBER = 34  # width of a number
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,20 @@ def _legend(used: Sequence[str], names: Mapping[str, str]) -> str:
 
 def _group(group: Group, used: Sequence[str], y: int, scale: float) -> tuple[list[str], int]:
     here = [key for key in used if key in group.ratios]
-    height = BAR * len(here)
+    height, goal = BAR * len(here), (group.goal or 0.0) * scale
     lines = [f"<text x='{LEFT - 8}' y='{y + height / 2 + 4:g}' text-anchor='end'>{escape(group.label)}</text>"]
     for k, key in enumerate(here):
         ratio, top = group.ratios[key], y + k * BAR
         length = max(ratio * scale, 1.0)
         lines.append(f"<rect x='{LEFT}' y='{top}' width='{length:.1f}' height='{BAR - 2}' fill='{COLOURS[key]}'/>")
-        lines.append(f"<text x='{LEFT + length + 5:.1f}' y='{top + BAR - 3}'>{ratio:.3g}</text>")
-    if group.goal:
-        at = LEFT + group.goal * scale
+        lines.append(f"<text x='{_behind(length, goal):.1f}' y='{top + BAR - 3}'>{ratio:.3g}</text>")
+    if goal:
+        at = LEFT + goal
         lines.append(f"<path d='M{at:.1f} {y - 2}v{height + 2}' stroke='{INK}' stroke-width='2'/>")
     return lines, height
+
+
+def _behind(length: float, goal: float) -> float:
+    """Where the number of a bar stands: behind the mark of the goal where that would cross it."""
+    is_crossed = length < goal < length + NUMBER
+    return LEFT + (goal if is_crossed else length) + 5

@@ -11,7 +11,6 @@ import importlib.util
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
@@ -183,13 +182,11 @@ def main() -> None:
                 cupy.get_default_memory_pool().free_all_blocks()
     if importlib.util.find_spec("frax"):
         rows += measure_frax()
-    found = {
-        "about": f"{device}, robot '{robot.name}', up to 2^25 samples; a copy moves {copy / 1e12:.2f} TB/s",
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    about = {
+        "about": f"Robot '{robot.name}', up to 2^25 samples; a copy moves {copy / 1e12:.2f} TB/s",
         "versions": [f"Python {platform.python_version()}", f"CuPy {cupy.__version__}", *_frax_version()],
-        "rows": [{key: float(f"{v:.4g}") if isinstance(v, float) else v for key, v in row.items()} for row in rows],
     }
-    print(results.write(results.FOLDER / f"{device.split()[-1].lower()}.json", found))
+    print(results.save_device(device.split()[-1].lower(), rows, about))
 
 
 def _frax_version() -> list[str]:

@@ -95,7 +95,14 @@ def _group(key: Key, rows: Mapping[str, Row]) -> Group | None:
     if goal is None or not ratios:
         return None
     what, peer = key
-    return Group(f"{what} / {peer}" if len(what) + len(peer) < 62 else what, ratios, goal)
+    return Group(f"{what} / {_short(peer)}", ratios, goal)
+
+
+def _short(peer: str) -> str:
+    """The name of a peer for a picture."""
+    if peer.startswith("pin."):
+        return "Pinocchio in Python"
+    return "SLSQP" if peer.startswith("SLSQP") else peer.replace("finite differences over a loop of ", "")
 
 
 def _rows(table: Mapping[Key, Mapping[str, Row]], names: Sequence[str]) -> Iterator[str]:

@@ -57,6 +57,20 @@ def save(subject: str, rows: Sequence[Row], about: dict[str, Any]) -> Path:
     return write(path, content)
 
 
+def save_device(name: str, rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> Path:
+    """Put rows of a GPU into its file; those of other programs stay."""
+    path = FOLDER / f"{name}.json"
+    old = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
+    fresh = {_device_key(row) for row in rows}
+    kept = [row for row in old if _device_key(row) not in fresh]
+    digits = [{key: float(f"{v:.{DIGITS}g}") if isinstance(v, float) else v for key, v in row.items()} for row in rows]
+    return write(path, {**about, "date": f"{datetime.now(UTC):%Y-%m-%d}", "rows": [*digits, *kept]})
+
+
+def _device_key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["program"], row["arrays"], row["precision"]
+
+
 def write(path: Path, content: dict[str, Any]) -> Path:
     """A file of results: one line for each row, so that changes can be read."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +87,7 @@ def read(name: str) -> dict[str, Any] | None:
 def to_json(row: Row) -> dict[str, Any]:
     """A row without what is empty."""
     found = {key: value for key, value in asdict(row).items() if value not in (None, "")}
-    for key in ("ours", "peer"):
+    for key in ("ours", "peer", "middle"):
         if key in found:
             found[key] = float(f"{found[key]:.{DIGITS}g}")
     if row.spread is not None:

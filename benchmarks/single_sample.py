@@ -23,7 +23,7 @@ from minertia.codegen.targets.names import identifier
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import rigid_torques
 
-SAMPLES, CHECKED = 2000, 50
+SAMPLES, CHECKED, ROUNDS = 2000, 50, 61
 CASADI_GOAL = 2.5
 TARGET = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
 # as the README of generated code advises; GCC packs straight-line code into vectors at a loss
@@ -76,7 +76,7 @@ def rows() -> Iterator[Row]:
                     if not others:
                         yield Row(subject, median_time(ours[0]) / SAMPLES, note=task.notes[arm])
                     for peer_name, goal, peer in others:
-                        yield compare(subject, ours, (peer, SAMPLES), peer_name, goal, task.notes[arm])
+                        yield compare(subject, ours, (peer, SAMPLES), peer_name, goal, task.notes[arm], ROUNDS)
 
 
 def first_inputs(name: str, task: Task) -> Arrays:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from benchmarks import page, results
 from benchmarks.bars import Group, bars
-from benchmarks.measure import Row
+from benchmarks.measure import Row, compare
 
 ROWS = [
     Row("work, compiled (gcc)", 1e-8, 4e-7, "peer", 44.0, (39.0, 41.0)),
@@ -51,6 +51,25 @@ def test_a_run_keeps_other_sets_and_other_subjects(folder, monkeypatch):
     assert (folder / "neon.json").read_text(encoding="utf-8") == before
     subjects = json.loads((folder / "avx2.json").read_text(encoding="utf-8"))["subjects"]
     assert {key: len(part["rows"]) for key, part in subjects.items()} == {"batches": 2, "fits": 1}
+
+
+def test_a_run_on_a_device_keeps_other_programs(folder):
+    row = {"arrays": "joint-major", "precision": "double", "rate": 1.2199912e9}
+    about = {"about": "a robot", "versions": ["CuPy 1"]}
+    results.save_device("h200", [row | {"program": "a"}, row | {"program": "b"}], about)
+    results.save_device("h200", [row | {"program": "b", "rate": 2e9}], about)
+    rates = {row["program"]: row["rate"] for row in results.read("h200")["rows"]}
+    assert rates == {"a": 1.22e9, "b": 2e9}
+    assert "| a | joint-major | 1.22 G/s |  |" in page.files()[page.PAGE].splitlines()
+
+
+def test_the_ratio_is_that_of_the_rounds():
+    """A slow spell of the machine that hits ours and the peer of one round leaves the ratio as it is."""
+    clock = iter([0.0, 1.0, 0.0, 10.0, 0.0, 9.0, 0.0, 90.0, 0.0, 1.0, 0.0, 10.0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.measure.seconds", lambda do: -next(clock) + next(clock))
+        row = compare("work", (lambda: None, 1.0), (lambda: None, 1.0), "peer", rounds=3)
+    assert row.ratio == 10.0 and row.spread == (10.0, 10.0)
 
 
 def test_sets_stand_side_by_side(folder, monkeypatch):
