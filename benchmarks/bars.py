@@ -8,7 +8,7 @@ from html import escape
 
 INK = "#7a8088"
 COLOURS = {"avx512": "#3f83d6", "avx2": "#2f9e8f", "sse2": "#9a73c4", "neon": "#d28a34"}
-WIDTH, LEFT, RIGHT = 900, 480, 60  # of the picture, of the words before the bars, of the numbers behind them
+WIDTH, LEFT, RIGHT = 940, 520, 60  # of the picture, of the words before the bars, of the numbers behind them
 BAR, GAP, TOP = 13, 9, 26  # heights
 FONT = "font-family='system-ui,sans-serif' font-size='12'"
 NUMBER = 34  # width of a number

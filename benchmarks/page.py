@@ -101,8 +101,9 @@ def _group(key: Key, rows: Mapping[str, Row]) -> Group | None:
 def _short(peer: str) -> str:
     """The name of a peer for a picture."""
     if peer.startswith("pin."):
-        return "Pinocchio in Python"
-    return "SLSQP" if peer.startswith("SLSQP") else peer.replace("finite differences over a loop of ", "")
+        return "pin"
+    known = {"SLSQP with": "SLSQP", "Pinocchio matrix": "lstsq", "finite differences": "Pinocchio"}
+    return next((word for start, word in known.items() if peer.startswith(start)), peer.partition(" (")[0])
 
 
 def _rows(table: Mapping[Key, Mapping[str, Row]], names: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import page, results
-from benchmarks.bars import Group, bars
+from benchmarks.bars import LEFT, Group, bars
 from benchmarks.measure import Row, compare
 
 ROWS = [
@@ -29,6 +29,13 @@ def test_the_page_is_that_of_the_results():
         assert path.read_text(encoding="utf-8") == text, path
     pictures = {path for path in page.files() if path.suffix == ".svg"}
     assert pictures == set(page.PICTURES.glob("*.svg"))
+
+
+def test_words_beside_the_bars_fit():
+    """At some 6.2 units a character nothing is cut off at the left."""
+    for path in page.PICTURES.glob("*.svg"):
+        labels = ElementTree.parse(path).findall(".//{*}text[@text-anchor='end']")
+        assert labels and max(len(label.text) for label in labels) * 6.2 < LEFT, path
 
 
 def test_every_set_of_the_repository_can_be_read():
