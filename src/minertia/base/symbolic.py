@@ -182,7 +182,7 @@ def symbolic(
             f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "
             f"with symbolic(robot, most_joints={robot.n_joints})"
         )
-    if any(joint.follows is not None and joint.follows.ratio not in (1, -1) for joint in robot.joints):
+    if any(joint.follows is not None and not {1, -1} >= {*joint.follows.ratios} for joint in robot.joints):
         raise InputError(
             f"terms in letters need dependent joints of ratio 1 or -1; those of '{robot.name}' have others"
         )

@@ -57,5 +57,6 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
 def _follows(robot: Robot, joint: Joint) -> dict[str, Any] | None:
     if joint.follows is None:
         return None
-    leader = robot.joints[joint.follows.joint].name
-    return {"joint": leader, "ratio": joint.follows.ratio, "offset": joint.follows.offset}
+    leaders = [robot.joints[k].name for k in joint.follows.joints]
+    found = {"joints": leaders, "ratios": list(joint.follows.ratios), "offset": joint.follows.offset}
+    return found | ({"joint": leaders[0], "ratio": joint.follows.ratios[0]} if len(leaders) == 1 else {})

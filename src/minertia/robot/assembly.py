@@ -31,13 +31,21 @@ class BodySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowsSpec:
+    """What a joint follows: names of its leaders, a ratio for each, and an offset [rad or m]."""
+
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class JointSpec:
     """A joint of the file.
 
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
-    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  follows: (joint name,
-    ratio, offset).
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.
     """
 
     name: str
@@ -48,7 +56,7 @@ class JointSpec:
     child_frame: Pose = HERE
     limits: Limits = field(default_factory=Limits)
     effects: Mapping[str, float] = field(default_factory=dict)
-    follows: tuple[str, float, float] | None = None
+    follows: FollowsSpec | None = None
     line: int | None = None
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -212,22 +220,29 @@ class _Assembly:
     # ------------------------------------------------------------------ parts of the robot
 
     def _follows(self, spec: JointSpec) -> Follows | None:
-        """The independent joint behind a chain of followers, ratios and offsets combined."""
+        """The independent joints behind chains of followers, ratios and offsets combined."""
         if spec.follows is None:
             return None
-        seen = {spec.name}
-        name, ratio, offset = spec.follows
-        while True:
+        shares, offset = self._leaders(spec, spec.follows, (spec.name,))
+        return Follows(tuple(shares), tuple(shares.values()), offset)
+
+    def _leaders(self, spec: JointSpec, given: FollowsSpec, seen: tuple[str, ...]) -> tuple[dict[int, float], float]:
+        """{independent joint: ratio} and offset of what `given` says of a follower; seen: the chain up to here."""
+        shares: dict[int, float] = {}
+        offset = given.offset
+        for name, ratio in zip(given.joints, given.ratios, strict=True):
             if name not in self.index:
                 self._fail(f"joint '{spec.name}' follows '{name}', which is not a moving joint", spec.line)
             if name in seen:
                 self._fail(f"joint '{spec.name}' follows itself in a circle", spec.line)
-            seen.add(name)
             leader = self.moving[self.index[name]]
-            if leader.follows is None:
-                return Follows(self.index[name], ratio, offset)
-            name, r, o = leader.follows
-            ratio, offset = ratio * r, ratio * o + offset
+            own, constant = {self.index[name]: 1.0}, 0.0
+            if leader.follows is not None:
+                own, constant = self._leaders(spec, leader.follows, (*seen, name))
+                offset = ratio * constant + offset
+            for j, r in own.items():
+                shares[j] = shares[j] + ratio * r if j in shares else ratio * r
+        return shares, offset
 
     def _merged_links(self) -> tuple[list[Ten | None], Ten | None]:
         tens: dict[int | None, Ten | None] = {j: None for j in (None, *range(len(self.moving)))}

@@ -9,7 +9,7 @@ import numpy as np
 from minertia.algebra.polynomial import evaluate
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
-from minertia.robot.joint import Joint
+from minertia.robot.joint import Follows, Joint
 from minertia.robot.robot import Note, Robot, expect_robot
 
 HEAVIEST = 1e4  # kg
@@ -136,10 +136,16 @@ def _negative_effects(robot: Robot) -> Iterator[Note]:
 def _dependent_joints(robot: Robot) -> Iterator[Note]:
     for joint in robot.joints:
         if joint.follows is not None:
-            leader, ratio = robot.joints[joint.follows.joint].name, joint.follows.ratio
-            offset = f" + {joint.follows.offset:g}" if joint.follows.offset else ""
-            text = f"it follows joint '{leader}' (position = {ratio:g} q{offset}) and is no coordinate of its own"
-            yield Note("info", _joint(joint), text)
+            yield Note("info", _joint(joint), f"it {_following(robot, joint.follows)} and is no coordinate of its own")
+
+
+def _following(robot: Robot, follows: Follows) -> str:
+    leaders = [f"'{robot.joints[k].name}'" for k in follows.joints]
+    offset = f" + {follows.offset:g}" if follows.offset else ""
+    if len(leaders) == 1:
+        return f"follows joint {leaders[0]} (position = {follows.ratios[0]:g} q{offset})"
+    terms = " + ".join(f"{ratio:g} {name}" for ratio, name in zip(follows.ratios, leaders, strict=True))
+    return f"follows several joints (position = {terms}{offset})"
 
 
 def _link(name: str) -> str:

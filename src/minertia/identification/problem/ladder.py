@@ -168,12 +168,17 @@ def candidates(robot: Robot, speeds: Array) -> tuple[Any, ...]:
     """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
     found: list[Any] = [*START, *springs(robot)]
     for j in range(robot.n_joints):
-        fastest = float(speeds[robot.coordinate_of(j)] * abs(float(robot.joints[j].rate(1))))
+        fastest = joint_speed(robot, j, speeds)
         for step in LADDER:
             for value in _values(step, fastest):
                 constants = {} if value is None else {step.constant: value}
                 found.append({"kind": step.word, "joints": [j + 1], "tag": _tag(value), **constants})
     return tuple(found)
+
+
+def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
+    """Highest speed of joint j where its coordinates have theirs at once."""
+    return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
 def _values(step: Step, fastest: float) -> list[float | None]:
@@ -371,7 +376,7 @@ class _Climb:
     def _takes_power(self, beta: Mapping[int, float], j: int, cubic: int) -> bool:
         value = {name: beta.get(self.index.get(f"{name}{j + 1}", -1), 0.0) for name in ("FV", "FC")}
         smooth = [v for k, v in beta.items() if self.problem.names[k].startswith(f"FCT{j + 1}@")]
-        v = MARGIN * float(self.speeds[self.robot.coordinate_of(j)])
+        v = MARGIN * joint_speed(self.robot, j, self.speeds)
         return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[cubic] * v**3 > 0)
 
 

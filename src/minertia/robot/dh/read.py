@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
+from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, FollowsSpec, JointSpec, assemble
 from minertia.robot.dh.body import (
     added,
     joint_side,
@@ -183,7 +183,7 @@ class _TableReader:
         parent = self._joint_number(row, "parent", number - 1)
         return self.root if parent == 0 else self.children[parent - 1]
 
-    def _follows(self, row: CheckedTable) -> tuple[str, float, float] | None:
+    def _follows(self, row: CheckedTable) -> FollowsSpec | None:
         if "follows" not in row:
             return None
         table = row.table("follows")
@@ -193,7 +193,7 @@ class _TableReader:
         leader = self._joint_number(table, "joint", 0)
         if leader == 0:
             raise table.fail("a joint cannot follow the ground", "joint")
-        return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset", 0.0)
+        return FollowsSpec((self.names[leader - 1],), (table.number("ratio", 1.0),), table.number("offset", 0.0))
 
     def _joint_number(self, table: CheckedTable, key: str, default: int) -> int:
         """Number of a row from its name or number."""

@@ -103,8 +103,10 @@ def _follows(robot: Robot, joint: Joint) -> dict[str, Any]:
     follows = joint.follows
     if follows is None:
         return {}
-    leader = robot.joints[follows.joint].name
-    return {"joint": leader, "ratio": float(follows.ratio), "offset": float(follows.offset)}
+    leaders, ratios = [robot.joints[k].name for k in follows.joints], [float(ratio) for ratio in follows.ratios]
+    if len(leaders) > 1:
+        return {"joints": leaders, "ratios": ratios, "offset": float(follows.offset)}
+    return {"joint": leaders[0], "ratio": ratios[0], "offset": float(follows.offset)}
 
 
 # ---------------------------------------------------------------------- placements

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.robot.assembly import FollowsSpec
 from minertia.robot.joint import Limits
 from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.values import FAR
@@ -78,10 +79,10 @@ def _row(model: Any, name: str, k: int) -> tuple[float, float]:
     return (0.0, 0.0) if table is None else (float(table[k][0]), float(table[k][1]))
 
 
-def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, tuple[str, float, float]], list[Note]]:
-    """Joint -> (leader, ratio, offset) of the linear joint equalities, and notes on the others."""
+def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, FollowsSpec], list[Note]]:
+    """Joint -> its leader by the linear joint equalities, and notes on the others."""
     m = compiled.model
-    found: dict[int, tuple[str, float, float]] = {}
+    found: dict[int, FollowsSpec] = {}
     notes = []
     for e in range(m.neq):
         j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
@@ -94,7 +95,7 @@ def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, tuple
             notes.append(Note("warning", where, text))
         else:
             x0, y0 = (float(m.qpos0[m.jnt_qposadr[k]]) for k in (leader, j))
-            found[j] = (names[leader], c1, y0 + c0 - c1 * x0)
+            found[j] = FollowsSpec((names[leader],), (c1,), y0 + c0 - c1 * x0)
     return found, notes
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, ZERO, Pose, compose, invert, shift, turn_z
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
+from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, assemble
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf
 from minertia.robot.mjcf.lean import lean_document
@@ -169,7 +169,7 @@ class _ModelReading:
             inertia = written  # MuJoCo finds the principal axes to 1e-12, in older versions to 1e-9 kg m2
         return from_com(mass, [float(v) for v in m.body_ipos[b]], inertia)
 
-    def _add_body(self, b: int, follows: dict[int, tuple[str, float, float]]) -> None:
+    def _add_body(self, b: int, follows: dict[int, FollowsSpec]) -> None:
         name, parent = self.names[b], self.names[int(self.m.body_parentid[b])]
         pose = self._body_pose(b)
         joints = self._moving_joints(b)

@@ -79,9 +79,9 @@ class _Document:
         followers = [self._equality(name, joint) for name, joint in zip(self.joints, robot.joints, strict=True)]
         if any(followers):
             parts.append(new_element("equality", children=[node for node in followers if node is not None]))
-        motors = self._motors()
-        if motors:
-            parts.append(new_element("tendon", children=motors))
+        tendons = [*self._motors(), *self._sums()]
+        if tendons:
+            parts.append(new_element("tendon", children=tendons))
         custom = self._custom()
         if custom:
             parts.append(new_element("custom", children=custom))
@@ -168,9 +168,22 @@ class _Document:
     def _equality(self, name: str, joint: Joint) -> Element | None:
         if joint.follows is None:
             return None
-        leader, ratio, offset = joint.follows.joint, joint.follows.ratio, joint.follows.offset
-        coefficients = all_written([offset, ratio, 0, 0, 0])
-        return new_element("joint", {"joint1": name, "joint2": self.joints[leader], "polycoef": coefficients})
+        leaders, ratios, offset = joint.follows.joints, joint.follows.ratios, joint.follows.offset
+        if len(leaders) > 1:
+            return new_element("tendon", {"tendon1": _sum_name(name), "polycoef": all_written([offset, 0, 0, 0, 0])})
+        coefficients = all_written([offset, ratios[0], 0, 0, 0])
+        return new_element("joint", {"joint1": name, "joint2": self.joints[leaders[0]], "polycoef": coefficients})
+
+    def _sums(self) -> list[Element]:
+        """For each joint that follows several: a tendon as long as its position less what the leaders make of it."""
+        found = []
+        for name, joint in zip(self.joints, self.robot.joints, strict=True):
+            if joint.follows is None or len(joint.follows.joints) == 1:
+                continue
+            parts = [(name, 1.0), *((self.joints[k], -ratio) for k, ratio in joint.follows.shares)]
+            inside = [new_element("joint", {"joint": part, "coef": written(factor)}) for part, factor in parts]
+            found.append(new_element("fixed", {"name": _sum_name(name)}, inside))
+        return found
 
     def _custom(self) -> list[Element]:
         found = []
@@ -180,6 +193,10 @@ class _Document:
         if self.order != sorted(self.order):
             found.append(new_element("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
         return found
+
+
+def _sum_name(joint: str) -> str:
+    return f"{joint} follows"
 
 
 def constant_efforts(robot: Robot) -> NDArray[np.float64]:

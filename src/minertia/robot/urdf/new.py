@@ -64,16 +64,24 @@ class _NewFile:
     def _moving(self, j: int, joint: Joint) -> Element:
         free = joint.kind == "revolute" and joint.limits.lower is None and joint.limits.upper is None
         inside = [*origin((joint.R, joint.p)), new_element("axis", {"xyz": "0 0 1"}), *self._limit(joint, free)]
-        if joint.follows is not None:
-            f = joint.follows
-            leader = {"joint": self.joints[f.joint], "multiplier": written(f.ratio), "offset": written(f.offset)}
-            inside.append(new_element("mimic", leader))
+        inside += self._mimic(joint)
         for tag, table in EFFECTS.items():
             given = {a: self.robot.effects[j].get(s, 0.0) for a, s in table.items()}
             if any(given.values()):
                 inside.append(new_element(tag, {a: written(v) for a, v in given.items()}))
         kind = "continuous" if free else joint.kind
         return self._joint(self.joints[j], kind, self._carrier(joint.parent), j + 1, inside)
+
+    def _mimic(self, joint: Joint) -> list[Element]:
+        f = joint.follows
+        if f is None:
+            return []
+        if len(f.joints) > 1:
+            text = "it follows several joints, which a URDF cannot say; it moves by itself there"
+            self.notes.append(Note("warning", f"joint '{joint.name}'", text))
+            return []
+        leader = {"joint": self.joints[f.joints[0]], "multiplier": written(f.ratios[0]), "offset": written(f.offset)}
+        return [new_element("mimic", leader)]
 
     def _carrier(self, joint: int | None) -> str:
         return self.links[0 if joint is None else joint + 1]

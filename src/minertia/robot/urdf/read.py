@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble, check_count
+from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, assemble, check_count
 from minertia.robot.check import impossible_body, missing_masses
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
@@ -179,12 +179,13 @@ def _limits(element: Element, owner: str) -> Limits:
     )
 
 
-def _follows(element: Element, owner: str) -> tuple[str, float, float] | None:
+def _follows(element: Element, owner: str) -> FollowsSpec | None:
     mimic = element.first("mimic")
     if mimic is None:
         return None
     leader = mimic.required("joint", owner)
-    return leader, number(mimic, "multiplier", owner, 1.0), number(mimic, "offset", owner, 0.0)
+    ratio, offset = number(mimic, "multiplier", owner, 1.0), number(mimic, "offset", owner, 0.0)
+    return FollowsSpec((leader,), (ratio,), offset)
 
 
 # ---------------------------------------------------------------------- the file as a whole
