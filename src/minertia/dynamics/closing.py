@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_jacobian, cut_values, position_rows
+from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, position_rows
 from minertia.errors import InputError
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-STEP = 0.05  # rad, or part of the loop's size: how far the coordinates go at once
-CORRECTIONS = 2  # Newton steps after each
+STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far the coordinates go at once, finer where it must be
+CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
 BROKEN = 1e-3  # the same on the way
@@ -71,21 +71,16 @@ class Closing:
 
     # ------------------------------------------------------------------ equations
 
-    def values(self, q: Array) -> Array:
-        """Residual of every equation in parts of the loop's size, shape (N, equations)."""
-        scalars = list(q.T)
-        found = [value for cut in self.cuts for value in cut_values(self.tree, cut, scalars)]
-        return _stacked(found, len(q)) / self.units
-
-    def jacobian(self, q: Array) -> Array:
-        """A, shape (N, equations, coordinates of the tree), rows in parts of the loop's size."""
-        scalars = list(q.T)
-        rows = [row for cut in self.cuts for row in cut_jacobian(self.tree, cut, scalars)]
+    def equations(self, q: Array) -> tuple[Array, Array]:
+        """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
+        found = [cut_equations(self.tree, cut, list(q.T)) for cut in self.cuts]
+        rows = [row for _, own in found for row in own]
         A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
         for k, row in enumerate(rows):
             for c, entry in row.items():
                 A[:, k, c] = entry
-        return A / self.units[:, None]
+        values = _stacked([value for own, _ in found for value in own], len(q))
+        return values / self.units, A / self.units[:, None]
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
@@ -94,7 +89,7 @@ class Closing:
 
     def _units(self, cut: Cut, start: Array) -> Array:
         """The size of a loop [m] for its positions, 1 for its cosines."""
-        rows, count = cut_jacobian(self.tree, cut, list(start)), position_rows(cut)
+        rows, count = cut_equations(self.tree, cut, list(start))[1], position_rows(cut)
         levers = [abs(float(e)) for row in rows[:count] for c, e in row.items() if self.turns[c]]
         units = np.ones(len(rows))
         units[:count] = max(levers, default=0.0) or 1.0
@@ -106,9 +101,9 @@ class Closing:
         """The seed closed as far as numbers go, its coordinates kept."""
 
         def step(q: Array) -> Array:
-            A, off = self.jacobian(q)[0][:, self.passive], self.values(q)[0]
+            off, A = self.equations(q)
             change = np.zeros_like(q)
-            change[0, self.passive] = np.linalg.lstsq(A, off, rcond=DEPENDENT)[0]
+            change[0, self.passive] = np.linalg.lstsq(A[0][:, self.passive], off[0], rcond=DEPENDENT)[0]
             for _ in range(HALVINGS):  # a seed may be far off, where whole steps lead away
                 if self._off(q - change)[0] < self._off(q)[0]:
                     break
@@ -129,7 +124,7 @@ class Closing:
 
     def _blocks(self) -> list[Block]:
         """Loops in the order in which they close: one by one where that goes, the rest together."""
-        A = self.jacobian(self.seed[None])[0] * self.sizes
+        A = self.equations(self.seed[None])[1][0] * self.sizes
         left, cuts = list(self.passive), list(range(len(self.cuts)))
         ends = np.cumsum([0, *(len(self._units(cut, self.seed)) for cut in self.cuts)])
         of = [list(range(ends[k], ends[k + 1])) for k in cuts]
@@ -208,27 +203,36 @@ class Closing:
 
     def _reached(self, starts: Array, targets: Array, least: float) -> tuple[Array, Flags]:
         """Closed positions at the targets and where they could be reached."""
-        q, good = np.array(starts), np.ones(len(starts), bool)
-        for q, good in self.march(starts, targets, least):
-            pass
+        q, good = np.array(starts), np.zeros(len(starts), bool)
+        for step in STEPS:
+            left = np.flatnonzero(~good)
+            for reached, fine in self.march(starts[left], targets[left], least, step):
+                q[left], good[left] = reached, fine
+            if good.all():
+                break
         q[good] = self._newton(q[good], self._step)
         good[good] = self._off(q[good]) < CLOSED
         return q, good
 
-    def march(self, starts: Array, targets: Array, least: float) -> Iterator[tuple[Array, Flags]]:
+    def march(
+        self, starts: Array, targets: Array, least: float, step: float = STEPS[0]
+    ) -> Iterator[tuple[Array, Flags]]:
         """States on their way from closed positions to targets, after each step, and which of them are still good.
 
         A state stops before a loop breaks, changes its branch, or comes nearer than `least` to a singular posture.
+        step: the longest that a coordinate goes at once.
         """
         q, good = np.array(starts), np.ones(len(starts), bool)
         way = targets - q[:, self.active]
         q[:, self._free] = targets[:, [self.active.index(c) for c in self._free]]
         way[:, [self.active.index(c) for c in self._free]] = 0.0
-        count = max(1, int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / STEP)))
+        count = max(1, int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / step)))
+        A = self.equations(q)[1]
         for _ in range(count):
-            moved = self._moved(q[good], way[good] / count)
-            fine = self._is_good(moved, least)
-            q[np.flatnonzero(good)[fine]] = moved[fine]
+            moved = self._moved(q[good], A[good], way[good] / count)
+            off, slopes = self.equations(moved)
+            fine = self._is_good(off, slopes, least)
+            q[np.flatnonzero(good)[fine]], A[np.flatnonzero(good)[fine]] = moved[fine], slopes[fine]
             good[good] = fine
             yield q, good
 
@@ -238,21 +242,18 @@ class Closing:
         members = {c for cut in self.cuts for c in self._members(cut)}
         return [c for c in self.active if c not in members]
 
-    def _moved(self, q: Array, change: Array) -> Array:
-        """States after a small change of their coordinates: along the tangent, then Newton."""
-        q = np.array(q)
+    def _moved(self, q: Array, A: Array, change: Array) -> Array:
+        """States after a small change of their coordinates: along the tangent, then a step of Newton's method."""
+        moved = np.array(q)
         with np.errstate(all="ignore"):
-            A = self.jacobian(q)[:, self.rows]
-            q[:, self.solved] -= _solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
-            q[:, self.active] += change
-            for _ in range(CORRECTIONS):
-                q = q - self._step(q)
-        return q
+            A = A[:, self.rows]
+            moved[:, self.solved] -= _solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
+            moved[:, self.active] += change
+            return moved - self._step(moved)
 
-    def _is_good(self, q: Array, least: float) -> Flags:
-        A = self.jacobian(q) * self.sizes
-        fine = np.isfinite(A).all(axis=(1, 2)) & (np.abs(self.values(q)).max(axis=1) < BROKEN)
-        A[~fine] = 0.0
+    def _is_good(self, off: Array, A: Array, least: float) -> Flags:
+        fine = np.isfinite(A).all(axis=(1, 2)) & (np.abs(off).max(axis=1) < BROKEN)
+        A = np.where(fine[:, None, None], A * self.sizes, 0.0)
         for block in self.blocks:
             part = A[:, block.rows][:, :, block.passive]
             s = np.linalg.svd(part, compute_uv=False)
@@ -263,8 +264,8 @@ class Closing:
     def _step(self, q: Array) -> Array:
         """A step of Newton's method, to be taken off."""
         change = np.zeros_like(q)
-        A, off = self.jacobian(q)[:, self.rows], self.values(q)[:, self.rows]
-        change[:, self.solved] = _solve(A[:, :, self.solved], off[:, :, None])[:, :, 0]
+        off, A = self.equations(q)
+        change[:, self.solved] = _solve(A[:, self.rows][:, :, self.solved], off[:, self.rows, None])[:, :, 0]
         return change
 
     def _newton(self, q: Array, step: Callable[[Array], Array]) -> Array:
@@ -281,13 +282,13 @@ class Closing:
         return best
 
     def _off(self, q: Array) -> Array:
-        return np.asarray(np.abs(self.values(q)).max(axis=1, initial=0.0))
+        return np.asarray(np.abs(self.equations(q)[0]).max(axis=1, initial=0.0))
 
     # ------------------------------------------------------------------ rates
 
     def rates(self, q: Array) -> Array:
         """G with qd = G qd_a, shape (N, tree, n), at closed positions."""
-        A = self.jacobian(q)[:, self.rows]
+        A = self.equations(q)[1][:, self.rows]
         G = np.zeros((len(q), self.tree.n, len(self.active)), dtype=A.dtype)
         G[:, self.active] = np.eye(len(self.active))
         G[:, self.solved] = -_solve(A[:, :, self.solved], A[:, :, self.active])
@@ -295,7 +296,7 @@ class Closing:
 
     def drift(self, q: Array, qd: Array) -> Array:
         """Accelerations (N, tree) of the tree where its closed coordinates have none; qd: of the tree."""
-        A, b = self.jacobian(q)[:, self.rows], self.bias(q, qd)[:, self.rows]
+        A, b = self.equations(q)[1][:, self.rows], self.bias(q, qd)[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]
         return found

@@ -65,18 +65,14 @@ def position_rows(cut: Cut) -> int:
     return 2 if cut.kind == "prismatic" else 3
 
 
-def cut_values(tree: Robot, cut: Cut, q: Scalars) -> list[Scalar]:
-    """What vanishes where the cut is closed: positions [m], then cosines."""
-    a, b = (side.pose for side in _sides(tree, cut, passages(tree, q)))
-    d = _less(a[1], b[1])
-    places = [dot(e, d) for e in _slides(b)] if cut.kind == "prismatic" else list(d)
-    return places + [dot(column(a[0], i), column(b[0], k)) for i, k in NORMAL[cut.kind]]
-
-
-def cut_jacobian(tree: Robot, cut: Cut, q: Scalars) -> list[Row]:
-    """Derivatives of the values by the coordinates of the tree."""
+def cut_equations(tree: Robot, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
+    """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by the coordinates."""
     first, second = _sides(tree, cut, passages(tree, q))
-    gradients = _gradients(cut, first.pose, second.pose)
+    a, b = first.pose, second.pose
+    d = _less(a[1], b[1])
+    values = [dot(e, d) for e in _slides(b)] if cut.kind == "prismatic" else list(d)
+    values += [dot(column(a[0], i), column(b[0], k)) for i, k in NORMAL[cut.kind]]
+    gradients = _gradients(cut, a, b)
     rows: list[Row] = [{} for _ in gradients]
     for side, sign in ((first, 1), (second, -1)):
         for hinge in side.hinges:
@@ -86,7 +82,7 @@ def cut_jacobian(tree: Robot, cut: Cut, q: Scalars) -> list[Row]:
                 entry = mul(sign, add(dot(along, linear), dot(about, angular)))
                 for c, ratio in tree.shares(hinge.joint):
                     row[c] = add(row.get(c, 0), mul(ratio, entry))
-    return rows
+    return values, rows
 
 
 def cut_bias(tree: Robot, cut: Cut, q: Scalars, qd: Scalars) -> list[Scalar]:
