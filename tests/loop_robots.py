@@ -52,7 +52,9 @@ def planar_loop(
         return parent
 
     ends = hang(range(cut)), hang(range(len(points) - 1, cut, -1))
-    frames = [places[k] if j is not None and j != root else shift() for k, j in ((cut - 1, ends[0]), (cut + 1, ends[1]))]
+    frames = [
+        places[k] if j is not None and j != root else shift() for k, j in ((cut - 1, ends[0]), (cut + 1, ends[1]))
+    ]
     if ends[0] == root:
         frames[0] = shift()
     if ends[1] == root:
@@ -93,7 +95,9 @@ def random_loop(seed: int) -> Robot:
     if count:
         found = random_robot(4 * seed, n=count)  # gravity along z
         carrier = replace(found, effects=({},) * count)
-    placement = compose(LYING, turn_z(turn(float(rng.uniform(-3, 3)))), turn_x(turn(float(rng.choice([0.0, 0.0, 0.7])))))
+    placement = compose(
+        LYING, turn_z(turn(float(rng.uniform(-3, 3)))), turn_x(turn(float(rng.choice([0.0, 0.0, 0.7]))))
+    )
     return planar_loop(
         tuple((float(x), float(y)) for x, y in points),
         cut=int(rng.integers(1, 3)) if len(points) == 4 else 2,
@@ -124,7 +128,11 @@ def ram(cut: str = "slider", carrier: Robot | None = None) -> Robot:
         seam = Cut("pin", "revolute", first, first + 2, shift(*pin), tip)
     else:
         rod = compose(shift(*pin), turn_z(turn(angle)))
-        joints = (replace(lever, is_passive=False), barrel, Joint("pin", "revolute", first, *rod, "rod", is_passive=True))
+        joints = (
+            replace(lever, is_passive=False),
+            barrel,
+            Joint("pin", "revolute", first, *rod, "rod", is_passive=True),
+        )
         here = compose(invert(compose(LYING, shift(*pin), turn_z(turn(angle)))), compose(base, slide))
         seam = Cut("slider", "prismatic", first + 1, first + 2, slide, here)
     links = (*old.links, *(random_ten(rng) for _ in joints))

@@ -22,7 +22,11 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far the coordinates go at once, finer where it must be
+STEPS = (
+    0.1,
+    0.01,
+    0.001,
+)  # rad, or part of the loop's size: how far the coordinates go at once, finer where it must be
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed

@@ -285,7 +285,9 @@ class Robot:
         """
         rng = np.random.default_rng((SEED, seed))
         if self.open_cuts:
-            return {name: v * float(rng.uniform(1 - CHANGED, 1 + CHANGED)) for name, v in sorted(self.symbol_values.items())}
+            return {
+                name: v * float(rng.uniform(1 - CHANGED, 1 + CHANGED)) for name, v in sorted(self.symbol_values.items())
+            }
         return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
