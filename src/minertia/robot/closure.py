@@ -52,8 +52,9 @@ def joint_frames(robot: Robot, q: ArrayLike) -> Frames:
     given = np.asarray(q, float)
     rotations: list[Array] = []
     origins: list[Array] = []
-    for j, joint in enumerate(robot.numeric.joints):
-        R, p = _arrays((joint.R, joint.p))
+    placements = robot.placement_arrays
+    for j, joint in enumerate(robot.joints):
+        R, p = placements[j]
         position = given[..., j]
         if joint.kind == "prismatic":
             p = p + position[..., None] * R[:, 2]
@@ -70,8 +71,7 @@ def joint_frames(robot: Robot, q: ArrayLike) -> Frames:
 
 def cut_frames(robot: Robot, frames: Frames, cut: Cut) -> CutFrames:
     """Both frames of a cut where the joint frames are these."""
-    values = robot.symbol_values
-    cut = cut.at(values)
+    cut = cut.at(robot.symbol_values) if robot.has_letters else cut
     return CutFrames(*_placed(frames, cut.first, cut.first_pose), *_placed(frames, cut.second, cut.second_pose))
 
 
@@ -80,18 +80,22 @@ def residual(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> A
 
     Rows of a cut: its origins (3; of a slider 2, across its axis), then one for each pair in `AXES` [m and rad].
     """
-    frames = joint_frames(robot, q)
-    chosen = robot.open_cuts if cuts is None else cuts
-    rows = [_rows(cut, cut_frames(robot, frames, cut)) for cut in chosen]
-    return np.concatenate([*rows, np.zeros((*np.shape(q)[:-1], 0))], axis=-1)
+    return _residual(robot, joint_frames(robot, q), robot.open_cuts if cuts is None else cuts)
 
 
 def jacobian(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> Array:
     """Derivative of `residual` by the position of every joint, (..., equations, n_joints); followers count as free."""
-    frames = joint_frames(robot, q)
-    chosen = robot.open_cuts if cuts is None else cuts
-    rows = [_derivatives(robot, frames, cut) for cut in chosen]
-    return np.concatenate([*rows, np.zeros((*np.shape(q)[:-1], 0, robot.n_joints))], axis=-2)
+    return _jacobian(robot, joint_frames(robot, q), robot.open_cuts if cuts is None else cuts)
+
+
+def _residual(robot: Robot, frames: Frames, cuts: Sequence[Cut]) -> Array:
+    rows = [_rows(cut, cut_frames(robot, frames, cut)) for cut in cuts]
+    return np.concatenate([*rows, np.zeros((*frames.p.shape[:-2], 0))], axis=-1)
+
+
+def _jacobian(robot: Robot, frames: Frames, cuts: Sequence[Cut]) -> Array:
+    rows = [_derivatives(robot, frames, cut) for cut in cuts]
+    return np.concatenate([*rows, np.zeros((*frames.p.shape[:-2], 0, robot.n_joints))], axis=-2)
 
 
 def follower_map(robot: Robot) -> tuple[Array, Array]:
@@ -112,21 +116,43 @@ def close(
 
     held: joints that keep their position.  Newton's steps of least length, until they do not improve any more.
     """
+    q, left = close_many(robot, np.asarray(start, float)[None], held, cuts)
+    return q[0], float(left[0])
+
+
+def close_many(
+    robot: Robot, starts: Array, held: Sequence[int] = (), cuts: Sequence[Cut] | None = None
+) -> tuple[Array, Array]:
+    """`close` from each of the starts, (starts, n_joints): closed positions, and the largest equation left of each."""
     S, c = follower_map(robot)
-    moving = [k for k, j in enumerate(robot.opened.independent) if j not in held]
-    u = np.asarray(start, float)[list(robot.opened.independent)]
-    best, left = S @ u + c, np.inf
+    chosen = [cut.at(robot.symbol_values) for cut in (robot.open_cuts if cuts is None else cuts)]
+    free = list(robot.opened.independent)
+    moving = [k for k, j in enumerate(free) if j not in held]
+    u = starts[:, free]
+    best, left = u @ S.T + c, np.full(len(u), np.inf)
+    going = np.arange(len(u))
     for _ in range(STEPS):
-        q = S @ u + c
-        r = residual(robot, q, cuts)
-        now = float(np.abs(r).max(initial=0.0))
-        if not now < left:
+        q = u[going] @ S.T + c
+        frames = joint_frames(robot, q)
+        r = _residual(robot, frames, chosen)
+        now = np.abs(r).max(axis=-1, initial=0.0)
+        better = now < left[going]
+        best[going[better]], left[going[better]] = q[better], now[better]
+        going = going[better]
+        if not len(going):
             break
-        best, left = q, now
-        step = np.linalg.lstsq((jacobian(robot, q, cuts) @ S)[:, moving], -r, rcond=CUTOFF)[0]
-        u = u.copy()
-        u[moving] += step * min(1.0, LARGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        A = (_jacobian(robot, frames, chosen) @ S[:, moving])[better]
+        step = -np.einsum("sij,sj->si", np.linalg.pinv(A, rcond=CUTOFF), r[better])
+        step *= np.minimum(1.0, LARGEST_STEP / np.maximum(np.abs(step).max(axis=1, initial=0.0), 1e-300))[:, None]
+        u[np.ix_(going, moving)] += step
     return best, left
+
+
+def motions_left(A: Array, cutoff: float) -> Array:
+    """Motions that equations A leave, one per column: its null space, singular values below the cutoff being none."""
+    _, values, V = np.linalg.svd(A)
+    rank = int(np.sum(values > cutoff * max(float(values.max(initial=0.0)), 1e-300)))
+    return np.asarray(V[rank:].T)
 
 
 # ---------------------------------------------------------------------- one cut
@@ -189,9 +215,12 @@ def _arrays(pose: Pose) -> tuple[Array, Array]:
 
 
 def _turned(angle: Array) -> Array:
-    c, s, zero = np.cos(angle), np.sin(angle), np.zeros_like(angle)
-    rows = (c, -s, zero), (s, c, zero), (zero, zero, zero + 1)
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    found = np.zeros((*angle.shape, 3, 3))
+    found[..., 0, 0] = found[..., 1, 1] = np.cos(angle)
+    found[..., 1, 0] = np.sin(angle)
+    found[..., 0, 1] = -found[..., 1, 0]
+    found[..., 2, 2] = 1.0
+    return found
 
 
 def _dot(a: Array, b: Array) -> Array:

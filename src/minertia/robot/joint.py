@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from minertia.algebra.polynomial import evaluate
+from minertia.algebra.polynomial import evaluate, letter, split_atom, substitute, turn
 from minertia.algebra.scalar import Scalar, cos, mul, sin
 from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
 from minertia.notebook import clipped
@@ -107,6 +107,19 @@ class Joint:
         c, s = cos(angle), sin(angle)
         p = vadd(self.p, scale(apply(self.R, Z), mul(sliding, q)))
         return matmul(self.R, ((c, mul(-1, s), 0), (s, c, 0), (0, 0, 1))), p
+
+
+def partial_pose(pose: Pose, known: Mapping[str, float]) -> Pose:
+    """A pose with some letters replaced by their values."""
+
+    def one(atom: str) -> Scalar:
+        function, name = split_atom(atom)
+        if name not in known:
+            return letter(atom)
+        return turn(known[name])[0 if function == "cos" else 1] if function else known[name]
+
+    R, p = pose
+    return tuple(tuple(substitute(s, one) for s in row) for row in R), tuple(substitute(s, one) for s in p)  # type: ignore[return-value, arg-type]
 
 
 def numeric_pose(pose: Pose, values: Mapping[str, float]) -> Pose:

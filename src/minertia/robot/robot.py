@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from minertia.robot.effects import (
     WORDS,
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
-from minertia.robot.joint import Joint, numeric_pose
+from minertia.robot.joint import Joint, numeric_pose, partial_pose
 from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
@@ -217,6 +217,11 @@ class Robot:
             )
 
     @cached_property
+    def placement_arrays(self) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+        """R (3, 3) and p (3,) of every joint, letters by their values."""
+        return tuple((np.array(joint.R, float), np.array(joint.p, float)) for joint in self.numeric.joints)
+
+    @cached_property
     def opened(self) -> Robot:
         """The tree that the cuts leave: every passive joint is a coordinate of its own."""
         joints = tuple(replace(joint, is_passive=False) for joint in self.joints)
@@ -268,6 +273,24 @@ class Robot:
         frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
         cuts = tuple(cut.at(values) for cut in self.cuts)
         return replace(self, joints=joints, frames=frames, symbols={}, cuts=cuts)
+
+    def with_values(self, names: Collection[str]) -> Robot:
+        """The robot with some of its letters replaced by their values."""
+        known = {name: value for name in names if (value := self.symbols.get(name)) is not None}
+        if not known:
+            return self
+        joints = tuple(
+            replace(joint, R=pose[0], p=pose[1], file_frame=partial_pose(joint.file_frame, known))
+            for joint in self.joints
+            for pose in (partial_pose((joint.R, joint.p), known),)
+        )
+        frames = {name: replace(frame, pose=partial_pose(frame.pose, known)) for name, frame in self.frames.items()}
+        cuts = tuple(
+            replace(c, first_pose=partial_pose(c.first_pose, known), second_pose=partial_pose(c.second_pose, known))
+            for c in self.cuts
+        )
+        symbols = {name: value for name, value in self.symbols.items() if name not in known}
+        return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols)
 
     def require_values(self, what: str) -> None:
         """InputError where a length or angle is a letter without a value: it would be a random number in the result."""
