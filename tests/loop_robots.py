@@ -32,8 +32,8 @@ def planar_loop(
 ) -> Robot:
     """A loop of hinges at these points of the plane z = 0 of its placement on the last link of a carrier (or ground).
 
-    Body k goes from hinge k - 1 to hinge k.  cut: the hinge that is cut.  active: hinges that are coordinates.  heights:
-    of the hinges' frames along z.  In the seed every joint of the loop is at 0, every frame parallel to the placement.
+    Body k hangs at hinge k.  cut: the hinge that is cut.  active: hinges that are coordinates.  heights: of the hinges'
+    frames along z.  In the seed every joint of the loop is at 0, every frame parallel to the placement.
     """
     rng = np.random.default_rng(7) if rng is None else rng
     heights = heights or (0.0,) * len(points)
@@ -41,24 +41,17 @@ def planar_loop(
     joints = list(carrier.joints) if carrier is not None else []
     first = len(joints)
     root = first - 1 if carrier is not None else None
-    last: dict[int, int | None] = {}
 
     def hang(hinges: range) -> int | None:
         parent, frame = root, shift()
         for k in hinges:
             R, p = compose(invert(frame), places[k])
             joints.append(Joint(f"hinge{k}", "revolute", parent, R, p, f"body{k}", is_passive=k not in active))
-            parent, frame, last[k] = len(joints) - 1, places[k], len(joints) - 1
+            parent, frame = len(joints) - 1, places[k]
         return parent
 
     ends = hang(range(cut)), hang(range(len(points) - 1, cut, -1))
-    frames = [
-        places[k] if j is not None and j != root else shift() for k, j in ((cut - 1, ends[0]), (cut + 1, ends[1]))
-    ]
-    if ends[0] == root:
-        frames[0] = shift()
-    if ends[1] == root:
-        frames[1] = shift()
+    frames = [shift() if j == root else places[k] for k, j in ((cut - 1, ends[0]), (cut + 1, ends[1]))]
     poses = [compose(invert(frame), places[cut]) for frame in frames]
     loop = Cut("pin", "revolute", ends[0], ends[1], poses[0], poses[1])
     old = carrier or Robot("none", ())

@@ -22,7 +22,7 @@ FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 
 def random_states(robot: Robot, count: int, seed: int) -> State:
-    """States that excite everything: any posture that closes the loops, velocities and accelerations of the size of gravity's effects."""
+    """States that excite everything: any posture (of closed loops), velocities and accelerations of gravity's size."""
     rng = np.random.default_rng(seed)
     reach = np.array([np.pi if robot.joints[j].kind == "revolute" else 1.0 for j in robot.independent])
     q = rng.uniform(-1, 1, (count, robot.n)) * reach
@@ -50,7 +50,7 @@ def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLi
 
 
 def massless_columns(robot: Robot) -> frozenset[str]:
-    """Columns of links that only stand between two joints of a loop (universal joints) and have no mass: none counts."""
+    """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
     if not robot.open_cuts:
         return frozenset()
     empty = [j for j, ten in enumerate(robot.links) if ten is not None and not any(ten)]

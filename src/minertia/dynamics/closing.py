@@ -26,7 +26,7 @@ STEPS = (
     0.1,
     0.01,
     0.001,
-)  # rad, or part of the loop's size: how far the coordinates go at once, finer where it must be
+)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
@@ -84,12 +84,12 @@ class Closing:
             for c, entry in row.items():
                 A[:, k, c] = entry
         values = _stacked([value for own, _ in found for value in own], len(q))
-        return values / self.units, A / self.units[:, None]
+        return np.asarray(values / self.units), np.asarray(A / self.units[:, None])
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
         found = [b for cut in self.cuts for b in cut_bias(self.tree, cut, list(q.T), list(qd.T))]
-        return _stacked(found, len(q)) / self.units
+        return np.asarray(_stacked(found, len(q)) / self.units)
 
     def _units(self, cut: Cut, start: Array) -> Array:
         """The size of a loop [m] for its positions, 1 for its cosines."""
@@ -118,7 +118,7 @@ class Closing:
         if self._off(seed)[0] > CLOSED:
             raise InputError(
                 f"the loops of '{self.robot.name}' ({self._names}) do not close near its seed (residual "
-                f"{self._off(seed)[0]:.1e}); give a seed nearer to a posture in which they close, or correct lengths and axes"
+                f"{self._off(seed)[0]:.1e}); give a seed nearer to where they close, or correct lengths and axes"
             )
         return np.asarray(seed[0])
 
@@ -169,8 +169,8 @@ class Closing:
 
     def _unspanned(self, missing: int) -> InputError:
         return InputError(
-            f"the loops of '{self.robot.name}' ({self._names}) leave {missing} of {len(self.passive)} passive joints free "
-            "at its seed: the seed is singular, or the coordinates are too few; give another seed or actuate more joints"
+            f"the loops of '{self.robot.name}' ({self._names}) leave {missing} of {len(self.passive)} passive joints "
+            "free at its seed, which is singular, or coordinates are too few; give another seed or actuate more joints"
         )
 
     # ------------------------------------------------------------------ positions
@@ -201,8 +201,8 @@ class Closing:
     def _unreached(self, q: Array, k: int) -> InputError:
         where = ", ".join(f"{v:.4g}" for v in q[k])
         return InputError(
-            f"the loops of '{self.robot.name}' ({self._names}) do not close at ({where}), sample {k + 1}, on the branch of "
-            "its seed: that is out of reach or past a singular posture; move the coordinates less, or give another seed"
+            f"the loops of '{self.robot.name}' ({self._names}) do not close at ({where}), sample {k + 1}, on the "
+            "branch of its seed: that is out of reach or past a singular posture; move less, or give another seed"
         )
 
     def _reached(self, starts: Array, targets: Array, least: float) -> tuple[Array, Flags]:
@@ -263,7 +263,7 @@ class Closing:
             s = np.linalg.svd(part, compute_uv=False)
             fine &= s[:, -1] > min(least, NEAR * block.ratio) * s[:, 0]
             fine &= np.sign(np.linalg.det(part)) == block.sign
-        return fine
+        return np.asarray(fine)
 
     def _step(self, q: Array) -> Array:
         """A step of Newton's method, to be taken off."""
@@ -325,7 +325,7 @@ class Closing:
             path.append(np.array(q[:, self.active]))
             good += fine
         place = np.rint(rng.uniform(size=len(targets)) * good).astype(int)
-        return np.stack(path)[place, np.arange(len(targets))]
+        return np.asarray(np.stack(path)[place, np.arange(len(targets))])
 
 
 def closing_of(robot: Robot) -> Closing:

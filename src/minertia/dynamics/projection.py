@@ -28,8 +28,8 @@ Entries = dict[tuple[int, str], Scalar]
 class Projection:
     """A robot's motion as one of its tree, and the way back.
 
-    robot, tree: one and the same where no loop has to be closed.  state: of the tree.  G: velocities of the tree = G qd, None
-    where the robot is the tree.  closed: its loops at these positions.
+    robot, tree: the same where no loop has to be closed.  state: of the tree.  G: velocities of the tree = G qd,
+    None where the robot is the tree.  closed: its loops at these positions.
     """
 
     robot: Robot

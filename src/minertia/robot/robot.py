@@ -327,7 +327,7 @@ class Robot:
         return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
-        """Names of the standard parameters, in order; passive joints have no rotor and no offset, as they have no motor."""
+        """Names of the standard parameters, in order; passive joints have no motor, so no rotor and no offset."""
         effects = _chosen(rotors, friction)
         names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
         for j in range(self.n_joints):
