@@ -7,7 +7,7 @@ velocities and accelerations from the linear equations that follow (theory, eqs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,7 +60,7 @@ class Closing:
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.cuts = robot, robot.open_cuts
-        self.tree = robot.opened
+        self.tree = replace(robot.opened, base="fixed")  # loops do not see where a floating base is
         self.active = [self.tree.independent.index(j) for j in robot.independent]
         self.passive = [c for c in range(self.tree.n) if c not in self.active]
         self.turns = np.array([self.tree.joints[j].kind == "revolute" for j in self.tree.independent])
@@ -156,8 +156,8 @@ class Closing:
     def _block(self, A: Array, cuts: tuple[int, ...], rows: list[int], passive: list[int]) -> Block:
         """Independent rows by pivoted QR, with determinant and conditioning."""
         part = A[np.ix_(rows, passive)]
-        if min(part.shape) < len(passive):
-            raise self._unspanned(len(passive) - len(rows))
+        if not passive or len(rows) < len(passive):
+            raise self._unspanned(len(passive) - len(rows) if passive else len(self.passive))
         _, _, order = qr(part.T, mode="economic", pivoting=True)
         chosen = sorted(rows[k] for k in order[: len(passive)])
         square = A[np.ix_(chosen, passive)]
@@ -208,9 +208,9 @@ class Closing:
     def _reached(self, starts: Array, targets: Array, least: float) -> tuple[Array, Flags]:
         """Closed positions at the targets and where they could be reached."""
         q, good = np.array(starts), np.zeros(len(starts), bool)
-        for step in STEPS:
+        for step in STEPS:  # a finer step goes on from where a coarser one stopped
             left = np.flatnonzero(~good)
-            for reached, fine in self.march(starts[left], targets[left], least, step):
+            for reached, fine in self.march(q[left], targets[left], least, step):
                 q[left], good[left] = reached, fine
             if good.all():
                 break
@@ -239,6 +239,8 @@ class Closing:
             q[np.flatnonzero(good)[fine]], A[np.flatnonzero(good)[fine]] = moved[fine], slopes[fine]
             good[good] = fine
             yield q, good
+            if not good.any():
+                return
 
     @cached_property
     def _free(self) -> list[int]:
