@@ -65,7 +65,8 @@ class Joint:
     R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
     floats, or polynomials in letters.
     file_frame: pose of the description file's own link frame in the joint frame.
-    is_passive: whether it moves by the closing of a loop, so that it is no coordinate and has no motor.
+    is_passive: whether it moves by the closing of a loop, so that it is no coordinate and has no motor; in a
+    parallelogram it follows others, too.
     """
 
     name: str

@@ -14,10 +14,10 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly
 from minertia.errors import DescriptionError
-from minertia.robot.closure import Array, close
+from minertia.robot.closure import Array, close, follower_map
 from minertia.robot.joint import Follows
 from minertia.robot.loop import PARALLELOGRAM
-from minertia.robot.parallelogram import Rule, holds_in_letters, linear_rules
+from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
 from minertia.robot.seeds import Seed, find_seed, independent_rows, loop_joints, singular_values, size_of
 
@@ -54,9 +54,10 @@ class _Loops:
     def __init__(self, robot: Robot, said: LoopsSaid) -> None:
         # two sides that are equal in the file would get two letters, and differ wherever letters are drawn
         robot = robot.with_values(_letters(robot) & {*said.automatic})
-        self.given, self.said = robot, said
-        self.inside = loop_joints(robot)
+        self.said = said
         self.size = size_of(robot)
+        self.given = robot = _held_by_followers(robot, ROUNDED * self.size)
+        self.inside = loop_joints(robot)
         self.tolerance = (EXACT if said.exact else ROUNDED) * self.size
         self.cutoff = 1e-7 if said.exact else DISTINCT
         self.names = [joint.name for joint in robot.joints]
@@ -64,17 +65,33 @@ class _Loops:
 
     def robot(self) -> Robot:
         self._check_names()
+        if not self.given.open_cuts:
+            return self._tree()
         seed = self._seed()
         active, passive = self._active(seed)
         rules, held = linear_rules(self.given, seed.q, active, passive, self.tolerance)
         self._keep_letters(rules, held, seed.q)
         robot = self._followed(rules, held)
-        passive = [j for j in passive if j not in {rule.joint for rule in rules}]
-        joints = tuple(replace(joint, is_passive=j in passive) for j, joint in enumerate(robot.joints))
-        robot = replace(robot, joints=joints)
+        robot = self._with_passive(robot, passive)
         q = self._closed(robot, seed.q, active)
         self._say_branch(robot, seed, q)
         return replace(robot, seed=tuple(q.tolist()), notes=(*robot.notes, *self.notes))
+
+    def _tree(self) -> Robot:
+        """The robot whose loops hold already, because the file says which joints follow which."""
+        S, c = follower_map(self.given)
+        start = np.array([self.said.seed.get(name, 0.0) for name in self.names])
+        q = S @ start[list(self.given.opened.independent)] + c
+        return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
+
+    def _with_passive(self, robot: Robot, passive: Collection[int]) -> Robot:
+        """Mark joints that have no motor: those, and followers that the file says so of."""
+        said = {name for name, is_passive in self.said.passive.items() if is_passive}
+        joints = tuple(
+            replace(joint, is_passive=j in passive or (joint.follows is not None and joint.name in said))
+            for j, joint in enumerate(robot.joints)
+        )
+        return replace(robot, joints=joints)
 
     # ------------------------------------------------------------------ what the file says
 
@@ -86,8 +103,6 @@ class _Loops:
             j = self.names.index(name)
             if is_passive and j not in self.inside:
                 self._fail(f"joint '{name}' is passive but in no loop that could move it; remove 'passive'")
-            if is_passive and self.given.joints[j].follows is not None:
-                self._fail(f"joint '{name}' is passive and follows another one; say only one of both")
 
     def _seed(self) -> Seed:
         seed = find_seed(self.given, self.said.seed, self.said.passive, self.tolerance, self.cutoff)
@@ -180,9 +195,7 @@ class _Loops:
         robot = self.given
         joints = list(robot.joints)
         for rule in rules:
-            joints[rule.joint] = replace(
-                joints[rule.joint], follows=Follows(rule.leaders, rule.ratios, rule.offset), is_passive=False
-            )
+            joints[rule.joint] = replace(joints[rule.joint], follows=Follows(rule.leaders, rule.ratios, rule.offset))
         rank = {rule.joint: rule for rule in rules}
         for j, joint in enumerate(joints):  # followers of the file that follow a joint that is a follower now
             if joint.follows is not None and j not in rank and set(joint.follows.joints) & set(rank):
@@ -232,6 +245,14 @@ class _Loops:
     def _fail(self, message: str) -> NoReturn:
         lines = [line for line in self.said.lines.values() if line is not None]
         raise DescriptionError(message, file=self.given.source, line=lines[0] if len(lines) == 1 else None)
+
+
+def _held_by_followers(robot: Robot, tolerance: float) -> Robot:
+    """The robot with the cuts marked that the file's own followers close."""
+    held = held_cuts(robot, tolerance)
+    return replace(
+        robot, cuts=tuple(replace(cut, form=PARALLELOGRAM) if k in held else cut for k, cut in enumerate(robot.cuts))
+    )
 
 
 def _letters(robot: Robot) -> set[str]:

@@ -49,6 +49,11 @@ def linear_rules(
     return [], {}
 
 
+def held_cuts(robot: Robot, tolerance: float) -> dict[int, float]:
+    """{cut: largest equation left} of the cuts that are closed wherever the joints are that follow no other."""
+    return _held(robot, follower_map(robot)[1], list(robot.opened.independent), {}, tolerance)
+
+
 def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, float], q: Array) -> bool:
     """Whether the cuts stay closed for any value of the letters, those with a value included."""
     values = robot.other_values(11)

@@ -204,8 +204,8 @@ class Robot:
 
     @property
     def passive(self) -> tuple[int, ...]:
-        """Indices of the joints that move by the closing of loops."""
-        return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive)
+        """Indices of the joints whose position is found by closing loops, those of parallelograms left out."""
+        return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive and joint.follows is None)
 
     def require_tree(self, what: str) -> None:
         """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
@@ -330,9 +330,9 @@ class Robot:
         """Names of the standard parameters, in order; passive joints have no motor, so no rotor and no offset."""
         effects = _chosen(rotors, friction)
         names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
-        for j in range(self.n_joints):
-            own = [s for s in effects if s not in OF_MOTORS] if self.joints[j].is_passive else effects
-            symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in effects if j in self.coupled_motors))
+        for j, joint in enumerate(self.joints):
+            own = [s for s in effects if not (joint.is_passive and s in OF_MOTORS)]
+            symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in own if j in self.coupled_motors))
             names += [full_name(symbol, j + 1) for symbol in symbols]
         return tuple(names)
 

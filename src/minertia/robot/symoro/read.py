@@ -13,6 +13,7 @@ from minertia.algebra.polynomial import Number, Poly
 from minertia.algebra.vec3 import Pose, compose
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees
 from minertia.robot.assembly import BodySpec, Description, JointSpec, LoopSpec, assemble
+from minertia.robot.dh.loops import with_side_file
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -54,21 +55,22 @@ class _ParReader:
         joints = [self._joint(j) for j in range(self.n)]
         bodies = [BodySpec(GROUND), *(BodySpec(f"link {j + 1}", ten) for j, ten in enumerate(self._links()))]
         mobile = self.file.whole_number("is_mobile", 0) or self.file.whole_number("is_floating", 0)
-        return assemble(
-            Description(
-                name=self.file.name or "robot",
-                bodies=bodies,
-                joints=joints,
-                root=GROUND,
-                gravity=self._gravity(),
-                base=self.options.base or ("floating" if mobile else "fixed"),
-                symbols=self.letters.symbols,
-                notes=self.notes,
-                source=self.file.source,
-                depth_first=False,
-                loops=[self._loop(k) for k in range(self.n, self.n + self.cuts)],
-                exact=self.options.snap == 0,
-            )
+        return assemble(with_side_file(self._description(joints, bodies, bool(mobile)), self.options))
+
+    def _description(self, joints: list[JointSpec], bodies: list[BodySpec], mobile: bool) -> Description:
+        return Description(
+            name=self.file.name or "robot",
+            bodies=bodies,
+            joints=joints,
+            root=GROUND,
+            gravity=self._gravity(),
+            base=self.options.base or ("floating" if mobile else "fixed"),
+            symbols=self.letters.symbols,
+            notes=self.notes,
+            source=self.file.source,
+            depth_first=False,
+            loops=[self._loop(k) for k in range(self.n, self.n + self.cuts)],
+            exact=self.options.snap == 0,
         )
 
     # ------------------------------------------------------------------ structure
