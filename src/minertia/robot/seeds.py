@@ -98,9 +98,16 @@ class _Search:
         self.size, self.inside = size_of(robot), loop_joints(robot)
         self.names = [joint.name for joint in robot.joints]
         self.free = list(robot.opened.independent)
+        self.outside = self._outside()
         self.active = [j for j in self.free if self.names[j] in active]
         self.S = follower_map(robot)[0]
         self.rng = np.random.default_rng(SEED)
+
+    def _outside(self) -> list[int]:
+        """Joints that no loop moves, themselves or through what follows them."""
+        moving = set(self.inside)
+        leaders = {k for j in moving if (f := self.robot.joints[j].follows) is not None for k in f.joints}
+        return [j for j in range(self.robot.n_joints) if j not in moving | leaders]
 
     # ------------------------------------------------------------------ starts
 
@@ -111,7 +118,7 @@ class _Search:
         scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
         best: tuple[float, Array] | None = None
         for unnamed in self._fillings(start, named):
-            for held in (named, ()):
+            for held in (named, self.outside):
                 q, left = close(self.robot, unnamed, held=held)
                 off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
                 if left <= self.tolerance and (best is None or off < best[0]):
@@ -136,12 +143,12 @@ class _Search:
         zero = follower_map(self.robot)[1]
         zero_closes = bool(np.abs(residual(self.robot, zero)).max(initial=0.0) <= self.tolerance)
         if zero_closes:
-            seed = self._judged(close(self.robot, zero)[0])
+            seed = self._judged(close(self.robot, zero, self.outside)[0])
             if not seed.is_singular:
                 return seed
         starts = [zero] if not zero_closes else []
         starts += [self._drawn(around=zero if zero_closes and k % 2 else None) for k in range(DRAWS)]
-        found, left = close_many(self.robot, np.array(starts))
+        found, left = close_many(self.robot, np.array(starts), self.outside)
         closed = [self._wrapped(q) for q in found[left <= self.tolerance][:JUDGED]]
         if not closed:
             return None
