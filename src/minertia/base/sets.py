@@ -11,15 +11,16 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
+from minertia.base.cut_joints import PREFERENCE, cut_relations, with_relations
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
+from minertia.base.numeric import massless_columns
 from minertia.base.sample import Sample
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
-PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice
 LEFT = {  # what the rules leave of a link, in the order it is tried; the rest goes to the parent
     "revolute": ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY"),
     "prismatic": ("M", "MX", "MY", "MZ"),
@@ -49,13 +50,16 @@ class Sets:
     ) -> None:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
         self.where = {name: c for c, name in enumerate(columns)}
+        absent = massless_columns(robot)
+        self.present = tuple(name for name in columns if name not in absent)
         self.axes, self.rules = self._rules()
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
         """The closed form; with the finest tolerance where the usual one would change the torques."""
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
-            left = closed_form(self.robot, self.columns, axes)
+            left = closed_form(self.robot, self.present, axes)
+            left = with_relations(left, cut_relations(self.robot, self.present), self.robot.symbol_values)
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
             if self.sample.error(kept, K) < 0.1 * CONFIRMED:
@@ -117,7 +121,7 @@ class Sets:
 
     def _as_combinations(self, found: BaseSet) -> BaseSet:
         """The same space spanned by Lin's combinations; where they are too many, some are merged numerically."""
-        combinations = minimal_combinations(self.robot, self.columns, self.axes)
+        combinations = minimal_combinations(self.robot, self.present, self.axes)
         names, forms = tuple(combinations), tuple(combinations.values())
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
         if len(names) == len(found.kept):

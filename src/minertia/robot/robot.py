@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 STRONGEST = 1000.0  # m/s2 of gravity that can be meant
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
+OF_MOTORS = ("IA", "OFF")  # standard effects that a joint without a motor cannot have
+CHANGED = 0.1  # largest relative change of letters where loops must go on closing
 DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
 
 
@@ -300,8 +302,15 @@ class Robot:
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
-        """Another value for every letter, those with one included: what holds there too holds for the letters."""
+        """Another value for every letter, those with one included: what holds there too holds for the letters.
+
+        Where loops have to close, values near their own, since they need not close anywhere else.
+        """
         rng = np.random.default_rng((SEED, seed))
+        if self.open_cuts:
+            return {
+                name: v * float(rng.uniform(1 - CHANGED, 1 + CHANGED)) for name, v in sorted(self.symbol_values.items())
+            }
         return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
@@ -318,11 +327,11 @@ class Robot:
         return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
-        """Names of the standard parameters, in order."""
+        """Names of the standard parameters, in order; passive joints have no motor, so no rotor and no offset."""
         effects = _chosen(rotors, friction)
         names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
         for j, joint in enumerate(self.joints):
-            own = [s for s in effects if not (joint.is_passive and s in ROTOR_SYMBOLS)]  # it has no motor
+            own = [s for s in effects if not (joint.is_passive and s in OF_MOTORS)]
             symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in own if j in self.coupled_motors))
             names += [full_name(symbol, j + 1) for symbol in symbols]
         return tuple(names)
