@@ -87,6 +87,7 @@ class Description:
     depth_first: order of the joints (else the file's own order wherever parents come first).
     loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of loops are as
     written, automatic: letters of `symbols` that stand for plain numbers of the file.
+    reference: {joint: position} where the file draws the robot, joints at 0 left out.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Description:
     seed: Mapping[str, float] = field(default_factory=dict)
     exact: bool = False
     automatic: Collection[str] = ()
+    reference: Mapping[str, float] = field(default_factory=dict)
 
 
 def check_count(count: int, what: str, source: str | None) -> None:
@@ -121,7 +123,8 @@ def assemble(description: Description) -> Robot:
         return robot
     said = {spec.name: spec.is_passive for spec in description.joints if spec.is_passive is not None}
     lines = {spec.name: spec.line for spec in description.loops}
-    return with_loops(robot, LoopsSaid(description.seed, said, lines, description.exact, description.automatic))
+    exact, automatic = description.exact, description.automatic
+    return with_loops(robot, LoopsSaid(description.seed, said, lines, exact, automatic, description.reference))
 
 
 class _Assembly:

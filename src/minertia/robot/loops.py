@@ -19,7 +19,7 @@ from minertia.robot.joint import Follows
 from minertia.robot.loop import PARALLELOGRAM
 from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
-from minertia.robot.seeds import Seed, find_seed, independent_rows, loop_joints, singular_values, size_of
+from minertia.robot.seeds import Seed, SeedSearch, independent_rows, loop_joints, singular_values, size_of
 
 ROUNDED = 1e-5  # part of a loop's size [m], and rad: sides and axes that differ by less are meant to be equal
 EXACT = 1e-10  # the same where the file is taken as written
@@ -33,7 +33,7 @@ class LoopsSaid:
 
     seed: {joint: position} of a closed configuration, of some joints or all.  passive: {joint: whether it is}, joints
     left out where the file does not say.  lines: {cut: line}.  exact: take numbers as written.  automatic: letters that
-    stand for plain numbers of the file.
+    stand for plain numbers of the file.  reference: {joint: position} where the file draws the robot, 0 left out.
     """
 
     seed: Mapping[str, float] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class LoopsSaid:
     lines: Mapping[str, int | None] = field(default_factory=dict)
     exact: bool = False
     automatic: Collection[str] = ()
+    reference: Mapping[str, float] = field(default_factory=dict)
 
 
 def with_loops(robot: Robot, said: LoopsSaid) -> Robot:
@@ -86,9 +87,10 @@ class _Loops:
 
     def _with_passive(self, robot: Robot, passive: Collection[int]) -> Robot:
         """Mark joints that have no motor: those, and followers that the file says so of."""
-        said = {name for name, is_passive in self.said.passive.items() if is_passive}
+        said = {self.names.index(name) for name, is_passive in self.said.passive.items() if is_passive}
+        said &= set(self.inside)
         joints = tuple(
-            replace(joint, is_passive=j in passive or (joint.follows is not None and joint.name in said))
+            replace(joint, is_passive=j in passive or (joint.follows is not None and j in said))
             for j, joint in enumerate(robot.joints)
         )
         return replace(robot, joints=joints)
@@ -101,11 +103,13 @@ class _Loops:
                 self._fail(f"the loops name the joint '{name}', which does not move or does not exist; correct it")
         for name, is_passive in self.said.passive.items():
             j = self.names.index(name)
-            if is_passive and j not in self.inside:
+            if is_passive and j not in self.inside and self.given.joints[j].follows is None:
                 self._fail(f"joint '{name}' is passive but in no loop that could move it; remove 'passive'")
 
     def _seed(self) -> Seed:
-        seed = find_seed(self.given, self.said.seed, self.said.passive, self.tolerance, self.cutoff)
+        reference = np.array([self.said.reference.get(name, 0.0) for name in self.names])
+        search = SeedSearch(self.given, reference, self.said.passive, self.tolerance, self.cutoff)
+        seed = search.near(self.said.seed) if self.said.seed else search.anywhere()
         where = f"{self._listed()} cannot close"
         if seed is None and self.said.seed:
             self._fail(f"{where} near the seed given; correct the seed or the lengths and axes of the loop")
@@ -231,7 +235,8 @@ class _Loops:
             return
         values = ", ".join(f"{self.names[j]} = {q[j]:.4g}" for j in self.inside)
         kinds = {cut.form or "general" for cut in robot.cuts}
-        why = "the configuration at 0 is singular" if seed.zero_closes else "the file gives no closed configuration"
+        singular = "the configuration that the file draws is singular"
+        why = singular if seed.zero_closes else "the file gives no closed configuration"
         text = f"{why}; taken: {values} ({' and '.join(sorted(kinds))} branch); give [loop.seed] for another"
         self.notes.append(Note("info", "loops", text))
 

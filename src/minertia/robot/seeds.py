@@ -84,34 +84,43 @@ def independent_rows(rows: Mapping[int, Array], order: Sequence[int]) -> list[in
     return chosen
 
 
-def find_seed(
-    robot: Robot, said: Mapping[str, float], passive: Mapping[str, bool], tolerance: float, cutoff: float
-) -> Seed | None:
-    """A closed configuration that is regular where there is one; None where no start leads to a closed one."""
-    search = _Search(robot, tolerance, cutoff, [name for name, is_passive in passive.items() if not is_passive])
-    return search.near(said) if said else search.anywhere()
+class SeedSearch:
+    """Looks for a closed configuration that is regular where there is one.
 
+    reference: position of every joint where the file draws the robot.  passive: {joint: whether it is} as far as is
+    known.  tolerance: equations left of what counts as closed [m or rad]; cutoff: see `motions_left`.
+    """
 
-class _Search:
-    def __init__(self, robot: Robot, tolerance: float, cutoff: float, active: Sequence[str]) -> None:
+    def __init__(
+        self, robot: Robot, reference: Array, passive: Mapping[str, bool], tolerance: float, cutoff: float
+    ) -> None:
+        active = [name for name, is_passive in passive.items() if not is_passive]
         self.robot, self.tolerance, self.cutoff = robot, tolerance, cutoff
         self.size, self.inside = size_of(robot), loop_joints(robot)
         self.names = [joint.name for joint in robot.joints]
         self.free = list(robot.opened.independent)
+        self.outside = self._outside()
         self.active = [j for j in self.free if self.names[j] in active]
-        self.S = follower_map(robot)[0]
+        self.S, c = follower_map(robot)
+        self.reference = np.asarray(self.S @ reference[self.free] + c)
         self.rng = np.random.default_rng(SEED)
+
+    def _outside(self) -> list[int]:
+        """Joints that no loop moves, themselves or through what follows them."""
+        moving = set(self.inside)
+        leaders = {k for j in moving if (f := self.robot.joints[j].follows) is not None for k in f.joints}
+        return [j for j in range(self.robot.n_joints) if j not in moving | leaders]
 
     # ------------------------------------------------------------------ starts
 
     def near(self, said: Mapping[str, float]) -> Seed | None:
         """The closed configuration with these positions; joints left out are wherever it closes."""
-        start = np.array([said.get(name, 0.0) for name in self.names])
+        start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
         scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
         best: tuple[float, Array] | None = None
         for unnamed in self._fillings(start, named):
-            for held in (named, ()):
+            for held in (named, self.outside):
                 q, left = close(self.robot, unnamed, held=held)
                 off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
                 if left <= self.tolerance and (best is None or off < best[0]):
@@ -132,21 +141,23 @@ class _Search:
                 yield np.where(np.isin(np.arange(len(start)), named), start, self._drawn())
 
     def anywhere(self) -> Seed | None:
-        """The configuration at 0 where it is closed and regular, else the best that is found."""
-        zero = follower_map(self.robot)[1]
+        """The configuration of the file where it is closed and regular, else the best that is found; None for none."""
+        zero = self.reference
         zero_closes = bool(np.abs(residual(self.robot, zero)).max(initial=0.0) <= self.tolerance)
         if zero_closes:
-            seed = self._judged(close(self.robot, zero)[0])
+            seed = self._judged(close(self.robot, zero, self.outside)[0])
             if not seed.is_singular:
                 return seed
-        starts = [zero] if not zero_closes else []
-        starts += [self._drawn(around=zero if zero_closes and k % 2 else None) for k in range(DRAWS)]
-        found, left = close_many(self.robot, np.array(starts))
-        closed = [self._wrapped(q) for q in found[left <= self.tolerance][:JUDGED]]
-        if not closed:
-            return None
-        seeds = [replace(self._judged(q), was_drawn=True, zero_closes=zero_closes) for q in closed]
-        return max(seeds, key=self._merit)
+        found = self._best([self._drawn(around=zero) for _ in range(DRAWS)]) if zero_closes else None
+        if found is None or found.is_singular:
+            found = self._best([zero, *(self._drawn() for _ in range(DRAWS))]) or found
+        return None if found is None else replace(found, was_drawn=True, zero_closes=zero_closes)
+
+    def _best(self, starts: Sequence[Array]) -> Seed | None:
+        """The best of the closed configurations that these starts lead to."""
+        found, left = close_many(self.robot, np.array(starts), self.outside)
+        seeds = [self._judged(self._wrapped(q)) for q in found[left <= self.tolerance][:JUDGED]]
+        return max(seeds, key=self._merit, default=None)
 
     def _wrapped(self, q: Array) -> Array:
         turning = np.array([joint.kind == "revolute" for joint in self.robot.opened.joints])
@@ -156,7 +167,7 @@ class _Search:
         return np.where(turning & alone, (q + np.pi) % (2 * np.pi) - np.pi, q)
 
     def _drawn(self, around: Array | None = None) -> Array:
-        q = np.zeros(self.robot.n_joints)
+        q = self.reference.copy()
         for j in self.inside:
             q[j] = self._draw(self.robot.joints[j])
         if around is not None:
@@ -203,9 +214,16 @@ class _Search:
         values = _svdvals(A[:, moving] if self.active and len(moving) >= rank else A)
         return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) and values[0] > 0 else 1.0
 
-    def _merit(self, seed: Seed) -> tuple[bool, int, float]:
-        """Regular ones first, then those with most parallelograms, then the one furthest from a singularity."""
-        return not seed.is_singular, self._parallelograms(seed), round(self._conditioning(seed.q), 9)
+    def _merit(self, seed: Seed) -> tuple[bool, bool, int, float]:
+        """Regular ones first, in limits, with most parallelograms, then the one furthest from a singularity."""
+        conditioning = round(self._conditioning(seed.q), 9)
+        return not seed.is_singular, self._is_allowed(seed.q), self._parallelograms(seed), conditioning
+
+    def _is_allowed(self, q: Array) -> bool:
+        ends = [(joint.limits.lower, joint.limits.upper) for joint in self.robot.joints]
+        return all(
+            (low is None or low <= x) and (high is None or x <= high) for x, (low, high) in zip(q, ends, strict=True)
+        )
 
     def _parallelograms(self, seed: Seed) -> int:
         rows = {j: seed.motions[k] for k, j in enumerate(self.free)}
