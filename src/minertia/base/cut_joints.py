@@ -147,6 +147,37 @@ def with_relations(
     return forms
 
 
+def without_columns(
+    left: Mapping[str, Linear], absent: Collection[str], values: Mapping[str, float]
+) -> dict[str, Linear]:
+    """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
+    stripped = {name: _without(form, absent) for name, form in left.items()}
+    forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
+    for name in [name for name in forms if name in absent]:
+        form = forms.pop(name)
+        if not form.terms:
+            continue
+        sizes = {str(c): abs(float(number_of(factor, values))) for c, factor in form.terms.items()}
+        free = [c for c, size in sizes.items() if size >= PIVOT * max(sizes.values())]
+        place = max(free, key=lambda c: _wanted(c, form.terms[c]))
+        lead = form / form.terms[place]
+        for other in [k for k, own in forms.items() if place in own.terms]:
+            changed = forms[other] - lead * forms[other].terms[place]
+            forms[other] = changed if isinstance(changed, Linear) else Linear({})
+        forms[place] = lead
+    return {name: form for name, form in forms.items() if form.terms}
+
+
+def _without(form: Linear, absent: Collection[str]) -> Linear:
+    return Linear({name: factor for name, factor in form.terms.items() if name not in absent})
+
+
+def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
+    """What takes a place first: factors of 1 or -1, then columns far out, then the kind that is kept first."""
+    symbol, link = split_name(name)
+    return type(factor) is int and abs(factor) == 1, link, -PREFERENCE.index(symbol)
+
+
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
     """A relation as one of kept columns; what is only the rounding of a sum is none of it."""
     largest = max((abs(float(number_of(factor, values))) for factor in relation.values()), default=0.0)
