@@ -177,6 +177,7 @@ def symbolic(
     robot = given.robot if isinstance(given, BaseParameters) else given
     if robot.is_floating:
         raise InputError("terms in letters are made for robots with a fixed base")
+    robot.require_tree("a model in letters")
     if robot.n_joints > most_joints:
         raise InputError(
             f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "

@@ -52,6 +52,7 @@ class CodeModel:
 
     def setting(self, robot: Robot, *, at_joints: bool = False) -> Setting:
         """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
+        robot.require_tree("generated code")
         return Setting(
             robot,
             self.parameters,

@@ -19,7 +19,7 @@ from minertia.robot.joint import Follows
 from minertia.robot.loop import PARALLELOGRAM
 from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
-from minertia.robot.seeds import Seed, SeedSearch, independent_rows, loop_joints, singular_values, size_of
+from minertia.robot.seeds import FAR_OFF, Seed, SeedSearch, independent_rows, loop_joints, singular_values, size_of
 
 ROUNDED = 1e-5  # part of a loop's size [m], and rad: sides and axes that differ by less are meant to be equal
 EXACT = 1e-10  # the same where the file is taken as written
@@ -83,6 +83,13 @@ class _Loops:
         S, c = follower_map(self.given)
         start = np.array([self.said.seed.get(name, 0.0) for name in self.names])
         q = S @ start[list(self.given.opened.independent)] + c
+        for j, name in enumerate(self.names):
+            off = self.said.seed.get(name, q[j]) - q[j]
+            if abs(off - 2 * np.pi * round(off / (2 * np.pi))) > FAR_OFF:
+                self._fail(
+                    f"the seed says {name} = {self.said.seed[name]:.4g}, but the joint follows others and is at {q[j]:.4g} "
+                    "there; take out its 'follows' for another branch, or correct the seed"
+                )
         return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
 
     def _with_passive(self, robot: Robot, passive: Collection[int]) -> Robot:

@@ -178,7 +178,7 @@ class Robot:
         """(coordinate, ratio) of what moves joint j: its own coordinate, or those of the joints it follows."""
         shares = self._shares[j]
         if not shares:
-            self.require_tree(f"the motion of joint '{self.joints[j].name}' from coordinates alone")
+            self.require_tree("this computation")
         return shares
 
     def coordinate_of(self, j: int) -> int:
@@ -212,8 +212,8 @@ class Robot:
         if self.passive or self.open_cuts:
             names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
             raise InputError(
-                f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), and {what} works only "
-                "on trees and parallelograms; use a description of it without loops"
+                f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), for which {what} is "
+                "not there yet; dynamics and base parameters are"
             )
 
     @cached_property

@@ -110,6 +110,7 @@ class Plant:
             raise Infeasible("a plant needs a positive period and at least one step in each")
         if robot.is_floating:
             raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
+        robot.require_tree("a plant")
         self.mujoco: Any = mujoco_package()
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()

@@ -75,6 +75,7 @@ class _ModelReading:
         self.notes: list[Note] = list(compiled.lean.notes)
         self.bodies: list[BodySpec] = []
         self.joints: list[JointSpec] = []
+        self.between: set[str] = set()  # bodies between two joints of one body
         self._check_finite()
 
     def robot(self) -> Robot:
@@ -199,6 +200,7 @@ class _ModelReading:
             spec = self._joint_spec(j, parent, child)
             self.joints.append(replace(spec, placement=placement, child_frame=invert(frame), follows=follows.get(j)))
             self.bodies.append(BodySpec(child, self._ten(b) if last else None))
+            self.between |= {child} if not last else set()
             parent, pose = child, (IDENTITY, ZERO)
         if not joints:
             self.bodies.append(BodySpec(name, self._ten(b)))
@@ -275,6 +277,8 @@ class _ModelReading:
         loops = reading.loops()
         self.notes += reading.notes
         known = {body.name for body in self.bodies}
+        if loops:  # they are known to have no mass, so that nothing of them is looked for
+            self.bodies = [replace(b, ten=(0.0,) * 10) if b.name in self.between else b for b in self.bodies]
         for loop in loops:
             for body in (loop.first, loop.second):
                 if body not in known:
