@@ -109,7 +109,7 @@ def lettered_four_bar() -> Robot:
 
 
 def test_the_relation_of_a_four_bar_is_the_one_of_the_literature() -> None:
-    """MX of the rocker goes to the others in the ratios of the lengths (theory, eq. 58)."""
+    """MX of the rocker goes to the others in the ratios of the lengths (theory, eq. 41)."""
     base = check(lettered_four_bar())
     assert base.count == 8
     assert base.certificate.redrawn is not None

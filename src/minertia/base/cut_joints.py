@@ -1,4 +1,4 @@
-"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 57 and 58).
+"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 40 and 41).
 
 What a joint's motion cannot show may sit on either of the links it joins; that holds for a cut joint as for any other.
 So the part written at the cut's frame and moved to the first link, less the same moved to the second, has no effect.
@@ -59,7 +59,7 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 
 
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
-    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 59).
+    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 42).
 
     Their effect is the velocity around the loop, sum of (w . z) e = 0, times what all links turn across the plane.
     """

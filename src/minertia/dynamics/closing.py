@@ -1,7 +1,7 @@
 """Closing of loops: from the coordinates of a robot to all joints of the tree that its cuts leave, on one branch.
 
 Positions come from Newton's method, carried on in small steps from the robot's seed so that its branch is kept;
-velocities and accelerations from the linear equations that follow (theory, eqs. 50 to 53).
+velocities and accelerations from the linear equations that follow (theory, eqs. 36 to 38).
 """
 
 from __future__ import annotations

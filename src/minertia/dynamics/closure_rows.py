@@ -1,7 +1,7 @@
 """The equations of cut joints on any scalar: their values, their Jacobian and what velocities add to their second rate.
 
 Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
-enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 50 to 53).
+enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Robots with loops on the dynamics of their trees: tau_a = G' tau, D_a = G' D G, Y_a = G' Y (theory, eqs. 54 to 56).
+"""Robots with loops on the dynamics of their trees: tau_a = G' tau, D_a = G' D G, Y_a = G' Y (theory, eq. 39).
 
 The one place where efforts of the tree that the cuts leave become efforts of a robot's coordinates.  The recursion
 below knows of no loop: it gets the tree and a closed motion of it.
