@@ -137,7 +137,7 @@ class SeedSearch:
 
     def _fillings(self, start: Array, named: Sequence[int]) -> Iterator[Array]:
         yield start
-        if len(named) < len(start):
+        if not set(self.inside) <= set(named):
             for _ in range(DRAWS):
                 yield np.where(np.isin(np.arange(len(start)), named), start, self._drawn())
 
