@@ -1,4 +1,4 @@
-"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 57 and 58).
+"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 40 and 41).
 
 What a joint's motion cannot show may sit on either of the links it joins; that holds for a cut joint as for any other.
 So the part written at the cut's frame and moved to the first link, less the same moved to the second, has no effect.
@@ -59,7 +59,7 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 
 
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
-    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 59).
+    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 42).
 
     Their effect is the velocity around the loop, sum of (w . z) e = 0, times what all links turn across the plane.
     """
@@ -145,6 +145,37 @@ def with_relations(
             if name != gone:
                 forms[name] = forms[name] + form * _structural(neg(quotient(factor, kept[gone])))  # type: ignore[assignment]
     return forms
+
+
+def without_columns(
+    left: Mapping[str, Linear], absent: Collection[str], values: Mapping[str, float]
+) -> dict[str, Linear]:
+    """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
+    stripped = {name: _without(form, absent) for name, form in left.items()}
+    forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
+    for name in [name for name in forms if name in absent]:
+        form = forms.pop(name)
+        if not form.terms:
+            continue
+        sizes = {str(c): abs(float(number_of(factor, values))) for c, factor in form.terms.items()}
+        free = [c for c, size in sizes.items() if size >= PIVOT * max(sizes.values())]
+        place = max(free, key=lambda c: _wanted(c, form.terms[c]))
+        lead = form / form.terms[place]
+        for other in [k for k, own in forms.items() if place in own.terms]:
+            changed = forms[other] - lead * forms[other].terms[place]
+            forms[other] = changed if isinstance(changed, Linear) else Linear({})
+        forms[place] = lead
+    return {name: form for name, form in forms.items() if form.terms}
+
+
+def _without(form: Linear, absent: Collection[str]) -> Linear:
+    return Linear({name: factor for name, factor in form.terms.items() if name not in absent})
+
+
+def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
+    """What takes a place first: factors of 1 or -1, then columns far out, then the kind that is kept first."""
+    symbol, link = split_name(name)
+    return type(factor) is int and abs(factor) == 1, link, -PREFERENCE.index(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:

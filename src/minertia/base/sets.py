@@ -11,7 +11,7 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
-from minertia.base.cut_joints import PREFERENCE, cut_relations, with_relations
+from minertia.base.cut_joints import PREFERENCE, cut_relations, with_relations, without_columns
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
@@ -50,16 +50,18 @@ class Sets:
     ) -> None:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
         self.where = {name: c for c, name in enumerate(columns)}
-        absent = massless_columns(robot)
-        self.present = tuple(name for name in columns if name not in absent)
+        self.absent = massless_columns(robot)
+        self.present = tuple(name for name in columns if name not in self.absent)
         self.axes, self.rules = self._rules()
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
         """The closed form; with the finest tolerance where the usual one would change the torques."""
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
-            left = closed_form(self.robot, self.present, axes)
+            left = closed_form(self.robot, self.columns, axes)
+            left = without_columns(left, self.absent, self.robot.symbol_values) if self.absent else left
             left = with_relations(left, cut_relations(self.robot, self.present), self.robot.symbol_values)
+            left = {name: left[name] for name in self.columns if name in left}
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
             if self.sample.error(kept, K) < 0.1 * CONFIRMED:

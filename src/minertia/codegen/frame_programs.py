@@ -44,13 +44,15 @@ def _forward_dynamics_wrench(d: Draft) -> Built:
 
 
 def _jacobian(d: Draft) -> Built:
-    J = jacobian(d.robot, d.read(d.q_port), d.frame, d.setting.frame.axes)
+    closed = d.closed(d.rest, d.rest)
+    J = closed.columns(jacobian(closed.tree, closed.state.q, d.frame, d.setting.frame.axes))
     text = f"velocity of the origin, then angular velocity, of the {_place(d)}, for unit joint velocities"
     return [d.q_port], [Port("J", (6, d.robot.n_velocity), text)], flat(J)
 
 
 def _forward_kinematics(d: Draft) -> Built:
-    R, p = frame_pose(d.robot, d.read(d.q_port), d.frame)
+    closed = d.closed(d.rest, d.rest)
+    R, p = frame_pose(closed.tree, closed.state.q, d.frame)
     name = d.setting.frame.of(d.setting.robot)
     ports = [
         Port("R", (3, 3), f"rotation from the axes of frame {name} to those of the world"),

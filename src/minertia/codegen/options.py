@@ -52,7 +52,8 @@ class CodeModel:
 
     def setting(self, robot: Robot, *, at_joints: bool = False) -> Setting:
         """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
-        robot.require_tree("generated code")
+        if robot.open_cuts and robot.has_input("load"):
+            robot.require_tree("generated code with friction that depends on the load")
         return Setting(
             robot,
             self.parameters,

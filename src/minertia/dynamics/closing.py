@@ -1,7 +1,7 @@
 """Closing of loops: from the coordinates of a robot to all joints of the tree that its cuts leave, on one branch.
 
 Positions come from Newton's method, carried on in small steps from the robot's seed so that its branch is kept;
-velocities and accelerations from the linear equations that follow (theory, eqs. 50 to 53).
+velocities and accelerations from the linear equations that follow (theory, eqs. 36 to 38).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself 
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LoopBlock:
     """Loops that close together once those before them have: passive coordinates, and as many independent rows.
 
     sign: of the determinant at the seed.  ratio: of the smallest to the largest singular value there.
@@ -126,14 +126,14 @@ class Closing:
     def _names(self) -> str:
         return ", ".join(f"'{cut.name}'" for cut in self.cuts)
 
-    def _blocks(self) -> list[Block]:
+    def _blocks(self) -> list[LoopBlock]:
         """Loops in the order in which they close: one by one where that goes, the rest together."""
         A = self.equations(self.seed[None])[1][0] * self.sizes
         left, cuts = list(self.passive), list(range(len(self.cuts)))
         ends = np.cumsum([0, *(len(self._units(cut, self.seed)) for cut in self.cuts)])
         of = [list(range(ends[k], ends[k + 1])) for k in cuts]
         members = [self._members(cut) for cut in self.cuts]
-        found: list[Block] = []
+        found: list[LoopBlock] = []
         while left and cuts:
             chosen = next(([k] for k in cuts if self._closes(A, of[k], [c for c in left if c in members[k]])), cuts)
             passive = [c for c in left if any(c in members[k] for k in chosen)]
@@ -153,7 +153,7 @@ class Closing:
         """Whether some rows determine some passive coordinates."""
         return bool(passive) and int(np.linalg.matrix_rank(A[np.ix_(rows, passive)], tol=SINGULAR)) == len(passive)
 
-    def _block(self, A: Array, cuts: tuple[int, ...], rows: list[int], passive: list[int]) -> Block:
+    def _block(self, A: Array, cuts: tuple[int, ...], rows: list[int], passive: list[int]) -> LoopBlock:
         """Independent rows by pivoted QR, with determinant and conditioning."""
         part = A[np.ix_(rows, passive)]
         if not passive or len(rows) < len(passive):
@@ -165,7 +165,7 @@ class Closing:
         if s[-1] < SINGULAR * s[0]:
             raise self._unspanned(int((s < SINGULAR * s[0]).sum()))
         sign, ratio = float(np.sign(np.linalg.det(square))), float(s[-1] / s[0])
-        return Block(cuts, tuple(passive), tuple(chosen), sign, ratio)
+        return LoopBlock(cuts, tuple(passive), tuple(chosen), sign, ratio)
 
     def _unspanned(self, missing: int) -> InputError:
         return InputError(

@@ -1,7 +1,7 @@
 """The equations of cut joints on any scalar: their values, their Jacobian and what velocities add to their second rate.
 
 Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
-enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 50 to 53).
+enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NORMAL = {
 Row = dict[int, Scalar]  # {coordinate of the tree: entry}, structural zeros left out
 
 
-class _Hinge(NamedTuple):
+class _PassedJoint(NamedTuple):
     """A joint on the way to a cut: its axis and origin in the carrier's axes."""
 
     joint: int
@@ -33,14 +33,14 @@ class _Hinge(NamedTuple):
     origin: Vec
 
 
-class _Side(NamedTuple):
+class _CutSide(NamedTuple):
     """One side of a cut: pose of its frame in the carrier's, and the joints between."""
 
     pose: Pose
-    hinges: tuple[_Hinge, ...]
+    hinges: tuple[_PassedJoint, ...]
 
 
-class _Motion(NamedTuple):
+class _EndMotion(NamedTuple):
     """Motion of a cut's frame in the carrier's axes: angular velocity, velocity, and their rates without qdd."""
 
     w: Vec
@@ -110,40 +110,40 @@ def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
     return found
 
 
-def _slide_bias(e: Vec, n: _Motion, d: Vec, v: Vec, a: Vec) -> Scalar:
+def _slide_bias(e: Vec, n: _EndMotion, d: Vec, v: Vec, a: Vec) -> Scalar:
     """e . a + 2 e' . v + e'' . d for a direction e of the second frame."""
     rate = cross(n.w, e)
     second = vadd(cross(n.wd, e), cross(n.w, rate))
     return add(add(dot(e, a), mul(2, dot(rate, v))), dot(second, d))
 
 
-def _cosine_bias(u: Vec, e: Vec, m: _Motion, n: _Motion) -> Scalar:
+def _cosine_bias(u: Vec, e: Vec, m: _EndMotion, n: _EndMotion) -> Scalar:
     """Second rate of u . e, with u fixed in the first frame and e in the second."""
     turning = vadd(cross(cross(m.w, u), e), cross(u, cross(n.w, e)))
     return add(dot(cross(u, e), _less(m.wd, n.wd)), dot(_less(m.w, n.w), turning))
 
 
-def _sides(tree: Robot, cut: Cut, ways: Sequence[Passage]) -> tuple[_Side, _Side]:
+def _sides(tree: Robot, cut: Cut, ways: Sequence[Passage]) -> tuple[_CutSide, _CutSide]:
     first, second = cut_chains(tree, cut)
     return _side(ways, first, cut.first_pose), _side(ways, second, cut.second_pose)
 
 
-def _side(ways: Sequence[Passage], chain: Sequence[int], end: Pose) -> _Side:
+def _side(ways: Sequence[Passage], chain: Sequence[int], end: Pose) -> _CutSide:
     pose, hinges = HERE, []
     for j in chain:
         pose = compose(pose, ways[j].pose)
-        hinges.append(_Hinge(j, column(pose[0], 2), pose[1]))
-    return _Side(compose(pose, end), tuple(hinges))
+        hinges.append(_PassedJoint(j, column(pose[0], 2), pose[1]))
+    return _CutSide(compose(pose, end), tuple(hinges))
 
 
-def _moves(tree: Robot, hinge: _Hinge, end: Vec) -> tuple[Vec, Vec]:
+def _moves(tree: Robot, hinge: _PassedJoint, end: Vec) -> tuple[Vec, Vec]:
     """Velocity of a side's end and its angular velocity for a unit rate of a joint."""
     (_, _, turning), (_, _, sliding) = tree.joints[hinge.joint].twist
     angular = scale(hinge.axis, turning)
     return vadd(scale(hinge.axis, sliding), cross(angular, _less(end, hinge.origin))), angular
 
 
-def _motion(tree: Robot, side: _Side, rates: Scalars) -> _Motion:
+def _motion(tree: Robot, side: _CutSide, rates: Scalars) -> _EndMotion:
     """Motion of a side's end, joint by joint from the carrier, which counts as at rest."""
     w, v, wd, a, origin = ZERO, ZERO, ZERO, ZERO, ZERO
     for hinge in side.hinges:
@@ -153,7 +153,7 @@ def _motion(tree: Robot, side: _Side, rates: Scalars) -> _Motion:
         a = vadd(a, scale(cross(w, slide), 2))
         v, wd, w, origin = vadd(v, slide), vadd(wd, cross(w, spin)), vadd(w, spin), hinge.origin
     v, a = _carried(w, v, wd, a, _less(side.pose[1], origin))
-    return _Motion(w, v, wd, a)
+    return _EndMotion(w, v, wd, a)
 
 
 def _carried(w: Vec, v: Vec, wd: Vec, a: Vec, lever: Vec) -> tuple[Vec, Vec]:

@@ -274,8 +274,6 @@ class _Call:
 
     def _closed(self, state: State) -> Projection:
         """The motion on the tree of the robot: itself where it has no loop to close."""
-        if self.symbolic:
-            self.robot.require_tree("an expression of the dynamics")
         if self.robot.open_cuts and self.robot.has_input("load"):
             raise InputError(f"friction that depends on the load is not there for loops, which '{self.robot.name}' has")
         return project(self.robot.numeric, state)
