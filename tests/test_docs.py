@@ -30,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SRC = ROOT / "src"
 FOLLOWED = [DOCS / "tutorial.md", DOCS / "coming-from.md", *sorted((DOCS / "howto").glob("*.md"))]
+LONG = ("howto/payload", "howto/coupled-wrist", "howto/currents")  # half a minute each
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_NAME = re.compile(r"(?:#|/\*|<!--) ([\w./-]+\.\w+)\b")
 EXIT_CODE = re.compile(r"# exit code (\d)")  # a comment that says what the command ends with
@@ -94,7 +95,9 @@ def comparable(line: str) -> str:
     return " ".join(re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "0", line).split())
 
 
-@pytest.mark.parametrize("page", FOLLOWED, ids=page_id)
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=page_id(p), marks=pytest.mark.slow if page_id(p) in LONG else ()) for p in FOLLOWED]
+)
 def test_pages_can_be_followed(page: Path, tmp_path: Path) -> None:
     for name in re.findall(r"^import (pinocchio|mujoco)", page.read_text(encoding="utf-8"), re.MULTILINE):
         pytest.importorskip(name)

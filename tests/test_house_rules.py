@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import minertia
@@ -30,13 +31,16 @@ WRITE_FILES = (
 )
 
 
-def modules() -> Iterator[tuple[str, str, ast.Module]]:
+@cache
+def modules() -> list[tuple[str, str, ast.Module]]:
     """(layer, dotted name, tree) of every module but the public list."""
+    found = []
     for path in sorted(SRC.rglob("*.py")):
         parts = path.relative_to(SRC).with_suffix("").parts
         if parts != ("__init__",):
             name = ".".join(("minertia", *(p for p in parts if p != "__init__")))
-            yield parts[0], name, ast.parse(path.read_text(encoding="utf-8"))
+            found.append((parts[0], name, ast.parse(path.read_text(encoding="utf-8"))))
+    return found
 
 
 def layer(module: str) -> int:

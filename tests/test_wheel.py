@@ -108,6 +108,7 @@ def test_wheel_is_complete(wheel: Path) -> None:
         assert "abi3" in wheel.name and any("_native" in name for name in names)
 
 
+@pytest.mark.slow
 def test_version_and_doctor(bare: Run) -> None:
     assert bare("--version").stdout == f"minertia {__version__}\n"
     found = json.loads(bare("doctor", "--json").stdout)
@@ -116,6 +117,7 @@ def test_version_and_doctor(bare: Run) -> None:
         assert found["kernels"].startswith("interpreter")
 
 
+@pytest.mark.slow
 def test_main_job(bare: Run, tmp_path: Path) -> None:
     assert json.loads(bare("base", "puma560", "--json").stdout)["count"] == 36
     arm, out = recorded_arm(tmp_path), tmp_path / "out"
@@ -130,6 +132,7 @@ def test_main_job(bare: Run, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_demo_says_what_it_leaves_out(bare: Run, tmp_path: Path) -> None:
     done = bare("demo", "--out", tmp_path / "demo")
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
@@ -137,6 +140,7 @@ def test_demo_says_what_it_leaves_out(bare: Run, tmp_path: Path) -> None:
     assert (tmp_path / "demo" / "base-puma560.html").is_file() and (tmp_path / "demo" / "rehearsal").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, extra", [("arm.mjcf", "sim"), ("log.parquet", "logs"), ("log.mcap", "logs"), ("log.mat", "mat73")]
 )
@@ -147,12 +151,14 @@ def test_files_that_need_an_extra(bare: Run, tmp_path: Path, name: str, extra: s
     assert done.returncode == 2 and f"pip install 'minertia[{extra}]'" in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_completion(bare: Run) -> None:
     asked = {"_MINERTIA_COMPLETE": "complete_bash", "COMP_WORDS": "minertia base puma", "COMP_CWORD": "2"}
     assert bare(**asked).stdout.split() == ["puma260", "puma560", "puma560_physical"]
     assert "_minertia_completion" in bare("--show-completion", "bash").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args, seconds",
     [(("-c", "import minertia"), 0.3), (("-m", "minertia", "--help"), 0.4)],

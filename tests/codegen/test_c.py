@@ -35,8 +35,14 @@ def _selftest(folder, name, compiler, flags=("-O0",)):
     return run([f"./test_{compiler}"], folder)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("precision", ["double", "float"])
+@pytest.mark.parametrize(
+    ("precision", "compiler"),
+    [
+        pytest.param(precision, compiler, marks=() if place == k else pytest.mark.slow)
+        for k, precision in enumerate(("double", "float"))
+        for place, compiler in enumerate(COMPILERS)
+    ],
+)
 def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
     for parameters, sincos in (("baked", "own"), ("standard", "libm")):
         folder = tmp_path / parameters

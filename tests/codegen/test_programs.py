@@ -33,6 +33,7 @@ ROBOTS = {
 LONG = {
     name: pytest.mark.slow for name in ("puma560", "stanford", "floating", "prismatic")
 }  # to compile with every program
+LATER = {name: pytest.mark.slow for name in COMPILERS[1:]}  # the same code, by another compiler
 TOLERANCE = dict.fromkeys((name for name in BUILDERS if name.startswith("forward_dynamics")), 1e-9)  # condition of D
 
 
@@ -69,8 +70,14 @@ def test_a_unit_of_force_and_gravity_anywhere_change_no_torque(unit, gravity):
         assert program.operations[0] < build(setting, "inverse_dynamics", Representative(choice.kept)).operations[0]
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("robot", [pytest.param(r, id=n, marks=LONG.get(n, ())) for n, r in ROBOTS.items()])
+@pytest.mark.parametrize(
+    ("robot", "compiler"),
+    [
+        pytest.param(robot, compiler, id=f"{name}-{compiler}", marks=LONG.get(name, LATER.get(compiler, ())))
+        for name, robot in ROBOTS.items()
+        for compiler in COMPILERS
+    ],
+)
 def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
     for parameters, sincos in (("baked", "libm"), ("base", "own")):
         names = _programs(robot)

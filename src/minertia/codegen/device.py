@@ -27,7 +27,7 @@ class CudaKernel:
     """
 
     def __init__(self, program: Program, precision: str = "double") -> None:
-        self._cupy = _cupy()
+        self._cupy = cuda_module()
         self.program, self.precision = program, precision
         style = c.CStyle(PREFIX, Arithmetic(precision, "own"))
         rendered = c.render(program, style)
@@ -38,17 +38,10 @@ class CudaKernel:
         self._slots = len(c.prepared_slots(program))
 
     def _compiled(self, text: str) -> dict[str, Any]:
-        cupy = self._cupy
         names = ["joint_major", "sample_major", *(["prepare_kernel"] if self.has_prepare else [])]
-        try:
-            module = cupy.RawModule(code=text, options=("--std=c++14",))
-            return {name: module.get_function(f"{PREFIX}_{self.program.name}_{name}") for name in names}
-        except Exception as err:  # NVRTC missing, too old for the card, or refusing the text
-            first = (str(err).strip().splitlines() or [err.__class__.__name__])[0]
-            raise MinertiaError(
-                f"the program '{self.program.name}' cannot be compiled for this CUDA device ({first}); is the CUDA "
-                "toolkit as new as the card?"
-            ) from None
+        functions = [f"{PREFIX}_{self.program.name}_{name}" for name in names]
+        what = f"the program '{self.program.name}'"
+        return dict(zip(names, compiled_functions(self._cupy, text, functions, what), strict=True))
 
     def __repr__(self) -> str:
         return f"<CudaKernel of '{self.program.name}' in {self.precision} precision>"
@@ -72,16 +65,7 @@ class CudaKernel:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _array(self, given: Any, name: str) -> Any:
-        """The caller's memory as a CuPy array."""
-        device = getattr(given, "__dlpack_device__", None)
-        if device is None or int(device()[0]) not in DLPACK_CUDA:
-            raise MinertiaError(
-                f"{name} is not on a CUDA device; give arrays of CuPy, PyTorch or JAX that are, or take device cpu"
-            )
-        array = given if isinstance(given, self._cupy.ndarray) else self._cupy.from_dlpack(_detached(given))
-        if str(array.dtype) != DTYPES[self.precision]:
-            raise ShapeError(f"{name} holds {array.dtype}; this kernel computes in {DTYPES[self.precision]}")
-        return array
+        return cuda_array(self._cupy, given, name, self.precision)
 
     def _layout(self, arrays: Sequence[Any], ports: Sequence[Port]) -> tuple[int, bool]:
         """Number of samples, and whether rows are contiguous."""
@@ -161,6 +145,31 @@ class CudaKernel:
         self._kernels["joint_major"]((blocks,), (cuda.THREADS,), arguments)
 
 
+def cuda_array(cupy: Any, given: Any, name: str, precision: str) -> Any:
+    """The caller's memory as a CuPy array."""
+    device = getattr(given, "__dlpack_device__", None)
+    if device is None or int(device()[0]) not in DLPACK_CUDA:
+        raise MinertiaError(
+            f"{name} is not on a CUDA device; give arrays of CuPy, PyTorch or JAX that are, or take device cpu"
+        )
+    array = given if isinstance(given, cupy.ndarray) else cupy.from_dlpack(_detached(given))
+    if str(array.dtype) != DTYPES[precision]:
+        raise ShapeError(f"{name} holds {array.dtype}; this kernel computes in {DTYPES[precision]}")
+    return array
+
+
+def compiled_functions(cupy: Any, text: str, names: Sequence[str], what: str) -> list[Any]:
+    """Kernels of a text by NVRTC."""
+    try:
+        module = cupy.RawModule(code=text, options=("--std=c++14",))
+        return [module.get_function(name) for name in names]
+    except Exception as err:  # NVRTC missing, too old for the card, or refusing the text
+        first = (str(err).strip().splitlines() or [err.__class__.__name__])[0]
+        raise MinertiaError(
+            f"{what} cannot be compiled for this CUDA device ({first}); is the CUDA toolkit as new as the card?"
+        ) from None
+
+
 def _entry_stride(array: Any) -> int:
     return int(array.strides[-1])
 
@@ -192,7 +201,7 @@ def _restored(like: Any, array: Any) -> Any:
     return wrap(array)
 
 
-def _cupy() -> Any:
+def cuda_module() -> Any:
     """CuPy with a device to run on."""
     cupy = load("cupy", "gpu")
     try:

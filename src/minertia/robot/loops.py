@@ -87,8 +87,8 @@ class _Loops:
             off = self.said.seed.get(name, q[j]) - q[j]
             if abs(off - 2 * np.pi * round(off / (2 * np.pi))) > FAR_OFF:
                 self._fail(
-                    f"the seed says {name} = {self.said.seed[name]:.4g}, but the joint follows others and is at {q[j]:.4g} "
-                    "there; take out its 'follows' for another branch, or correct the seed"
+                    f"the seed says {name} = {self.said.seed[name]:.4g}, but the joint follows others and is at "
+                    f"{q[j]:.4g} there; take out its 'follows' for another branch, or correct the seed"
                 )
         return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -118,13 +119,13 @@ class SeedSearch:
         start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
         scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+        motors = [j for j in self.active if j in named]
         best: tuple[float, Array] | None = None
-        for unnamed in self._fillings(start, named):
-            for held in (named, self.outside):
-                q, left = close(self.robot, unnamed, held=held)
-                off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
-                if left <= self.tolerance and (best is None or off < best[0]):
-                    best = off, q
+        for unnamed, held in product(self._fillings(start, named), (named, [*motors, *self.outside], self.outside)):
+            q, left = close(self.robot, unnamed, held=held)
+            off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
+            if left <= self.tolerance and (best is None or off < best[0]):
+                best = off, q
             if best is not None and best[0] < FAR_OFF:
                 break
         if best is None:
@@ -136,7 +137,7 @@ class SeedSearch:
 
     def _fillings(self, start: Array, named: Sequence[int]) -> Iterator[Array]:
         yield start
-        if len(named) < len(start):
+        if not set(self.inside) <= set(named):
             for _ in range(DRAWS):
                 yield np.where(np.isin(np.arange(len(start)), named), start, self._drawn())
 

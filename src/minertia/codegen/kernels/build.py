@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +45,7 @@ TARGETS = {
     "aarch64": ("-mcpu=native",),
     "arm64": ("-mcpu=native",),
 }
+PATIENCE = 600  # s that a compiler may take
 MOST_STEPS = 15_000  # above, compiling takes more than some ten seconds
 CHECKED = "checked 1"  # part of every key: libraries of another way to check are made again
 
@@ -248,13 +250,33 @@ def _restore_arithmetic() -> None:
 def run_compiler(command: list[str], folder: str | Path) -> str:
     """Run the compiler; what it complained of, "" if it worked."""
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=600)
+        code, said = _ran(command, folder)
     except (OSError, subprocess.SubprocessError) as err:
         return f"{err.__class__.__name__}: {err}"
-    if done.returncode == 0:
+    if code == 0:
         return ""
-    lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["no message"]
+    lines = [line for line in said.splitlines() if "error" in line] or said.splitlines() or ["no message"]
     return lines[0].strip()
+
+
+def _ran(command: list[str], folder: str | Path) -> tuple[int, str]:
+    """Exit code and complaints of a process that ends with us.
+
+    It is started in a thread: a signal that reaches the main thread while a process starts would leave that running.
+    """
+    pipe = subprocess.PIPE
+    with ThreadPoolExecutor(1) as pool:
+        start = pool.submit(
+            subprocess.Popen, command, cwd=folder, stdout=pipe, stderr=pipe, text=True, errors="replace"
+        )
+        try:
+            process = start.result()
+            said = process.communicate(timeout=PATIENCE)[1]
+        except BaseException:
+            start.result().kill()
+            start.result().wait()
+            raise
+    return process.returncode, said
 
 
 @cache

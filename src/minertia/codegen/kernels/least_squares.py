@@ -9,11 +9,11 @@ matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
@@ -133,11 +133,11 @@ class Solution:
 class LeastSquaresKernel:
     """Least squares for tau = Y theta with Y from a program whose one output has shape (n, columns)."""
 
-    def __init__(self, program: Program, columns: Sequence[str]) -> None:
+    def __init__(self, program: Program, columns: Sequence[str], *, compiling: bool = True) -> None:
         if len(program.ports) != 1 or program.ports[0].shape[1:] != (len(columns),):
             raise ShapeError(f"the program '{program.name}' has no single output of shape (n, {len(columns)})")
         self.columns = tuple(columns)
-        self.kernel = BatchKernel(program)
+        self.kernel = BatchKernel(program, compiling=compiling)
         rows = program.ports[0].shape[0]
         self.pattern = MatrixPattern(rows, len(self.columns), self.kernel.schedule.positions(0))
 
@@ -198,37 +198,28 @@ class LeastSquaresKernel:
     def sample_triangle(self, *inputs: ArrayLike, weights: ArrayLike | None = None, samples: int = SAMPLE) -> Array:
         """R of the QR factorisation of samples spread evenly over the data."""
         work = self._work(inputs, None, weights)
-        n, p = work.n_samples, len(self.columns)
-        samples = max(samples, -(-4 * p // self.pattern.rows))
-        while True:
-            chosen = np.unique(np.linspace(0, n - 1, min(samples, n)).astype(int)) if n else np.zeros(0, int)
-            R = self._triangle_of(work, chosen)
-            condition = scaled_condition(R)
-            if condition < HOPELESS:
-                return R
-            if samples >= n:
-                raise RankError(
-                    "the motion does not determine all parameters: columns depend on one another "
-                    f"(condition number {condition:.1e})"
-                )
-            samples *= 8
+        least = self.least_samples(samples)
+        return spread_triangle(work.n_samples, least, lambda chosen: self._triangle_of(work, chosen))
+
+    def least_samples(self, samples: int = SAMPLE) -> int:
+        """Samples that a triangle takes, at least `samples`."""
+        return max(samples, -(-4 * len(self.columns) // self.pattern.rows))
 
     def solve(
         self, *inputs: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None, threads: int | None = 1
     ) -> Solution:
         """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
-        gram, method = None, "normal equations"
-        if not self._looks_hard(inputs, weights):
-            gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads)
-            gram.check()
-        if gram is None or not gram.condition() < SWITCH:
-            triangle = self.sample_triangle(*inputs, weights=weights)
-            gram = self.accumulate(*inputs, tau=tau, weights=weights, threads=threads, triangle=triangle)
-            method = "preconditioned"
-        theta = gram.solve()
-        left = self.residual(*inputs, tau=tau, theta=theta, weights=weights, threads=threads)
-        theta = theta + gram.solve(left.gradient)
-        return Solution(self.columns, theta, gram.condition(), left.squares, gram, method)
+        return solved(
+            self._looks_hard(inputs, weights),
+            lambda triangle: self.accumulate(*inputs, tau=tau, weights=weights, threads=threads, triangle=triangle),
+            lambda: self.sample_triangle(*inputs, weights=weights),
+            lambda theta: self.residual(*inputs, tau=tau, theta=theta, weights=weights, threads=threads),
+        )
+
+    def triangle_of(self, *inputs: ArrayLike, weights: ArrayLike | None = None) -> Array:
+        """R of the QR factorisation of all these samples, which may be singular."""
+        work = self._work(inputs, None, weights)
+        return self._triangle_of(work, np.arange(work.n_samples))
 
     # ------------------------------------------------------------------ inside
 
@@ -248,10 +239,9 @@ class LeastSquaresKernel:
         work = self._work(inputs, None, weights)
         if work.n_samples < MANY_SAMPLES:
             return False
-        chosen = np.linspace(0, work.n_samples - 1, SAMPLE).astype(int)
-        return SWITCH <= scaled_condition(self._triangle_of(work, chosen)) < HOPELESS
+        return looks_hard(self._triangle_of(work, spread(work.n_samples, SAMPLE)))
 
-    def _triangle_of(self, work: Work, chosen: Array) -> Array:
+    def _triangle_of(self, work: Work, chosen: NDArray[np.intp]) -> Array:
         rows, p = self.pattern.rows, len(self.columns)
         common = self.kernel.schedule.common
         Y = self.kernel(*(a if is_common else a[chosen] for a, is_common in zip(work.inputs, common, strict=True)))
@@ -269,9 +259,58 @@ class LeastSquaresKernel:
     def _inverse(self, triangle: Array) -> Array:
         p, width = len(self.columns), self.pattern.z_columns
         padded = np.zeros((width, width))
-        padded[:p, :p] = np.triu(solve_triangular(triangle, np.eye(p)))
+        padded[:p, :p] = inverse_of(triangle)
         padded[p, p] = 1.0
         return padded
+
+
+def solved(
+    is_hard: bool,
+    accumulate: Callable[[Array | None], Gram],
+    triangle: Callable[[], Array],
+    residual: Callable[[Array], Residual],
+) -> Solution:
+    """The solution out of passes over the data, wherever they are made; is_hard: normal equations would be in vain."""
+    gram, method = None, "normal equations"
+    if not is_hard:
+        gram = accumulate(None)
+        gram.check()
+    if gram is None or not gram.condition() < SWITCH:
+        gram, method = accumulate(triangle()), "preconditioned"
+    theta = gram.solve()
+    left = residual(theta)
+    theta = theta + gram.solve(left.gradient)
+    return Solution(gram.columns, theta, gram.condition(), left.squares, gram, method)
+
+
+def spread(n: int, samples: int) -> NDArray[np.intp]:
+    """Numbers of samples spread evenly over n."""
+    return np.unique(np.linspace(0, n - 1, min(samples, n)).astype(np.intp)) if n else np.zeros(0, np.intp)
+
+
+def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp]], Array]) -> Array:
+    """A triangle of few samples of n that is good enough to precondition all; RankError where none is."""
+    while True:
+        R = triangle_of(spread(n, samples))
+        condition = scaled_condition(R)
+        if condition < HOPELESS:
+            return R
+        if samples >= n:
+            raise RankError(
+                "the motion does not determine all parameters: columns depend on one another "
+                f"(condition number {condition:.1e})"
+            )
+        samples *= 8
+
+
+def looks_hard(triangle: Array) -> bool:
+    """Whether the triangle of a sample says that normal equations would be accumulated in vain."""
+    return SWITCH <= scaled_condition(triangle) < HOPELESS
+
+
+def inverse_of(triangle: Array) -> Array:
+    """The inverse of an upper triangle."""
+    return np.triu(solve_triangular(triangle, np.eye(len(triangle))))
 
 
 def scaled_condition(R: Array) -> float:

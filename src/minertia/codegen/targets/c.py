@@ -75,7 +75,7 @@ class Rendered:
 
 def render(program: Program, style: CStyle) -> Rendered:
     """The functions of a program."""
-    return _Renderer(program, style).rendered()
+    return Renderer(program, style).rendered()
 
 
 def prepared_slots(program: Program) -> dict[int, int]:
@@ -90,7 +90,7 @@ def prepared_slots(program: Program) -> dict[int, int]:
     return {node: k for k, node in enumerate(kept)}
 
 
-class _Renderer:
+class Renderer:
     """One run over a program; `names` holds the C text of each node met."""
 
     def __init__(self, program: Program, style: CStyle) -> None:
@@ -104,6 +104,7 @@ class _Renderer:
     # ------------------------------------------------------------------ texts
 
     def rendered(self) -> Rendered:
+        """Declarations and definitions."""
         declarations, definitions = [], []
         if self.slots:
             n = len(self.slots)

@@ -154,7 +154,7 @@ def render(
 ) -> str:
     """The .cuh file."""
     text = "\n".join(_on_device(program, rendered[program.name]) for program in programs)
-    helpers = SIGN.substitute(_numbers(style)) if f"{style.prefix}_sign(" in text else ""
+    helpers = sign(style) if f"{style.prefix}_sign(" in text else ""
     helpers += sincos(style) if f"{style.prefix}_sincos(" in text else ""
     return FILE.substitute(
         title=comment(title),
@@ -180,6 +180,11 @@ def _numbers(style: CStyle) -> dict[str, str]:
         "one": style.number(1.0),
         "half": style.number(0.5),
     }
+
+
+def sign(style: CStyle) -> str:
+    """The function that takes signs."""
+    return SIGN.substitute(_numbers(style))
 
 
 def sincos(style: CStyle) -> str:

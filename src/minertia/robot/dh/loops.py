@@ -41,7 +41,7 @@ class LoopTables:
             row.only(LOOP_KEYS)
             if name not in self.known:
                 self.loops.append(self._loop(name, row))
-            elif set(row) > {"name", "seed"}:
+            elif set(row) - {"name", "seed"}:
                 raise row.fail("the description has this loop already; give 'seed' alone, or another name", "name")
             self._take_seed(row)
 

@@ -48,16 +48,18 @@ class _ParReader:
         self.table = {key: file.entries(key, self.frames) for key in GEOMETRY}
         self.drives = {key: self._drive(key) for key in DRIVES}
         self.variables = self._take_variables()
-        self.letters = Letters(dict.fromkeys(self._constants()), options.letters)
+        self.constants = self._constants()
+        self.letters = Letters(dict.fromkeys(self.constants), options.letters)
 
     def robot(self) -> Robot:
         self._check_ignored()
         joints = [self._joint(j) for j in range(self.n)]
+        loops = [self._loop(k) for k in range(self.n, self.n + self.cuts)]
         bodies = [BodySpec(GROUND), *(BodySpec(f"link {j + 1}", ten) for j, ten in enumerate(self._links()))]
-        mobile = self.file.whole_number("is_mobile", 0) or self.file.whole_number("is_floating", 0)
-        return assemble(with_side_file(self._description(joints, bodies, bool(mobile)), self.options))
+        return assemble(with_side_file(self._description(joints, bodies, loops), self.options))
 
-    def _description(self, joints: list[JointSpec], bodies: list[BodySpec], mobile: bool) -> Description:
+    def _description(self, joints: list[JointSpec], bodies: list[BodySpec], loops: list[LoopSpec]) -> Description:
+        mobile = self.file.whole_number("is_mobile", 0) or self.file.whole_number("is_floating", 0)
         return Description(
             name=self.file.name or "robot",
             bodies=bodies,
@@ -69,8 +71,9 @@ class _ParReader:
             notes=self.notes,
             source=self.file.source,
             depth_first=False,
-            loops=[self._loop(k) for k in range(self.n, self.n + self.cuts)],
+            loops=loops,
             exact=self.options.snap == 0,
+            automatic=set(self.letters.symbols) - set(self.constants),
         )
 
     # ------------------------------------------------------------------ structure

@@ -1,0 +1,305 @@
+"""Least squares on a CUDA device: sums of [Y tau]'[Y tau] over samples there, without the matrix.
+
+The passes are those of `kernels.least_squares`: normal equations, the same after a triangle was taken out, and what is
+left at a solution.  Sums are in double precision; only they come back to the processor, which solves the small system,
+and the thousand samples that a triangle is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.codegen.device import compiled_functions, cuda_array, cuda_module
+from minertia.codegen.kernels.kernel import regressor_program
+from minertia.codegen.kernels.least_squares import (
+    MANY_SAMPLES,
+    SAMPLE,
+    Gram,
+    LeastSquaresKernel,
+    Residual,
+    Solution,
+    inverse_of,
+    looks_hard,
+    solved,
+    spread,
+    spread_triangle,
+)
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array
+from minertia.codegen.options import PRECISIONS
+from minertia.codegen.program import Port, Program
+from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, WIDTHS, SumsKernel, Tuning
+from minertia.errors import MinertiaError, ShapeError, UnknownName
+from minertia.robot.robot import Robot
+
+PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device
+TENSOR_CORES = 80  # compute capability from which there are FP64 tensor cores
+ADDERS = 32  # threads of a block that adds the sums of all blocks
+
+
+class Device(Protocol):
+    """What sums need of the place where they are made."""
+
+    processors: int
+    shared: int
+    tuning: Tuning
+
+    def array(self, given: Any, name: str, precision: str) -> Any:
+        """The caller's memory, with shape and strides as NumPy has them."""
+
+    def upload(self, array: NDArray[Any]) -> Any:
+        """An array of doubles or indices there."""
+
+    def download(self, array: Any) -> Array:
+        """An array as doubles here."""
+
+    def sums(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Array]:
+        """A function of the number of blocks and the arguments."""
+
+
+class CudaDevice:
+    """The current CUDA device, through CuPy."""
+
+    def __init__(self) -> None:
+        self._cupy = cuda_module()
+        device = self._cupy.cuda.Device()
+        ask = self._cupy.cuda.runtime.deviceGetAttribute
+        self.processors, self.shared = int(ask(PROCESSORS, device.id)), int(ask(SHARED, device.id))
+        has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
+        self.tuning = Tuning(instruction=TENSOR) if has_tensor_cores else Tuning(instruction=PLAIN, unroll=1)
+
+    def array(self, given: Any, name: str, precision: str) -> Any:
+        """The caller's memory as a CuPy array."""
+        return cuda_array(self._cupy, given, name, precision)
+
+    def upload(self, array: NDArray[Any]) -> Any:
+        """An array there."""
+        return self._cupy.asarray(array)
+
+    def download(self, array: Any) -> Array:
+        """An array as doubles here."""
+        return np.asarray(self._cupy.asnumpy(array), float)
+
+    def sums(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Array]:
+        """The compiled kernels as a function of the number of blocks and the arguments."""
+        run = self.launch(kernel)
+        return lambda blocks, arguments: self.download(run(blocks, arguments))
+
+    def functions(self, kernel: SumsKernel) -> list[Any]:
+        """The two kernels of a pass."""
+        what, names = f"least squares of '{kernel.program.name}'", ["minertia_sums", "minertia_total"]
+        found = compiled_functions(self._cupy, kernel.source, names, what)
+        found[0].max_dynamic_shared_size_bytes = kernel.bytes
+        return found
+
+    def launch(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Any]:
+        """The same with sums that stay on the device."""
+        cupy, (add, total) = self._cupy, self.functions(kernel)
+        size, warps = len(kernel.parts) * kernel.n_results, kernel.slices
+
+        def run(blocks: int, arguments: Sequence[Any]) -> Any:
+            count, *rest = [cupy.int64(x) if isinstance(x, int) else x for x in arguments]
+            try:
+                partial, found = cupy.empty(blocks * warps * size), cupy.empty(size)
+            except cupy.cuda.memory.OutOfMemoryError:
+                raise MinertiaError(f"the device has no {blocks * warps * size * 8e-6:.3g} MB left for sums") from None
+            add((blocks,), (kernel.threads,), (cupy.uint64(count), *rest, partial), shared_mem=kernel.bytes)
+            total((-(-size // ADDERS),), (ADDERS,), (partial, cupy.int64(blocks * warps), found))
+            return found
+
+        return run
+
+
+class CudaLeastSquares:
+    """Least squares for tau = Y theta on a CUDA device, with Y from a program whose one output has shape (n, columns).
+
+    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides; precision: of the
+    arrays and of the regressor.  tuning: what changes the speed alone; by default that of the device.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        columns: Sequence[str],
+        *,
+        precision: str = "double",
+        tuning: Tuning | None = None,
+        device: Device | None = None,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise UnknownName("precision", precision, PRECISIONS)
+        if len(program.ports) != 1 or program.ports[0].shape[1:] != (len(columns),):
+            raise ShapeError(f"the program '{program.name}' has no single output of shape (n, {len(columns)})")
+        self.program, self.columns, self.precision = program, tuple(columns), precision
+        self.device: Device = CudaDevice() if device is None else device
+        self.tuning = self.device.tuning if tuning is None else tuning
+        self.rows = program.ports[0].shape[0]
+        self._common = [port.name in program.parameters for port in program.inputs]
+        self._kernels: dict[tuple[int, bool], SumsKernel] = {}
+        self._made: dict[tuple[int, bool], Callable[[int, Sequence[Any]], Array]] = {}
+        self._host: LeastSquaresKernel | None = None
+
+    @classmethod
+    def of(cls, robot: Robot, columns: Sequence[str], **options: Any) -> CudaLeastSquares:
+        """The kernel for columns (full names) of a robot's regressor."""
+        return cls(regressor_program(robot, columns), columns, **options)
+
+    def __repr__(self) -> str:
+        return f"<CudaLeastSquares of {len(self.columns)} columns in {self.precision} precision>"
+
+    def accumulate(self, *inputs: Any, tau: Any, weights: Any | None = None, triangle: ArrayLike | None = None) -> Gram:
+        """The normal equations of all rows; arguments as those of `LeastSquaresKernel.accumulate`.
+
+        triangle: a NumPy array R, to accumulate [Y R^-1, tau] instead of [Y, tau].
+        """
+        if triangle is None:
+            kernel, sums, count = self._run(GRAM, inputs, tau, weights, None)
+            return Gram(self.columns, kernel.matrix(sums), count * self.rows)
+        R = np.asarray(triangle, float)
+        if R.shape != (len(self.columns),) * 2:
+            raise ShapeError(f"the triangle has shape {R.shape}; it needs {(len(self.columns),) * 2}")
+        kernel, sums, count = self._run(PRECONDITIONED, inputs, tau, weights, inverse_of(R))
+        return Gram(self.columns, kernel.matrix(sums), count * self.rows, R)
+
+    def residual(self, *inputs: Any, tau: Any, theta: ArrayLike, weights: Any | None = None) -> Residual:
+        """What is left at theta (NumPy): Y'(tau - Y theta) and the squares of each row (joint)."""
+        parameters = np.ascontiguousarray(theta, dtype=np.float64)
+        if parameters.shape != (len(self.columns),):
+            raise ShapeError(f"theta has shape {parameters.shape}; this kernel needs ({len(self.columns)},)")
+        kernel, sums, count = self._run(RESIDUAL, inputs, tau, weights, parameters)
+        return Residual(*kernel.gradient_and_squares(sums), count)
+
+    def sample_triangle(self, *inputs: Any, weights: Any | None = None, samples: int = SAMPLE) -> Array:
+        """R of the QR factorisation of samples spread evenly over the data, computed on the processor."""
+        arrays, count = self._inputs(inputs)
+        factors = self._weights(weights, count)
+        least = self._processor().least_samples(samples)
+        return spread_triangle(count, least, lambda chosen: self._triangle_of(arrays, factors, chosen))
+
+    def solve(self, *inputs: Any, tau: Any, weights: Any | None = None) -> Solution:
+        """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
+        return solved(
+            self._looks_hard(inputs, weights),
+            lambda triangle: self.accumulate(*inputs, tau=tau, weights=weights, triangle=triangle),
+            lambda: self.sample_triangle(*inputs, weights=weights),
+            lambda theta: self.residual(*inputs, tau=tau, theta=theta, weights=weights),
+        )
+
+    # ------------------------------------------------------------------ inside
+
+    def _run(
+        self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
+    ) -> tuple[SumsKernel, Array, int]:
+        """A pass over the data: its kernel, the sums and the number of samples."""
+        kernel, blocks, arguments = self.arguments(mode, inputs, tau, weights, extra)
+        count = int(arguments[0])
+        if not blocks:
+            return kernel, np.zeros(len(kernel.parts) * kernel.n_results), count
+        key = mode, weights is not None
+        if key not in self._made:
+            self._made[key] = self.device.sums(kernel)
+        return kernel, self._made[key](blocks, arguments), count
+
+    def arguments(
+        self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
+    ) -> tuple[SumsKernel, int, list[Any]]:
+        """The kernel of a pass, its number of blocks, and what it is called with.
+
+        extra: theta for RESIDUAL, the inverse of the triangle for PRECONDITIONED.
+        """
+        arrays, count = self._inputs(inputs)
+        efforts = self._checked(tau, Port("tau", (self.rows,)), count)
+        factors = self._weights(weights, count)
+        kernel = self.kernel(mode, is_weighted=factors is not None)
+        given = [self._strided(x, is_common) for x, is_common in zip(arrays, self._common, strict=True)]
+        given.append(self._strided(efforts, False))
+        given.append((efforts, 0, 0) if factors is None else self._strided(factors, factors.ndim == 1))
+        last = efforts  # not read where there is nothing more to read
+        if extra is not None:
+            last = self.device.upload(kernel.factors(extra) if mode == PRECONDITIONED else extra)
+        blocks = min(-(-count // kernel.samples), self.device.processors * self.tuning.blocks)
+        return kernel, blocks, [count, *(part for array in given for part in array), last]
+
+    def kernel(self, mode: int, *, is_weighted: bool = False) -> SumsKernel:
+        """The text of a pass, with the sizes that the device allows."""
+        key = mode, is_weighted
+        if key not in self._kernels:
+            shared = self.device.shared
+            self._kernels[key] = SumsKernel(self.program, mode, self.precision, is_weighted, shared, self.tuning)
+        return self._kernels[key]
+
+    def _inputs(self, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        ports = self.program.inputs
+        if len(inputs) != len(ports):
+            names = ", ".join(port.name for port in ports)
+            raise ShapeError(f"'{self.program.name}' takes {len(ports)} arrays ({names}), not {len(inputs)}")
+        count: int | None = None
+        arrays = []
+        for given, port in zip(inputs, ports, strict=True):
+            if port.name in self.program.parameters:
+                arrays.append(self._checked(given, port, None))
+                continue
+            array = self._checked(given, port, count, is_first=count is None)
+            count = len(array)
+            arrays.append(array)
+        return arrays, 1 if count is None else count
+
+    def _checked(self, given: Any, port: Port, count: int | None, *, is_first: bool = False) -> Any:
+        """An array on the device; count: samples that it must have, None where it is given once."""
+        array = self.device.array(given, port.name, self.precision)
+        is_common = count is None and not is_first
+        shape = array.shape if is_common else array.shape[1:]
+        if shape != port.shape or len(array.shape) == 0:
+            wanted = ", ".join(map(str, port.shape if is_common else ("N", *port.shape)))
+            raise ShapeError(f"{port.name} has shape {array.shape}; '{self.program.name}' needs ({wanted})")
+        if count is not None and len(array) != count:
+            raise ShapeError(f"{port.name} has {len(array)} samples where another array has {count}")
+        return array
+
+    def _weights(self, weights: Any | None, count: int) -> Any | None:
+        if weights is None:
+            return None
+        array = self.device.array(weights, "weights", self.precision)
+        if array.shape not in ((self.rows,), (count, self.rows)):
+            raise ShapeError(
+                f"weights has shape {array.shape}; this kernel needs ({self.rows},) or ({count}, {self.rows})"
+            )
+        return array
+
+    def _strided(self, array: Any, is_common: bool) -> tuple[Any, int, int]:
+        """An array with the distance of its samples and of its entries, in numbers."""
+        width = WIDTHS[self.precision]
+        steps = [0, *array.strides] if is_common else list(array.strides)
+        sizes = array.shape if is_common else array.shape[1:]
+        for axis in range(len(sizes) - 1):
+            if steps[axis + 1] != steps[axis + 2] * sizes[axis + 1]:
+                raise ShapeError(
+                    "the entries of a sample must follow each other at one distance; make the array contiguous"
+                )
+        if any(step % width for step in steps):
+            raise ShapeError(
+                "the entries of an array must be whole numbers of entries apart; make the array contiguous"
+            )
+        return array, steps[0] // width, steps[-1] // width if sizes else 0
+
+    def _processor(self) -> LeastSquaresKernel:
+        if self._host is None:
+            self._host = LeastSquaresKernel(self.program, self.columns, compiling=False)
+        return self._host
+
+    def _triangle_of(self, arrays: Sequence[Any], weights: Any | None, chosen: Any) -> Array:
+        few = [self._few(x, None if is_common else chosen) for x, is_common in zip(arrays, self._common, strict=True)]
+        factors = None if weights is None else self._few(weights, None if weights.ndim == 1 else chosen)
+        return self._processor().triangle_of(*few, weights=factors)
+
+    def _few(self, array: Any, chosen: Any | None) -> Array:
+        return self.device.download(array if chosen is None else array[self.device.upload(chosen)])
+
+    def _looks_hard(self, inputs: Sequence[Any], weights: Any | None) -> bool:
+        arrays, count = self._inputs(inputs)
+        if count < MANY_SAMPLES:
+            return False
+        return looks_hard(self._triangle_of(arrays, self._weights(weights, count), spread(count, SAMPLE)))

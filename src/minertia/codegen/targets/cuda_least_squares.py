@@ -1,0 +1,687 @@
+"""CUDA C++ for least squares without the matrix: the regressor of a tile of samples in shared memory, and its products.
+
+Each thread computes the entries of one sample; then warps multiply columns, eight by eight, with FP64 tensor cores
+(`mma`), four samples of one row (joint) at a time.  Blocks of columns that a row does not have are skipped.  A block of
+threads keeps its sums in registers over all its tiles and writes them once.  Sums are in double precision, whatever
+that of the entries.  Compiled as C++ the same text runs on the host, the lanes of a warp one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from string import Template
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.expr import Expr
+from minertia.codegen.kernels.task import PRECONDITIONED, RESIDUAL
+from minertia.codegen.options import Arithmetic
+from minertia.codegen.program import Program
+from minertia.codegen.targets import cuda
+from minertia.codegen.targets.c import CStyle, Renderer, schedule
+from minertia.errors import MinertiaError
+
+PREFIX = "minertia"
+EDGE = 8  # columns of a block: the edge of a tile of `mma`
+PAD = 4  # samples between entries in shared memory, so that lanes meet different banks
+LANES = 32
+RESERVED = 1024  # bytes of shared memory that the system takes of every block
+TENSOR, TENSOR_WIDE, PLAIN = "m8n8k4", "m16n8k4", "plain"
+INSTRUCTIONS = (TENSOR, TENSOR_WIDE, PLAIN)
+WIDTHS = {"double": 8, "float": 4}
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What changes the speed and nothing else.
+
+    warps: in a block of threads, per part of the sums.  samples: most in a tile of samples.  blocks: that share a
+    multiprocessor.  instruction: that multiplies.  unroll: steps of a row at a time.  is_early: whether the next
+    samples are read before the products of these.  order: in which the entries are computed.  sums: most tiles of sums
+    that one warp keeps, two doubles each in every lane.
+    """
+
+    warps: int = 4
+    samples: int = 128
+    blocks: int = 1
+    instruction: str = TENSOR
+    unroll: int = 2
+    is_early: bool = True
+    order: str = "rows"
+    sums: int = 28
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where entries of [Y tau] stand: `present` (rows, columns + 1), and the order of columns in blocks of eight."""
+
+    present: NDArray[np.bool_]
+    order: tuple[int, ...]
+
+    @cached_property
+    def n_blocks(self) -> int:
+        """Blocks of eight columns."""
+        return -(-len(self.order) // EDGE)
+
+    def mask(self, row: int, block: int) -> int:
+        """Bits of the block's columns that the row has."""
+        own = self.order[block * EDGE : (block + 1) * EDGE]
+        return sum(1 << k for k, column in enumerate(own) if self.present[row, column])
+
+    def blocks(self, row: int) -> list[int]:
+        """Blocks that the row has."""
+        return [b for b in range(self.n_blocks) if self.mask(row, b)]
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, int], int]:
+        """Number of each entry (row, column), row by row in the order of columns."""
+        places = [(r, c) for r in range(len(self.present)) for c in self.order if self.present[r, c]]
+        return {place: number for number, place in enumerate(places)}
+
+    def first(self, row: int, block: int) -> int:
+        """Number of the first entry of a block in a row."""
+        own = self.order[block * EDGE : (block + 1) * EDGE]
+        return next(self.numbers[row, c] for c in own if self.present[row, c])
+
+    def row_range(self, row: int) -> tuple[int, int]:
+        """Numbers of a row's entries, from and up to."""
+        own = [self.numbers[row, c] for c in self.order if self.present[row, c]]
+        return own[0], own[-1] + 1
+
+    @property
+    def cost(self) -> int:
+        """Tiles of a sample's products."""
+        counts = [len(self.blocks(r)) for r in range(len(self.present))]
+        return sum(k * (k + 1) // 2 for k in counts)
+
+    @classmethod
+    def of(cls, program: Program, *, is_fixed: bool) -> Columns:
+        """Those of a program with one matrix; in the order that takes the fewest products unless it is fixed."""
+        rows, columns = program.ports[0].shape
+        flat = [not _is_zero(output) for output in program.outputs]
+        present = np.column_stack([np.array(flat, bool).reshape(rows, columns), np.ones(rows, bool)])
+        plain = tuple(range(columns + 1))
+        if is_fixed:
+            return cls(present, plain)
+        tau = plain[-1:]
+        by_rows = tuple(sorted(plain[:-1], key=lambda c: tuple(present[:, c]))) + tau
+        by_last = tuple(sorted(plain[:-1], key=lambda c: (int(present[:, c].sum()), tuple(present[:, c])))) + tau
+        return min((cls(present, order) for order in (plain, by_rows, by_last)), key=lambda found: found.cost)
+
+
+def _is_zero(output: Expr | float) -> bool:
+    value = output.value if isinstance(output, Expr) else float(output)
+    return value == 0
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A tile of sums: products of two blocks of columns, over all rows or over one."""
+
+    a: int
+    b: int
+    row: int | None = None
+
+    def takes(self, row: int) -> bool:
+        """Whether a row adds to it."""
+        return self.row in (None, row)
+
+
+@dataclass(frozen=True)
+class SumsKernel:
+    """One mode (GRAM, RESIDUAL or PRECONDITIONED) of a program for a device with `shared` bytes for a block.
+
+    source: the text, with `minertia_sums` (many blocks of `threads`, `bytes` of shared memory) and `minertia_total`.
+    """
+
+    program: Program
+    mode: int
+    precision: str = "double"
+    is_weighted: bool = False
+    shared: int = 232_448
+    tuning: Tuning = field(default_factory=Tuning)
+
+    # ------------------------------------------------------------------ sizes
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Blocks of columns; a triangle keeps the order that it was made in."""
+        return Columns.of(self.program, is_fixed=self.mode == PRECONDITIONED)
+
+    @property
+    def rows(self) -> int:
+        """Rows (joints) of a sample."""
+        return len(self.columns.present)
+
+    def reach(self, row: int) -> list[int]:
+        """Blocks that a row has when they are multiplied: with a triangle all from its first on."""
+        own = self.columns.blocks(row)
+        return own if self.mode != PRECONDITIONED else list(range(own[0], self.columns.n_blocks))
+
+    @cached_property
+    def sums(self) -> list[Sum]:
+        """All tiles."""
+        rows = range(self.rows)
+        if self.mode == RESIDUAL:  # the residual stands in the last column; its square is wanted row by row
+            last = self.columns.n_blocks - 1
+            return [*(Sum(b, last) for b in range(last)), *(Sum(last, last, r) for r in rows)]
+        met = {(a, b) for r in rows for a in self.reach(r) for b in self.reach(r) if a <= b}
+        return [Sum(a, b) for a, b in sorted(met, key=lambda pair: (pair[1], pair[0]))]
+
+    @cached_property
+    def parts(self) -> list[list[Sum]]:
+        """Tiles of each warp that shares samples with others: equal work, in the order of tiles."""
+        count = -(-len(self.sums) // self.tuning.sums)
+        loads = np.array(
+            [sum(s.takes(r) and {s.a, s.b} <= set(self.reach(r)) for r in range(self.rows)) for s in self.sums]
+        )
+        share = (np.cumsum(loads) - loads / 2) / max(1, loads.sum())
+        place = np.minimum((share * count).astype(int), count - 1)
+        return [[s for s, k in zip(self.sums, place, strict=True) if k == part] for part in range(count)]
+
+    @property
+    def most_sums(self) -> int:
+        """Tiles of the fullest part."""
+        return max(len(part) for part in self.parts)
+
+    @cached_property
+    def slices(self) -> int:
+        """Warps that share a part, each with its own samples of a tile; few where only few samples fit."""
+        most = max(1, min(self.tuning.warps, LANES // len(self.parts)))
+        return next((k for k in range(most, 0, -1) if self._unit(k) <= self._room), 1)
+
+    def _unit(self, slices: int) -> int:
+        """Samples that a tile has a multiple of: whole steps of each warp, whole rows of banks."""
+        return int(np.lcm(EDGE, slices * (EDGE if self.mode == PRECONDITIONED else 4)))
+
+    @property
+    def _room(self) -> int:
+        """Samples that shared memory has room for."""
+        usable = (self.shared + RESERVED) // self.tuning.blocks - RESERVED
+        return usable // (WIDTHS[self.precision] * (self.n_entries + 1)) - PAD
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return LANES * self.slices * len(self.parts)
+
+    @property
+    def n_entries(self) -> int:
+        """Numbers of one sample, the effort of each row among them."""
+        return len(self.columns.numbers)
+
+    @cached_property
+    def samples(self) -> int:
+        """Of a tile: as many as fit."""
+        unit = self._unit(self.slices)
+        fits = min(self._room, max(self.tuning.samples, unit), self.threads) // unit * unit
+        if fits < unit:
+            raise MinertiaError(
+                f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory "
+                "that a block of this device has; take fewer columns, or device cpu"
+            )
+        return fits
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory of a block."""
+        return WIDTHS[self.precision] * (self.n_entries + 1) * (self.samples + PAD)
+
+    @property
+    def n_results(self) -> int:
+        """Numbers that a warp writes."""
+        return self.most_sums * EDGE * EDGE
+
+    # ------------------------------------------------------------------ what the sums mean
+
+    def tiles(self, results: Array) -> Iterator[tuple[Sum, Array]]:
+        """Each tile with its 8 x 8 numbers, of results (parts, tiles, lanes, 2)."""
+        shaped = results.reshape(len(self.parts), self.most_sums, EDGE, EDGE)
+        for part, sums in enumerate(self.parts):
+            yield from ((s, shaped[part, k]) for k, s in enumerate(sums))
+
+    def matrix(self, results: Array) -> Array:
+        """The symmetric matrix of all sums, columns as the program has them and tau."""
+        size = len(self.columns.order)
+        G = np.zeros((self.columns.n_blocks * EDGE,) * 2)
+        for s, tile in self.tiles(results):
+            G[s.a * EDGE : (s.a + 1) * EDGE, s.b * EDGE : (s.b + 1) * EDGE] += tile
+        G = np.triu(G)[:size, :size]
+        place = np.argsort(self.columns.order)
+        return np.asarray((G + np.triu(G, 1).T)[np.ix_(place, place)])
+
+    def gradient_and_squares(self, results: Array) -> tuple[Array, Array]:
+        """Y'rho and the squares of rho of each row."""
+        squares, corner = np.zeros(self.rows), (len(self.columns.order) - 1) % EDGE
+        for s, tile in self.tiles(results):
+            if s.row is not None:
+                squares[s.row] = tile[corner, corner]
+        return self.matrix(results)[:-1, -1], squares
+
+    def factors(self, inverse: Array) -> Array:
+        """The inverse of a triangle (columns, columns) as the lanes take it; tau passes unchanged."""
+        size, width = len(self.columns.order), self.columns.n_blocks * EDGE
+        padded = np.zeros((width, width))
+        padded[: size - 1, : size - 1] = np.triu(inverse)
+        padded[size - 1, size - 1] = 1.0
+        lane = np.arange(LANES)
+        pieces = [
+            padded[a * EDGE + 4 * half + lane % 4, b * EDGE + lane // 4]
+            for b in range(self.columns.n_blocks)
+            for a in range(b + 1)
+            for half in range(2)
+        ]
+        return np.concatenate(pieces)
+
+    # ------------------------------------------------------------------ text
+
+    @cached_property
+    def style(self) -> CStyle:
+        """Numbers of the entries."""
+        return CStyle(PREFIX, Arithmetic(self.precision, "own"))
+
+    @cached_property
+    def source(self) -> str:
+        """The .cu file."""
+        entries = _Entries(self.program, self.style, self.columns, self.tuning.order).text()
+        helpers = cuda.sign(self.style) if f"{PREFIX}_sign(" in entries else ""
+        helpers += cuda.sincos(self.style) if f"{PREFIX}_sincos(" in entries else ""
+        is_own = len(self.parts) == 1 and self.samples == self.threads
+        arrays = [*(port.name for port in self.program.inputs), "tau", "weight"]
+        return FILE.substitute(
+            real=self.precision,
+            rows=self.rows,
+            entries=self.n_entries,
+            columns=len(self.columns.order) - 1,
+            samples=self.samples,
+            pad=PAD,
+            parts=len(self.parts),
+            slices=self.slices,
+            sums=self.most_sums,
+            threads=self.threads,
+            blocks=self.tuning.blocks,
+            is_weighted=int(self.is_weighted),
+            is_residual=int(self.mode == RESIDUAL),
+            is_plain=int(self.tuning.instruction == PLAIN),
+            wait="__syncwarp()" if is_own else "__syncthreads()",
+            is_early=int(self.tuning.is_early),
+            helpers=helpers,
+            body=entries,
+            arguments=",\n    ".join(
+                f"const real *MINERTIA_RESTRICT {n}, long long {n}_row, long long {n}_entry" for n in arrays
+            ),
+            names=", ".join(f"{n}, {n}_row, {n}_entry" for n in arrays),
+            arrays="".join(f"  const real *{n}; long long {n}_row, {n}_entry;\n" for n in arrays),
+            fields="".join(f"  real {port.name}[{port.size}];\n" for port in self.program.inputs),
+            loads="\n".join(self._loads()),
+            own="".join(f"  const real *const {n} = own.{n}; (void){n};\n" for n in arrays[:-2]),
+            efforts="\n".join(self._efforts()),
+            zeros="\n".join(self._zeros()),
+            cases="".join(self._case(part) for part in range(len(self.parts))),
+        )
+
+    def _loads(self) -> Iterator[str]:
+        sizes = [(port.name, port.size) for port in self.program.inputs] + [("tau", self.rows)]
+        for name, size in [*sizes, *([("weight", self.rows)] if self.is_weighted else [])]:
+            place = f"given.{name}[i * given.{name}_row + k * given.{name}_entry]"
+            yield f"#pragma unroll\n  for (int k = 0; k < {size}; ++k) own.{name}[k] = {place};"
+
+    def _efforts(self) -> Iterator[str]:
+        for row in range(self.rows):
+            number = self.columns.numbers[row, len(self.columns.order) - 1]
+            value = f"(real)rho[{row}]" if self.mode == RESIDUAL else f"SCALED({row}, own.tau[{row}])"
+            yield f"  cell[{number} * PITCH] = {value};"
+
+    def _zeros(self) -> Iterator[str]:
+        for row in range(self.rows):
+            first, last = self.columns.row_range(row)
+            yield f"  if (own.weight[{row}] == 0) for (int e = {first}; e < {last}; ++e) cell[e * PITCH] = 0;"
+
+    def _case(self, part: int) -> str:
+        lines = [f"  case {part}:"]
+        write = self._triangle_row if self.mode == PRECONDITIONED else self._row
+        for row in range(self.rows):
+            reach = set(self.reach(row))
+            own = [(k, s) for k, s in enumerate(self.parts[part]) if s.takes(row) and {s.a, s.b} <= reach]
+            if own:
+                lines += write(row, own)
+        return "\n".join([*lines, "    break;\n"])
+
+    def _loop(self, samples: int) -> list[str]:
+        return [
+            f"#pragma unroll {self.tuning.unroll}",
+            f"    for (int step = 0; step < SAMPLES / SLICES / {samples}; ++step) {{",
+            f"      const real *at = from + {samples} * step;",
+        ]
+
+    def _row(self, row: int, own: Sequence[tuple[int, Sum]]) -> list[str]:
+        """Products of a row's columns."""
+        needed = sorted({block for _, s in own for block in (s.a, s.b)})
+        lines = self._loop(4)
+        for block in needed:
+            place = _place("COLUMN", self.columns.first(row, block), self.columns.mask(row, block))
+            lines.append(f"      WIDE f{block}; EACH(f{block}, at[{place}]);")
+        lines += self._products(own, "f{}")
+        return [*lines, "    }"]
+
+    def _products(self, own: Sequence[tuple[int, Sum]], name: str) -> Iterator[str]:
+        """One `mma` for each tile, or for two tiles of the same second block."""
+        waiting = list(own)
+        while waiting:
+            k, s = waiting.pop(0)
+            a, b = name.format(s.a), name.format(s.b)
+            is_pair = self.tuning.instruction == TENSOR_WIDE and waiting and waiting[0][1].b == s.b
+            if is_pair:
+                n, other = waiting.pop(0)
+                yield f"      MULTIPLY2(sums, {k}, {n}, {a}, {name.format(other.a)}, {b});"
+            else:
+                yield f"      MULTIPLY(sums, {k}, {a}, {b});"
+
+    def _triangle_row(self, row: int, own: Sequence[tuple[int, Sum]]) -> list[str]:
+        """The same after the row was multiplied with the inverse of a triangle, eight samples at a time.
+
+        The two numbers of a lane's result are what it gives to the next product: its samples 0 2 4 6, then 1 3 5 7.
+        """
+        needed = sorted({block for _, s in own for block in (s.a, s.b)})
+        lines = self._loop(EDGE)
+        given = [b for b in self.columns.blocks(row) if b <= needed[-1]]
+        for block in given:
+            first, mask = self.columns.first(row, block), self.columns.mask(row, block)
+            for half in range(2):
+                place = _place("TURNED", first, mask, f"4 * {half}")
+                lines.append(f"      WIDE y{block}_{half}; EACH(y{block}_{half}, at[{place}]);")
+        for block in needed:
+            lines.append(f"      PAIR(z{block});")
+            for a in (a for a in given if a <= block):
+                for half in range(2):
+                    number = (block * (block + 1) // 2 + a) * 2 + half
+                    lines.append(f"      FACTOR(z{block}, {number}, y{a}_{half});")
+            lines.append(f"      WIDE f{block}_0; EACH2(f{block}_0, z{block}, 0);")
+            lines.append(f"      WIDE f{block}_1; EACH2(f{block}_1, z{block}, 1);")
+        for half in range(2):
+            lines += self._products(own, f"f{{}}_{half}")
+        return [*lines, "    }"]
+
+
+def _place(kind: str, first: int, mask: int, *rest: str) -> str:
+    arguments = [str(first), *([] if mask == 255 else [hex(mask)]), *rest]
+    return f"{'' if mask == 255 else 'SOME_'}{kind}({', '.join(arguments)})"
+
+
+class _Entries(Renderer):
+    """The straight-line code of all entries, each put away as soon as it is known: registers are few."""
+
+    def __init__(self, program: Program, style: CStyle, columns: Columns, order: str) -> None:
+        super().__init__(program, style)
+        rows, count = program.ports[0].shape
+        places = [(r, c) for r in range(rows) for c in range(count) if columns.present[r, c]]
+        if order == "columns":
+            places.sort(key=lambda place: (place[1], place[0]))
+        self.waiting: dict[int, list[tuple[int, int]]] = {}
+        self.numbers, self.constant = columns.numbers, list[tuple[int, int]]()
+        found = []
+        for place in places:
+            output = self._output_at(place)
+            if isinstance(output, Expr) and output.value is None:
+                found.append(output)
+                self.waiting.setdefault(output.id, []).append(place)
+            else:
+                self.constant.append(place)
+        self.order = schedule(program.graph, found)
+
+    def _output_at(self, place: tuple[int, int]) -> Expr | float:
+        return self.program.outputs[place[0] * self.program.ports[0].shape[1] + place[1]]
+
+    def text(self) -> str:
+        names: dict[int, str] = {}
+        lines = self._statements(self.order, names)
+        for node in list(self.waiting):  # inputs, sines and cosines as they are
+            lines += self._puts(node, names)
+        lines += [self._put(place, names) for place in self.constant]
+        return "\n".join(lines)
+
+    def _statement(self, node: int, names: dict[int, str]) -> str:
+        line = super()._statement(node, names)
+        return "\n".join([line, *self._puts(node, names)])
+
+    def _puts(self, node: int, names: dict[int, str]) -> list[str]:
+        return [self._put(place, names) for place in self.waiting.pop(node, [])]
+
+    def _put(self, place: tuple[int, int], names: dict[int, str]) -> str:
+        return f"  PUT({self.numbers[place]}, {place[0]}, {place[1]}, {self._output(self._output_at(place), names)});"
+
+
+FILE = Template("""/* Sums of least squares; generated by minertia. */
+#define MINERTIA_RESTRICT __restrict__
+typedef $real real;
+enum {
+  ROWS = $rows, ENTRIES = $entries, COLUMNS = $columns, SAMPLES = $samples, PITCH = $samples + $pad,
+  PARTS = $parts, SLICES = $slices, SUMS = $sums, THREADS = $threads
+};
+
+#if defined(__CUDACC__)
+#define MINERTIA_FUNCTION static __device__ __forceinline__
+/* one lane's number; every thread is a lane */
+#define WIDE double
+#define EACH(x, value) x = (double)(value)
+#define EACH2(x, z, which) x = z[which]
+#define PAIR(z) double z[2] = {0.0, 0.0}
+#define BITS(x) __popc(x)
+#define LANE const int lane = threadIdx.x & 31; (void)lane;
+typedef double lane_sums[2 * SUMS];
+#if $is_plain
+/* Cards without FP64 tensor cores: the same product out of the lanes' numbers. */
+MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)
+{
+  const int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const double own = __shfl_sync(0xffffffffu, a, (lane & ~3) + k);
+    x = fma(own, __shfl_sync(0xffffffffu, b, 8 * (lane & 3) + k), x);
+    y = fma(own, __shfl_sync(0xffffffffu, b, 8 * (lane & 3) + 4 + k), y);
+  }
+}
+#else
+MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)
+{
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(x), "+d"(y) : "d"(a), "d"(b));
+}
+#endif
+#define MULTIPLY(c, k, a, b) multiply(c[2 * (k)], c[2 * (k) + 1], a, b)
+#define MULTIPLY2(c, k, n, a, other, b) \\
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \\
+               : "+d"(c[2 * (k)]), "+d"(c[2 * (k) + 1]), "+d"(c[2 * (n)]), "+d"(c[2 * (n) + 1]) \\
+               : "d"(a), "d"(other), "d"(b))
+#else
+#include <cmath>
+#include <cstring>
+#include <vector>
+#define MINERTIA_FUNCTION static inline
+/* the numbers of all lanes, one after the other */
+struct wide { double v[32]; };
+#define WIDE wide
+#define EACH(x, value) for (int lane = 0; lane < 32; ++lane) x.v[lane] = (double)(value)
+#define EACH2(x, z, which) for (int lane = 0; lane < 32; ++lane) x.v[lane] = z[which].v[lane]
+#define PAIR(z) wide z[2]; memset(z, 0, sizeof z)
+#define BITS(x) __builtin_popcount(x)
+#define LANE
+typedef wide lane_sums[2 * SUMS];
+/* Lane l holds a[l / 4][l % 4] and b[l % 4][l / 4]; of the product, numbers 2 (l % 4) and the next of row l / 4. */
+MINERTIA_FUNCTION void multiply(wide &x, wide &y, const wide &a, const wide &b)
+{
+  for (int lane = 0; lane < 32; ++lane)
+    for (int k = 0; k < 4; ++k) {
+      x.v[lane] += a.v[(lane & ~3) + k] * b.v[8 * (lane & 3) + k];
+      y.v[lane] += a.v[(lane & ~3) + k] * b.v[8 * (lane & 3) + 4 + k];
+    }
+}
+#define MULTIPLY(c, k, a, b) multiply(c[2 * (k)], c[2 * (k) + 1], a, b)
+#define MULTIPLY2(c, k, n, a, other, b) MULTIPLY(c, k, a, b), MULTIPLY(c, n, other, b)
+#endif
+
+/* Place of a lane's number in shared memory.  COLUMN: entry l / 4 of a block, sample l % 4; TURNED: entry l % 4 of
+   half a block, sample l / 4.  SOME: the block lacks the entries whose bits are 0; zeros stand after the last entry. */
+#define COLUMN(first) (((first) + lane / 4) * PITCH + lane % 4)
+#define SOME_COLUMN(first, mask) \\
+  ((((mask) >> (lane / 4) & 1) ? (first) + BITS((mask) & ((1 << (lane / 4)) - 1)) : ENTRIES) * PITCH + lane % 4)
+#define TURNED(first, half) (((first) + half + lane % 4) * PITCH + lane / 4)
+#define SOME_TURNED(first, mask, half) \\
+  ((((mask) >> (half + lane % 4) & 1) ? (first) + BITS((mask) & ((1 << (half + lane % 4)) - 1)) : ENTRIES) * PITCH \\
+   + lane / 4)
+#define FACTOR(z, n, y) do { WIDE r; EACH(r, factors[(n) * 32 + lane]); MULTIPLY(z, 0, r, y); } while (0)
+$helpers
+/* The arrays of a call: entry k of sample i of x stands at x[i * x_row + k * x_entry]. */
+struct batch {
+  unsigned long long count;
+$arrays  const double *factors;
+};
+
+struct motion {
+$fields  real tau[ROWS], weight[ROWS];
+  bool is_there;
+};
+
+/* Inputs of a sample; beyond the last one those of the last. */
+MINERTIA_FUNCTION void read(motion &own, unsigned long long sample, const batch &given)
+{
+  own.is_there = sample < given.count;
+  const long long i = (long long)(own.is_there ? sample : given.count - 1);
+$loads
+}
+
+#if $is_weighted
+#define SCALED(row, value) ((value) * own.weight[row])
+#else
+#define SCALED(row, value) (value)
+#endif
+#if $is_residual
+#define PUT(e, row, column, value) \\
+  do { const real x = SCALED(row, value); cell[(e) * PITCH] = x; rho[row] -= (double)x * factors[column]; } while (0)
+#else
+#define PUT(e, row, column, value) cell[(e) * PITCH] = SCALED(row, value)
+#endif
+
+/* [Y tau] of a sample into shared memory, rows scaled; in place of tau tau - Y theta where that is asked for. */
+MINERTIA_FUNCTION void compute(const motion &own, const double *factors, real *cell)
+{
+$own
+  (void)factors;
+#if $is_residual
+  double rho[ROWS];
+  for (int row = 0; row < ROWS; ++row) rho[row] = (double)SCALED(row, own.tau[row]);
+#endif
+$body
+$efforts
+#if $is_weighted
+  /* a row of weight 0 is left out, even one that holds NaN */
+$zeros
+#endif
+  if (!own.is_there)
+    for (int e = 0; e < ENTRIES; ++e) cell[e * PITCH] = 0;
+}
+
+/* Adds the products of a warp's part of the columns and its slice of the samples. */
+MINERTIA_FUNCTION void products(const real *cells, int warp, const double *factors, lane_sums &sums)
+{
+  LANE
+  const real *from = cells + warp / PARTS * (SAMPLES / SLICES);
+  (void)factors;
+  switch (warp % PARTS) {
+$cases  }
+}
+
+/* One number of the result: that of all warps, always in the same order. */
+MINERTIA_FUNCTION double total(const double *partial, long long count)
+{
+  const long long size = PARTS * SUMS * 64;
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  long long n = 0;
+  for (; n + 8 <= count; n += 8) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) s[k] += partial[(n + k) * size];
+  }
+  for (; n < count; ++n) s[0] += partial[n * size];
+  return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+#if defined(__CUDACC__)
+extern "C" __global__ void __launch_bounds__(THREADS, $blocks) minertia_sums(
+    unsigned long long count,
+    $arguments,
+    const double *MINERTIA_RESTRICT factors, double *MINERTIA_RESTRICT partial)
+{
+  extern __shared__ __align__(16) unsigned char memory[];
+  real *cells = (real *)memory;
+  const batch given = {count, $names, factors};
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread & 31;
+  for (int k = thread; k < PITCH; k += THREADS) cells[ENTRIES * PITCH + k] = 0;
+  __syncthreads();
+  double sums[2 * SUMS];
+#pragma unroll
+  for (int k = 0; k < 2 * SUMS; ++k) sums[k] = 0;
+  motion own;
+  unsigned long long first = (unsigned long long)blockIdx.x * SAMPLES;
+  if ($is_early) read(own, first + thread, given);
+  for (; first < count; first += (unsigned long long)gridDim.x * SAMPLES) {
+    if (!$is_early) read(own, first + thread, given);
+    if (SAMPLES == THREADS || thread < SAMPLES) compute(own, factors, cells + thread);
+    $wait;
+    if ($is_early) read(own, first + (unsigned long long)gridDim.x * SAMPLES + thread, given);
+    products(cells, warp, factors, sums);
+    $wait;
+  }
+  double *found = partial + ((unsigned long long)blockIdx.x * SLICES * PARTS + warp) * SUMS * 64 + 2 * lane;
+#pragma unroll
+  for (int k = 0; k < SUMS; ++k) {
+    found[k * 64] = sums[2 * k];
+    found[k * 64 + 1] = sums[2 * k + 1];
+  }
+}
+
+extern "C" __global__ void minertia_total(const double *MINERTIA_RESTRICT partial, long long count,
+                                          double *MINERTIA_RESTRICT result)
+{
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  if (x < PARTS * SUMS * 64) result[x] = total(partial + x, count);
+}
+#else
+/* The same on the host, block by block and within it thread by thread. */
+extern "C" void minertia_sums(
+    int blocks, unsigned long long count,
+    $arguments,
+    const double *factors, double *partial)
+{
+  const batch given = {count, $names, factors};
+  for (int block = 0; block < blocks; ++block) {
+    std::vector<real> cells((ENTRIES + 1) * PITCH);
+    std::vector<wide> sums(PARTS * SLICES * 2 * SUMS);
+    for (unsigned long long first = (unsigned long long)block * SAMPLES; first < count;
+         first += (unsigned long long)blocks * SAMPLES) {
+      for (int thread = 0; thread < SAMPLES; ++thread) {
+        motion own;
+        read(own, first + thread, given);
+        compute(own, factors, cells.data() + thread);
+      }
+      for (int warp = 0; warp < PARTS * SLICES; ++warp)
+        products(cells.data(), warp, factors, *(lane_sums *)(sums.data() + warp * 2 * SUMS));
+    }
+    for (int k = 0; k < PARTS * SLICES * SUMS; ++k)
+      for (int lane = 0; lane < 32; ++lane)
+        for (int which = 0; which < 2; ++which)
+          partial[((unsigned long long)block * PARTS * SLICES * SUMS + k) * 64 + 2 * lane + which] =
+              sums[2 * k + which].v[lane];
+  }
+}
+
+extern "C" void minertia_total(const double *partial, long long count, double *result)
+{
+  for (int x = 0; x < PARTS * SUMS * 64; ++x) result[x] = total(partial + x, count);
+}
+#endif
+""")
