@@ -98,7 +98,7 @@ def test_what_has_no_closed_form_is_refused_in_one_sentence() -> None:
         count_programs(spatial_four_bar(), ["inverse_dynamics"])
     with pytest.raises(mi.MinertiaError, match="'slider' of 'ram-slider' has no closed form"):
         count_programs(ram("slider"), ["inverse_dynamics"])
-    with pytest.raises(mi.MinertiaError, match="code for ROS 2 works only"):
+    with pytest.raises(mi.MinertiaError, match="code for ROS 2 is not there yet"):
         mi.generate(four_bar(), None, target="ros2")
     with pytest.raises(mi.MinertiaError, match="the program 'coriolis_matrix'"):
         count_programs(four_bar(), ["coriolis_matrix"])
