@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -118,28 +117,31 @@ class SeedSearch:
         """The closed configuration with these positions; joints left out are wherever it closes."""
         start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
-        scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+        is_partial = not set(self.inside) <= set(named)
+        drawn = [
+            np.where(np.isin(np.arange(len(start)), named), start, self._drawn()) for _ in range(DRAWS * is_partial)
+        ]
         motors = [j for j in self.active if j in named]
         best: tuple[float, Array] | None = None
-        for unnamed, held in product(self._fillings(start, named), (named, [*motors, *self.outside], self.outside)):
-            q, left = close(self.robot, unnamed, held=held)
-            off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
-            if left <= self.tolerance and (best is None or off < best[0]):
-                best = off, q
-            if best is not None and best[0] < FAR_OFF:
-                break
+        for held in (named, [*motors, *self.outside], self.outside):
+            found, left = close_many(self.robot, np.array([start, *drawn]), held)
+            closed = found[left <= self.tolerance]
+            off = self._far(closed, start)[:, named].max(axis=1, initial=0.0)
+            if np.any(off < FAR_OFF):
+                seeds = [self._judged(q) for q in closed[off < FAR_OFF][:JUDGED]]
+                return replace(max(seeds, key=self._merit), is_given=True, was_drawn=is_partial)
+            nearest = int(np.argmin(off)) if len(off) else 0
+            if len(off) and (best is None or off[nearest] < best[0]):
+                best = float(off[nearest]), closed[nearest]
         if best is None:
             return None
-        far = int(np.argmax((np.abs(best[1] - start) / scales)[named]))
-        j = named[far]
-        moved = (self.names[j], float(start[j]), float(best[1][j])) if best[0] > FAR_OFF else None
-        return replace(self._judged(best[1]), is_given=True, moved=moved)
+        j = named[int(np.argmax(self._far(best[1], start)[named]))]
+        return replace(self._judged(best[1]), moved=(self.names[j], float(start[j]), float(best[1][j])))
 
-    def _fillings(self, start: Array, named: Sequence[int]) -> Iterator[Array]:
-        yield start
-        if not set(self.inside) <= set(named):
-            for _ in range(DRAWS):
-                yield np.where(np.isin(np.arange(len(start)), named), start, self._drawn())
+    def _far(self, q: Array, start: Array) -> Array:
+        """How far joints are from the start, in rad or parts of the loops' size."""
+        scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+        return np.asarray(np.abs(q - start) / scales)
 
     def anywhere(self) -> Seed | None:
         """The configuration of the file where it is closed and regular, else the best that is found; None for none."""
