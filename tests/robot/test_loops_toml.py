@@ -173,8 +173,8 @@ def test_files_without_loops_keep_their_format() -> None:
 def test_what_works_on_trees_alone_says_so(tmp_path) -> None:  # type: ignore[no-untyped-def]
     robot = read(four_bar())
     for call in (
-        lambda: mi.generate(robot, tmp_path),
-        lambda: mi.program(robot, "inverse_dynamics"),
+        lambda: mi.generate(robot, tmp_path, target="ros2"),
+        lambda: mi.program(robot, "coriolis_matrix", model=mi.CodeModel("base")),
         lambda: mi.excite(robot),
         lambda: mi.symbolic(robot),
     ):

@@ -13,6 +13,7 @@ from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, frame_named
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.projection import Projection, project
@@ -91,6 +92,18 @@ class Draft:
         closed = self.closed(qd, qdd)
         warmth = closed.of_active(self.warmth)
         return closed.efforts(effect_torques(closed.tree, chi, closed.state, rigid, warmth, rotors=rotors))
+
+    def accelerations(
+        self, chi: Any, qd: Sequence[Scalar], tau: Sequence[Scalar], rigid: Sequence[Scalar]
+    ) -> list[Scalar]:
+        """qdd under efforts tau; rigid: efforts of the links without accelerations of the coordinates."""
+        if self.robot.open_cuts:
+            effects = self.effects(chi, qd, self.rest, rigid)
+            left = [sub(t, b) for t, b in zip(tau, summed(rigid, effects), strict=True)]
+        else:
+            state = State(self.read(self.q_port), qd, self.rest)
+            left = moving_efforts(self.robot, chi, state, rigid, tau, self.warmth)
+        return solve_symmetric(self.mass(chi), left, velocity_names(self.robot))
 
     @property
     def warmth(self) -> list[Expr] | None:

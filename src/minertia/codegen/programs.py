@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
@@ -16,8 +16,7 @@ from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
-from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
-from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 
@@ -99,12 +98,7 @@ def _synchronous(d: Draft) -> Built:
 def _forward_dynamics(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     tau_port = Port("tau", (n,), EFFORT)
-    rigid, tau = d.torques(chi, qd, d.rest), d.read(tau_port)
-    if d.robot.open_cuts:
-        left = [sub(t, b) for t, b in zip(tau, summed(rigid, d.effects(chi, qd, d.rest, rigid)), strict=True)]
-    else:
-        left = moving_efforts(d.robot, chi, State(d.read(d.q_port), qd, d.rest), rigid, tau, d.warmth)
-    qdd = solve_symmetric(d.mass(chi), left, velocity_names(d.robot))
+    qdd = d.accelerations(chi, qd, d.read(tau_port), d.torques(chi, qd, d.rest))
     return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], [Port("qdd", (n,), ACCELERATION)], qdd
 
 
@@ -167,7 +161,7 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
 }
-WITH_LOOPS = frozenset({*_RECURSIONS, "jacobian", "forward_kinematics", "differentiator", "low_pass"})
+WITH_LOOPS = frozenset({*_RECURSIONS, *FRAME_BUILDERS, "differentiator", "low_pass"})
 # programs that a floating base does not have
 FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
