@@ -9,7 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.algebra.vec3 import shift
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.closing import Closing, closing_of
 from minertia.robot.joint import Follows
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -213,9 +213,11 @@ def mirrored_seed(robot: Robot) -> tuple[float, ...]:
     return (0.0, angle(b - a, other - a), angle(b - d, other - d))
 
 
-def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log() -> None:
+def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """The straight way from the seed leads through postures that do not close; the way of the log goes around them."""
     robot = five_bar()
+    direct = closing_of(replace(robot))
+    monkeypatch.setattr(Closing, "dyads", [None])
     closing = closing_of(robot)
     log = np.column_stack([np.linspace(-0.3, 1.0, 40), np.full(40, -3.0)])
     with pytest.raises(mi.MinertiaError, match="do not close"):
@@ -223,6 +225,10 @@ def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log() -> None:
     reached = closing.close(log)
     assert np.abs(closing.equations(reached)[0]).max() < 1e-12
     assert np.abs(np.diff(reached, axis=0)).max() < 0.3
+    monkeypatch.undo()
+    with pytest.raises(mi.MinertiaError, match="do not close"):
+        direct.close(log[-1:])
+    assert np.allclose(np.exp(1j * direct.close(log)), np.exp(1j * reached), atol=1e-12)
 
 
 @pytest.mark.parametrize(

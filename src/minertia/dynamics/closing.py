@@ -16,6 +16,7 @@ from scipy.linalg import qr
 
 from minertia.algebra.scalar import Scalar
 from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, position_rows
+from minertia.dynamics.dyad import Dyad, dyad_of
 from minertia.errors import InputError
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -30,7 +31,7 @@ STEPS = (
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
-BROKEN = 1e-3  # the same on the way
+BROKEN = 1e-6  # the same on the way; what does not close at all comes so near only where a loop is not regular
 REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that are drawn
 SINGULAR = 1e-5  # the same below which no motion of the loop can be told from its coordinates
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
@@ -186,6 +187,70 @@ class Closing:
             for _ in range(CORRECTIONS):
                 found = found - self._step(found)
             return found
+        if all(dyad is not None for dyad in self.dyads):
+            found, done = self._direct(q)
+            done &= self._is_connected(q, done)
+        else:
+            found, done = self._carried_on(q)
+        if not done.all():
+            raise self._unreached(q, int(np.flatnonzero(~done)[0]))
+        return found
+
+    @cached_property
+    def dyads(self) -> list[Dyad | None]:
+        """The closed form of each block, None where it has none."""
+        found: list[Dyad | None] = []
+        for block in self.blocks:
+            is_alone = len(block.cuts) == 1
+            cut = self.cuts[block.cuts[0]]
+            found.append(dyad_of(self.tree, cut, block.passive, self.seed.tolist()) if is_alone else None)
+        return found
+
+    def _direct(self, q: Array) -> tuple[Array, Flags]:
+        """Positions by closed forms, passive angles within half a turn of the seed's, and where they are closed."""
+        found = self._angles(q)
+        done: Flags = np.asarray(np.isfinite(found).all(axis=1))
+        found[done] = self._newton(found[done], self._step)
+        off, A = self.equations(found[done])
+        done[done] = self._is_good(off, A, SINGULAR) & (np.abs(off).max(axis=1, initial=0.0) < CLOSED)
+        return found, done
+
+    def _angles(self, q: Array) -> Array:
+        """Positions of the tree by closed forms; no numbers where a loop does not close."""
+        known: dict[int, Scalar] = dict(zip(self.active, q.T, strict=True))
+        found = np.zeros((len(q), self.tree.n))
+        found[:, self.active] = q
+        with np.errstate(all="ignore"):
+            for dyad in self.dyads:
+                assert dyad is not None
+                for c, turn in zip(dyad.coordinates, dyad.angles(self.tree, known), strict=True):
+                    known[c] = turn
+                    off = np.arctan2(*np.broadcast_arrays(turn.s, turn.c)) - self.seed[c]
+                    found[:, c] = self.seed[c] + np.arctan2(np.sin(off), np.cos(off))
+        return found
+
+    def _is_connected(self, q: Array, done: Flags) -> Flags:
+        """Which samples can be reached from the seed, straight or along their neighbours in the log.
+
+        Closed forms also hold in parts of the range that the seed's has no way to; nobody gets there without taking
+        the loop apart.
+        """
+        if not len(q):
+            return done
+        near = (np.abs(np.diff(q, axis=0) / self.sizes[self.active]).max(axis=1) < STEPS[0]) & done[1:] & done[:-1]
+        parts = np.concatenate([[0], np.cumsum(~near)])
+        straight = done.copy()
+        way = np.zeros_like(q)
+        moving = [k for k, c in enumerate(self.active) if c not in self._free]
+        way[:, moving] = (q - self.seed[self.active])[:, moving]
+        count = int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / STEPS[0]))
+        for k in range(1, count):
+            left = np.flatnonzero(straight)
+            straight[left] = np.isfinite(self._angles(q[left] - (k / count) * way[left])).all(axis=1)
+        return np.asarray(np.isin(parts, parts[straight]))
+
+    def _carried_on(self, q: Array) -> tuple[Array, Flags]:
+        """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
         found, done = self._reached(np.broadcast_to(self.seed, (len(q), self.tree.n)), q, SINGULAR)
         while not done.all() and done.any():  # what cannot be reached straight from the seed may be from a neighbour
             left, starts = _next_to(done)
@@ -194,9 +259,7 @@ class Closing:
             found[left], done[left] = self._reached(found[starts], q[left], SINGULAR)
             if not done[left].any():
                 break
-        if not done.all():
-            raise self._unreached(q, int(np.flatnonzero(~done)[0]))
-        return found
+        return found, done
 
     def _unreached(self, q: Array, k: int) -> InputError:
         where = ", ".join(f"{v:.4g}" for v in q[k])
@@ -249,12 +312,13 @@ class Closing:
         return [c for c in self.active if c not in members]
 
     def _moved(self, q: Array, A: Array, change: Array) -> Array:
-        """States after a small change of their coordinates: along the tangent, then a step of Newton's method."""
+        """States after a small change of their coordinates: along the tangent, then two steps of Newton's method."""
         moved = np.array(q)
         with np.errstate(all="ignore"):
             A = A[:, self.rows]
             moved[:, self.solved] -= _solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
             moved[:, self.active] += change
+            moved = moved - self._step(moved)
             return moved - self._step(moved)
 
     def _is_good(self, off: Array, A: Array, least: float) -> Flags:

@@ -7,13 +7,12 @@ another.  Passive angles come as cosine and sine, so that generated code needs o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, div, mul, neg, sin, sqrt, sub
 from minertia.algebra.turn import Turn
 from minertia.algebra.vec3 import HERE, Pose, Vec, apply, compose, transpose
-from minertia.dynamics.closing import Closing, LoopBlock
 from minertia.dynamics.closure_rows import cut_chains
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -92,20 +91,21 @@ class Dyad:
         return _plane(apply(transpose(there[0]), apply(start[0], (*w, 0))))
 
 
-def dyad_of(closing: Closing, block: LoopBlock) -> Dyad | None:
-    """The closed form of a block, None where it has none of this kind."""
-    if len(block.cuts) != 1 or len(block.passive) != 2:
-        return None
-    tree, cut = closing.tree, closing.cuts[block.cuts[0]]
+def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[float]) -> Dyad | None:
+    """The closed form of a loop with these passive coordinates, None where it has none of this kind.
+
+    seed: closed positions of the tree's coordinates, which have the branch.
+    """
     chains = cut_chains(tree, cut)
-    unknown = [_unknown(tree, cut, chains, c) for c in block.passive]
+    if len(passive) != 2:
+        return None
+    unknown = [_unknown(tree, cut, chains, c) for c in passive]
     if unknown[0] is None or unknown[1] is None or not _is_planar(tree, cut, chains):
         return None
     first, second = unknown[0], unknown[1]
     other = (chains[1], cut.second_pose) if first.chain is chains[0] else (chains[0], cut.first_pose)
-    found = Dyad((block.passive[0], block.passive[1]), first, second, other, 1)
-    sign = 1 if found.branch(tree, [float(v) for v in closing.seed]) > 0 else -1
-    return Dyad(found.coordinates, first, second, other, sign)
+    found = Dyad((passive[0], passive[1]), first, second, other, 1)
+    return found if found.branch(tree, seed) > 0 else replace(found, sign=-1)
 
 
 def _unknown(tree: Robot, cut: Cut, chains: tuple[tuple[int, ...], tuple[int, ...]], c: int) -> _Unknown | None:

@@ -17,7 +17,6 @@ from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg, sub, to
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.closure_rows import cut_bias, cut_equations
 from minertia.dynamics.compound import mass_matrix
-from minertia.dynamics.dyad import dyad_of
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters
 from minertia.errors import InputError
@@ -140,8 +139,7 @@ class LoopsInClosedForm:
     def __init__(self, closing: Closing, q: Scalars) -> None:
         self.closing, self.first = closing, 6 * closing.robot.is_floating
         known: dict[int, Scalar] = dict(zip(closing.active, q, strict=True))
-        for block in closing.blocks:
-            dyad = dyad_of(closing, block)
+        for block, dyad in zip(closing.blocks, closing.dyads, strict=True):
             if dyad is None:
                 names = ", ".join(f"'{closing.cuts[k].name}'" for k in block.cuts)
                 raise InputError(

@@ -96,7 +96,6 @@ def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent)
     if not isinstance(campaign, PreparedCampaign):
         expected(campaign, Campaign, "the campaign", "read_campaign")
     stated = campaign.campaign if isinstance(campaign, PreparedCampaign) else campaign
-    stated.robot.require_tree("identification")
     stated.robot.require_values("an identification")
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
     if not ready.train:

@@ -207,13 +207,18 @@ class Robot:
         """Indices of the joints whose position is found by closing loops, those of parallelograms left out."""
         return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive and joint.follows is None)
 
+    @property
+    def driven(self) -> tuple[int, ...]:
+        """Indices of the joints that are not passive: those with a motor, and those that follow one."""
+        return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
+
     def require_tree(self, what: str) -> None:
         """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
         if self.passive or self.open_cuts:
             names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
             raise InputError(
                 f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), for which {what} is "
-                "not there yet; dynamics and base parameters are"
+                "not there yet; dynamics, base parameters and identification are"
             )
 
     @cached_property

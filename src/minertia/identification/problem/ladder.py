@@ -111,7 +111,7 @@ class Ladder:
     @property
     def effects(self) -> tuple[Any, ...]:
         """Words and tables for `chosen_effects`."""
-        every = list(range(1, self.robot.n_joints + 1))
+        every = [j + 1 for j in self.robot.driven]
         smooth = {j + 1 for taken in self.steps if taken.step.replaces for j in taken.joints}
         chosen: list[Any] = []
         for word in self.start:
@@ -167,7 +167,7 @@ def springs(robot: Robot) -> tuple[dict[str, Any], ...]:
 def candidates(robot: Robot, speeds: Array) -> tuple[Any, ...]:
     """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
     found: list[Any] = [*START, *springs(robot)]
-    for j in range(robot.n_joints):
+    for j in robot.driven:
         fastest = joint_speed(robot, j, speeds)
         for step in LADDER:
             for value in _values(step, fastest):
@@ -282,7 +282,7 @@ class _Climb:
         start = tuple(word for word in START if word != DROPPED) if self._drop() else START
         steps: list[Taken] = []
         for step in LADDER:
-            every = tuple(range(self.robot.n_joints))
+            every = self.robot.driven
             for joints in ((every,) if step.is_common and len(every) > 1 else ()) + tuple((j,) for j in every):
                 taken = self._try(step, joints)
                 if taken is not None:
