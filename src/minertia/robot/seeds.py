@@ -15,7 +15,7 @@ from minertia.robot.robot import SEED, Robot
 
 DRAWS = 40
 JUDGED = 12  # closed configurations among which the best is chosen
-NEAR = 0.3  # rad, or part of the size: starts around a singular configuration
+NEAR = (0.3, 1.0)  # rad, or part of the size: starts around a singular configuration
 FAR_OFF = 0.1  # rad, or part of the size: a seed that closing moves further is not the one that was meant
 REGULAR = 1e-3  # part of the largest singular value that the smallest one of a regular configuration has
 INDEPENDENT = 1e-4  # part of a motion that is its own
@@ -174,7 +174,8 @@ class SeedSearch:
         for j in self.inside:
             q[j] = self._draw(self.robot.joints[j])
         if around is not None:
-            scales = [NEAR if joint.kind == "revolute" else NEAR * self.size for joint in self.robot.joints]
+            scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+            scales *= self.rng.choice(NEAR)
             q[self.inside] = (around + self.rng.uniform(-1, 1, len(q)) * scales)[self.inside]
         S, c = follower_map(self.robot)
         return np.asarray(S @ q[self.free] + c)
@@ -217,16 +218,16 @@ class SeedSearch:
         values = _svdvals(A[:, moving] if self.active and len(moving) >= rank else A)
         return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) and values[0] > 0 else 1.0
 
-    def _merit(self, seed: Seed) -> tuple[bool, bool, int, float]:
-        """Regular ones first, in limits, with most parallelograms, then the one furthest from a singularity."""
+    def _merit(self, seed: Seed) -> tuple[bool, int, int, float]:
+        """Regular ones first, most joints in limits, most parallelograms, then the one furthest from a singularity."""
         conditioning = round(self._conditioning(seed.q), 9)
-        return not seed.is_singular, self._is_allowed(seed.q), self._parallelograms(seed), conditioning
+        return not seed.is_singular, self._in_limits(seed.q), self._parallelograms(seed), conditioning
 
-    def _is_allowed(self, q: Array) -> bool:
-        ends = [(joint.limits.lower, joint.limits.upper) for joint in self.robot.joints]
-        return all(
-            (low is None or low <= x) and (high is None or x <= high) for x, (low, high) in zip(q, ends, strict=True)
-        )
+    def _in_limits(self, q: Array) -> int:
+        limits = [self.robot.joints[j].limits for j in self.inside]
+        low = np.array([-np.inf if x.lower is None else x.lower for x in limits])
+        high = np.array([np.inf if x.upper is None else x.upper for x in limits])
+        return int(np.sum((low <= q[self.inside]) & (q[self.inside] <= high)))
 
     def _parallelograms(self, seed: Seed) -> int:
         rows = {j: seed.motions[k] for k, j in enumerate(self.free)}
