@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,18 @@ def test_values_of_letters_need_a_seed_that_closes_with_them() -> None:
     robot = parse_toml(f"{head}[[loop]]{tables}", "rams.toml", ReadOptions())
     assert robot.seed is not None and np.abs(residual(robot, robot.seed)).max() < CLOSED
     np.testing.assert_allclose([robot.seed[j] for j in range(1, 7)], list(SEED.values()), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["parallelogram.xml", "palletiser.xml", "four_bar.urdf"])
+def test_followers_move_as_the_closed_loops_do(name: str) -> None:
+    """The same robot with its loops closed by solving, in place of followers."""
+    robot = read(name)
+    joints = tuple(replace(joint, follows=None) for joint in robot.joints)
+    general = replace(robot, joints=joints, cuts=tuple(replace(cut, form="") for cut in robot.cuts))
+    assert general.coordinate_names == robot.coordinate_names and general.passive
+    rng = np.random.default_rng(3)
+    q = np.array(robot.seed)[list(robot.independent)] + 0.1 * rng.uniform(-1, 1, (4, robot.n))
+    motion = q, *rng.normal(size=(2, 4, robot.n))
+    ours, closed = mi.inverse_dynamics(robot, *motion), mi.inverse_dynamics(general, *motion)
+    np.testing.assert_allclose(ours, closed, rtol=0, atol=1e-9 * np.abs(ours).max())
+    np.testing.assert_allclose(mi.mass_matrix(robot, q), mi.mass_matrix(general, q), rtol=1e-9, atol=1e-9)

@@ -256,3 +256,25 @@ def test_bad_followers_of_several_joints(lines: str, said: str) -> None:
     text = SQUARE_ON + JOINT.format("a", "") + JOINT.format("b", "") + JOINT.format("c", f"[joint.follows]\n{lines}")
     with pytest.raises(DescriptionError, match=said):
         read(text)
+
+
+@pytest.mark.parametrize("lengths", [(0.2, 0.5, 0.4, 0.45), PARALLEL])
+def test_loops_whose_crank_follows_another(lengths: tuple[float, ...]) -> None:
+    """Two fingers of a gripper: both cranks are one coordinate."""
+    seed = UPRIGHT if lengths == PARALLEL else "crank = 0.7\ncoupler = -0.18\nrocker = 1.22"
+    text = four_bar(lengths, seed)
+    joints, loop = text.removeprefix(SQUARE_ON).split("[[loop]]", 1)
+    for name in ("crank", "coupler", "rocker", "pin"):
+        joints, loop = (part.replace(f'"{name}"', f'"{name}2"') for part in (joints, loop))
+    loop = loop.split("[loop.seed]")[0]
+    crank = "parent = 0\nposition = [0, 0, 0]\n"
+    follows = '[joint.follows]\njoint = "crank"\nratio = 1.0\n'
+    second = joints.replace(crank, f"{crank}{follows}", 1)
+    head, first_loop = text.split("[[loop]]", 1)
+    robot = read(f"{head}{second}[[loop]]{first_loop}[[loop]]{loop}")
+    assert robot.coordinate_names == ("crank",) and len(robot.cuts) == 2
+    assert robot.joints[3].follows == Follows((0,), (1.0,))
+    if lengths == PARALLEL:
+        assert not robot.open_cuts and robot.joints[5].follows == Follows((0,), (1.0,))
+    else:
+        assert robot.passive == (1, 2, 4, 5) and np.abs(residual(robot, robot.seed)).max() < CLOSED

@@ -136,7 +136,7 @@ def close_many(
         frames = joint_frames(robot, q)
         r = _residual(robot, frames, chosen)
         now = np.abs(r).max(axis=-1, initial=0.0)
-        better = now < left[going]
+        better = now < left[going]  # what is not a number is none
         best[going[better]], left[going[better]] = q[better], now[better]
         going = going[better]
         if not len(going):

@@ -24,6 +24,7 @@ from minertia.robot.seeds import FAR_OFF, Seed, SeedSearch, independent_rows, lo
 ROUNDED = 1e-5  # part of a loop's size [m], and rad: sides and axes that differ by less are meant to be equal
 EXACT = 1e-10  # the same where the file is taken as written
 DISTINCT = 1e-4  # part of the largest singular value: smaller ones are rounding of the file
+MOST_CUTS, MOST_JOINTS = 100, 300
 REPORTED = 1e-9  # m or rad: what is taken as equal without a word
 
 
@@ -46,7 +47,18 @@ class LoopsSaid:
 
 def with_loops(robot: Robot, said: LoopsSaid) -> Robot:
     """The robot with its loops closed: parallelograms as joints that follow others, the rest with passive joints."""
-    return _Loops(robot, said).robot()
+    inside = loop_joints(robot)
+    if len(robot.cuts) > MOST_CUTS or len(inside) > MOST_JOINTS:
+        found = f"{len(robot.cuts)} loops of {len(inside)} joints"
+        raise DescriptionError(f"the file has {found}; the limits are {MOST_CUTS} and {MOST_JOINTS}", file=robot.source)
+    try:
+        with np.errstate(all="ignore"):
+            return _Loops(robot, said).robot()
+    except (np.linalg.LinAlgError, OverflowError):
+        raise DescriptionError(
+            "the loops have numbers too large or too small to close them; check the units of lengths",
+            file=robot.source,
+        ) from None
 
 
 class _Loops:
@@ -238,12 +250,13 @@ class _Loops:
         return q
 
     def _say_branch(self, robot: Robot, seed: Seed, q: Array) -> None:
-        if seed.is_given or not seed.was_drawn:
+        if not seed.was_drawn:
             return
         values = ", ".join(f"{self.names[j]} = {q[j]:.4g}" for j in self.inside)
         kinds = {cut.form or "general" for cut in robot.cuts}
         singular = "the configuration that the file draws is singular"
-        why = singular if seed.zero_closes else "the file gives no closed configuration"
+        missing = f"the seed names {'some' if seed.is_given else 'none'} of the joints in loops"
+        why = singular if seed.zero_closes else missing
         text = f"{why}; taken: {values} ({' and '.join(sorted(kinds))} branch); give [loop.seed] for another"
         self.notes.append(Note("info", "loops", text))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from minertia.robot.robot import SEED, Robot
 
 DRAWS = 40
 JUDGED = 12  # closed configurations among which the best is chosen
-NEAR = 0.3  # rad, or part of the size: starts around a singular configuration
+NEAR = (0.3, 1.0)  # rad, or part of the size: starts around a singular configuration
 FAR_OFF = 0.1  # rad, or part of the size: a seed that closing moves further is not the one that was meant
 REGULAR = 1e-3  # part of the largest singular value that the smallest one of a regular configuration has
 INDEPENDENT = 1e-4  # part of a motion that is its own
@@ -118,28 +117,31 @@ class SeedSearch:
         """The closed configuration with these positions; joints left out are wherever it closes."""
         start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
-        scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+        is_partial = not set(self.inside) <= set(named)
+        drawn = [
+            np.where(np.isin(np.arange(len(start)), named), start, self._drawn()) for _ in range(DRAWS * is_partial)
+        ]
         motors = [j for j in self.active if j in named]
         best: tuple[float, Array] | None = None
-        for unnamed, held in product(self._fillings(start, named), (named, [*motors, *self.outside], self.outside)):
-            q, left = close(self.robot, unnamed, held=held)
-            off = float((np.abs(q - start) / scales)[named].max(initial=0.0))
-            if left <= self.tolerance and (best is None or off < best[0]):
-                best = off, q
-            if best is not None and best[0] < FAR_OFF:
-                break
+        for held in (named, [*motors, *self.outside], self.outside):
+            found, left = close_many(self.robot, np.array([start, *drawn]), held)
+            closed = found[left <= self.tolerance]
+            off = self._far(closed, start)[:, named].max(axis=1, initial=0.0)
+            if np.any(off < FAR_OFF):
+                seeds = [self._judged(q) for q in closed[off < FAR_OFF][:JUDGED]]
+                return replace(max(seeds, key=self._merit), is_given=True, was_drawn=is_partial)
+            nearest = int(np.argmin(off)) if len(off) else 0
+            if len(off) and (best is None or off[nearest] < best[0]):
+                best = float(off[nearest]), closed[nearest]
         if best is None:
             return None
-        far = int(np.argmax((np.abs(best[1] - start) / scales)[named]))
-        j = named[far]
-        moved = (self.names[j], float(start[j]), float(best[1][j])) if best[0] > FAR_OFF else None
-        return replace(self._judged(best[1]), is_given=True, moved=moved)
+        j = named[int(np.argmax(self._far(best[1], start)[named]))]
+        return replace(self._judged(best[1]), moved=(self.names[j], float(start[j]), float(best[1][j])))
 
-    def _fillings(self, start: Array, named: Sequence[int]) -> Iterator[Array]:
-        yield start
-        if not set(self.inside) <= set(named):
-            for _ in range(DRAWS):
-                yield np.where(np.isin(np.arange(len(start)), named), start, self._drawn())
+    def _far(self, q: Array, start: Array) -> Array:
+        """How far joints are from the start, in rad or parts of the loops' size."""
+        scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+        return np.asarray(np.abs(q - start) / scales)
 
     def anywhere(self) -> Seed | None:
         """The configuration of the file where it is closed and regular, else the best that is found; None for none."""
@@ -172,7 +174,8 @@ class SeedSearch:
         for j in self.inside:
             q[j] = self._draw(self.robot.joints[j])
         if around is not None:
-            scales = [NEAR if joint.kind == "revolute" else NEAR * self.size for joint in self.robot.joints]
+            scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
+            scales *= self.rng.choice(NEAR)
             q[self.inside] = (around + self.rng.uniform(-1, 1, len(q)) * scales)[self.inside]
         S, c = follower_map(self.robot)
         return np.asarray(S @ q[self.free] + c)
@@ -215,16 +218,16 @@ class SeedSearch:
         values = _svdvals(A[:, moving] if self.active and len(moving) >= rank else A)
         return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) and values[0] > 0 else 1.0
 
-    def _merit(self, seed: Seed) -> tuple[bool, bool, int, float]:
-        """Regular ones first, in limits, with most parallelograms, then the one furthest from a singularity."""
+    def _merit(self, seed: Seed) -> tuple[bool, int, int, float]:
+        """Regular ones first, most joints in limits, most parallelograms, then the one furthest from a singularity."""
         conditioning = round(self._conditioning(seed.q), 9)
-        return not seed.is_singular, self._is_allowed(seed.q), self._parallelograms(seed), conditioning
+        return not seed.is_singular, self._in_limits(seed.q), self._parallelograms(seed), conditioning
 
-    def _is_allowed(self, q: Array) -> bool:
-        ends = [(joint.limits.lower, joint.limits.upper) for joint in self.robot.joints]
-        return all(
-            (low is None or low <= x) and (high is None or x <= high) for x, (low, high) in zip(q, ends, strict=True)
-        )
+    def _in_limits(self, q: Array) -> int:
+        limits = [self.robot.joints[j].limits for j in self.inside]
+        low = np.array([-np.inf if x.lower is None else x.lower for x in limits])
+        high = np.array([np.inf if x.upper is None else x.upper for x in limits])
+        return int(np.sum((low <= q[self.inside]) & (q[self.inside] <= high)))
 
     def _parallelograms(self, seed: Seed) -> int:
         rows = {j: seed.motions[k] for k, j in enumerate(self.free)}

@@ -146,7 +146,7 @@ class Placements:
             R = tuple(tuple(self.letters.replaced(s) for s in r) for r in R)  # type: ignore[assignment]
         values = {name: 0.5 if v is None else v for name, v in self.letters.values.items()}
         A = np.array([[evaluate(s, values) for s in r] for r in R], float)
-        if np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
+        if np.abs(A).max() > 2 or np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
             raise row.fail(f"'{key}' is not a rotation matrix", key)
         return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, key, R)
 

@@ -216,7 +216,8 @@ class _ModelReading:
         for j in joints:
             if self.m.jnt_type[j] == self.types.mjJNT_BALL:
                 self._fail(
-                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges",
+                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges, "
+                    "or two normal to a rod whose other end a connect holds, which would spin about itself",
                     self.c.lean.joints.get(self.joint_names[j]),
                 )
         return [j for j in joints if self.m.jnt_type[j] != self.types.mjJNT_FREE]
