@@ -68,6 +68,18 @@ def planar_loop(
     )
 
 
+def mirrored_seed(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float]:
+    """The other way to put coupler and rocker of a four-bar together at the same crank."""
+    a, b, d = (np.array(points[k]) for k in (1, 2, 3))
+    along = (d - a) / np.linalg.norm(d - a)
+    other = 2 * (a + along * float(along @ (b - a))) - b
+
+    def angle(v: np.ndarray, w: np.ndarray) -> float:
+        return float(np.arctan2(v[0] * w[1] - v[1] * w[0], v @ w))
+
+    return (0.0, angle(b - a, other - a), angle(b - d, other - d))
+
+
 def four_bar(cut: int = 2, **more: object) -> Robot:
     """A four-bar on the ground, its axes horizontal."""
     return replace(planar_loop(FOUR_BAR, cut=cut, **more), name="four-bar")  # type: ignore[arg-type]
@@ -160,3 +172,42 @@ def spatial_four_bar() -> Robot:
     cut = Cut("ball", "spherical", 3, 1, (IDENTITY, there[1]), shift(0.3, 0.35, 0.0))
     links = (random_ten(rng), random_ten(rng), (0.0,) * 10, random_ten(rng))
     return Robot("spatial four-bar", (crank, rocker, cross, rod), links=links, cuts=(cut,), seed=(0.0,) * 4)
+
+
+def stewart() -> Robot:
+    """Six driven legs on universal joints, balls at the platform, which hangs at the first leg by three hinges."""
+    rng = np.random.default_rng(1)
+    feet = [np.array([0.6 * math.cos(a), 0.6 * math.sin(a), 0.0]) for a in np.radians([-15, 15, 105, 135, 225, 255])]
+    balls = [np.array([0.3 * math.cos(a), 0.3 * math.sin(a), 0.7]) for a in np.radians([-45, 45, 75, 165, 195, 285])]
+    to_x, to_y = np.eye(3)[[2, 0, 1]].T, np.eye(3)[[1, 2, 0]].T  # frames whose z is x or y of another
+    joints: list[Joint] = []
+    links: list[tuple[float, ...]] = []
+    cuts: list[Cut] = []
+
+    def hang(name: str, kind: str, parent: int | None, R: np.ndarray, p: np.ndarray, is_massless: bool = False) -> int:
+        turn = tuple(tuple(float(v) for v in row) for row in R)
+        place = tuple(float(v) for v in p)
+        joints.append(Joint(name, kind, parent, turn, place, is_passive=kind == "revolute"))  # type: ignore[arg-type]
+        links.append((0.0,) * 10 if is_massless else random_ten(rng))
+        return len(joints) - 1
+
+    platform = -1
+    for k, (foot, ball) in enumerate(zip(feet, balls, strict=True)):
+        way = ball - foot
+        z = way / np.linalg.norm(way)
+        x = np.cross([0.2, 0.3, 1.0], z)
+        x /= np.linalg.norm(x)
+        leg = np.column_stack([x, np.cross(z, x), z])
+        first, second = leg @ to_x, leg @ to_y
+        cross = hang(f"cross{k}", "revolute", None, first, foot, is_massless=True)
+        swing = hang(f"swing{k}", "revolute", cross, first.T @ second, np.zeros(3))
+        rod = hang(f"leg{k}", "prismatic", swing, second.T @ leg, second.T @ (0.5 * way))
+        end = leg.T @ (0.5 * way)
+        if platform < 0:
+            tilt = hang("tilt", "revolute", rod, leg.T @ to_x, end, is_massless=True)
+            roll = hang("roll", "revolute", tilt, to_x.T @ to_y, np.zeros(3), is_massless=True)
+            platform = hang("platform", "revolute", roll, to_y.T, np.zeros(3))
+        else:
+            ends = (tuple(float(v) for v in p) for p in (end, ball - balls[0]))
+            cuts.append(Cut(f"ball{k}", "spherical", rod, platform, *((IDENTITY, p) for p in ends)))  # type: ignore[arg-type]
+    return Robot("stewart", tuple(joints), links=tuple(links), cuts=tuple(cuts), seed=(0.0,) * len(joints))

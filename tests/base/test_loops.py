@@ -19,7 +19,17 @@ from minertia.dynamics.closing import Closing
 from minertia.robot.joint import Joint
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
-from tests.loop_robots import LYING, five_bar, four_bar, planar_loop, ram, random_loop, spatial_four_bar
+from tests.loop_robots import (
+    LYING,
+    five_bar,
+    four_bar,
+    mirrored_seed,
+    planar_loop,
+    ram,
+    random_loop,
+    spatial_four_bar,
+    stewart,
+)
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
@@ -121,6 +131,20 @@ def test_the_relation_of_a_four_bar_is_the_one_of_the_literature() -> None:
     column = base.columns.index("MX3")
     found = {base.kept[k]: base.K[k, column] for k in range(base.count) if base.K[k, column] != 0}
     assert found == pytest.approx(expected)
+
+
+def test_a_platform_on_six_legs_needs_no_number_in_its_relations() -> None:
+    base = check(stewart())
+    assert base.count == 82
+    assert not any(base.is_numeric)
+
+
+def test_the_count_belongs_to_the_branch() -> None:
+    """A parallelogram put together crosswise is a four-bar."""
+    points = ((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0))
+    robot = planar_loop(points)
+    assert counts(robot) == (3, 3, 5)
+    assert counts(replace(robot, seed=mirrored_seed(points))) == (8, 8, 12)
 
 
 def test_passive_joints_have_friction_but_no_motor() -> None:

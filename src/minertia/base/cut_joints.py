@@ -151,7 +151,7 @@ def without_columns(
     left: Mapping[str, Linear], absent: Collection[str], values: Mapping[str, float]
 ) -> dict[str, Linear]:
     """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
-    stripped = {name: _without(form, absent) for name, form in left.items()}
+    stripped = {name: _without(form, absent, values) for name, form in left.items()}
     forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
     for name in [name for name in forms if name in absent]:
         form = forms.pop(name)
@@ -168,8 +168,12 @@ def without_columns(
     return {name: form for name, form in forms.items() if form.terms}
 
 
-def _without(form: Linear, absent: Collection[str]) -> Linear:
-    return Linear({name: factor for name, factor in form.terms.items() if name not in absent})
+def _without(form: Linear, absent: Collection[str], values: Mapping[str, float]) -> Linear:
+    """A form without what is zero, and without the rounding that would then be all there is."""
+    sizes = {name: abs(float(number_of(factor, values))) for name, factor in form.terms.items()}
+    least = ROUNDING * max(sizes.values(), default=0.0)
+    kept = [name for name in form.terms if name not in absent and sizes[name] > least]
+    return Linear({name: form.terms[name] for name in kept})
 
 
 def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
