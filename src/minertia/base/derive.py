@@ -19,12 +19,13 @@ from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import Array, BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
-from minertia.errors import RankError, UnknownName
+from minertia.errors import InputError, RankError, UnknownName
 from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
 SECOND_DRAW = 1  # of the letters; the first tells which axes are aligned
+DRAWS = 8  # of letters, until loops close
 FRESH, FEWEST = 5, 10  # times fewer states to check a set on than to find it, and at least so many
 
 
@@ -65,8 +66,21 @@ class _Derivation:
         self.states = numeric.enough_states(robot, len(columns))
         self.sample = Sample.of(robot, columns, self.states, seed)
         self.values = robot.other_values(SECOND_DRAW)
-        self.other = Sample.of(robot.at(self.values), columns, self.states, seed + 1) if robot.has_letters else None
+        self.other = self._redraw() if robot.has_letters else None
         self.sets = Sets(robot, columns, keep, self.sample, self.other)
+
+    def _redraw(self) -> Sample:
+        """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""
+        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS if self.robot.open_cuts else SECOND_DRAW):
+            try:
+                return self._drawn(draw)
+            except InputError:
+                continue
+        return self._drawn(SECOND_DRAW)
+
+    def _drawn(self, draw: int) -> Sample:
+        self.values = self.robot.other_values(draw)
+        return Sample.of(self.robot.at(self.values), self.columns, self.states, self.seed + 1)
 
     def result(self, asked: str) -> BaseParameters:
         """The set of a method; where its rules do not hold, that of the rank."""

@@ -67,7 +67,8 @@ class Sets:
             left = {name: left[name] for name in self.columns if name in left}
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
-            if np.linalg.matrix_rank(K[:, list(kept)]) == len(kept) and self.sample.error(kept, K) < 0.1 * CONFIRMED:
+            is_set = not self.robot.cuts or np.linalg.matrix_rank(K[:, list(kept)]) == len(kept)
+            if is_set and self.sample.error(kept, K) < 0.1 * CONFIRMED:
                 return axes, BaseSet((), forms, K, kept, (False,) * len(forms))
         return axes, None
 
