@@ -27,11 +27,12 @@ PROGRAMS = (
     "forward_dynamics_derivatives",
 )
 REPEATS = 15
+LAUNCHES = 10  # in a row: the device must not wait for Python between them
 COPY_BYTES = 4 << 30
 
 
 def seconds(cupy: Any, call: Callable[[], Any], launches: int = 1) -> float:
-    """Median time of a call on the device; several launches in a row where one is as short as a clock tick."""
+    """Median time of a call on the device, of several launches in a row."""
     for _ in range(3):
         call()
     times = []
@@ -77,7 +78,7 @@ def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, 
     count = min(MANY, int(40e9 / (entries * size)) // 4096 * 4096)
     arrays = arrays_of(cupy, program, robot, count, precision, layout)
     out = kernel(*arrays)
-    time = seconds(cupy, lambda: kernel(*arrays, out=out))
+    time = seconds(cupy, lambda: kernel(*arrays, out=out), LAUNCHES)
     check(cupy, robot, name, arrays, out, precision)
     moved = count * entries * size / time
     few = arrays_of(cupy, program, robot, FEW, precision, layout)
@@ -86,7 +87,7 @@ def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, 
     print(
         f"{name:28s} {precision:6s} {layout:12s} {count / time / 1e9:7.2f} G/s  {moved / 1e12:5.2f} TB/s "
         f"({100 * moved / copy:3.0f} % of a copy)  {FEW} samples: {latency * 1e6:5.2f} us on the device, "
-        f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 20):5.1f} us from Python",
+        f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 2 * LAUNCHES):5.1f} us from Python",
         flush=True,
     )
 

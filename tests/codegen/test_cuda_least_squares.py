@@ -34,8 +34,11 @@ class HostDevice:
 
     def __init__(self, folder, processors=3, shared=232_448, **tuning) -> None:
         self.folder, self.processors, self.shared = folder, processors, shared
-        self.tuning = Tuning(**tuning)
+        self.chosen = Tuning(**tuning)
         self.texts: list[str] = []
+
+    def tuning(self, precision):
+        return self.chosen
 
     def array(self, given, name, precision):
         if not isinstance(given, np.ndarray) or given.dtype != DTYPES[precision]:
@@ -291,7 +294,7 @@ def test_launches(tmp_path, monkeypatch):
 
 def test_devices(tmp_path, monkeypatch, puma):
     """Old cards multiply without tensor cores; without any card there is no silent way round."""
-    for capability, instruction in (("75", PLAIN), ("80", TENSOR), ("90", TENSOR)):
+    for capability, instruction in (("75", PLAIN), ("80", TENSOR), ("90", TENSOR_WIDE)):
         cupy = StandIn(tmp_path, capability)
         monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra, found=cupy: found)
         assert CudaLeastSquares.of(puma[0], puma[1]).tuning.instruction == instruction

@@ -8,6 +8,7 @@ and the thousand samples that a triangle is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,12 +32,16 @@ from minertia.codegen.kernels.least_squares import (
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array
 from minertia.codegen.options import PRECISIONS
 from minertia.codegen.program import Port, Program
-from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, WIDTHS, SumsKernel, Tuning
+from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, WIDTHS, SumsKernel, Tuning
 from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.robot.robot import Robot
 
 PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device
-TENSOR_CORES = 80  # compute capability from which there are FP64 tensor cores
+TENSOR_CORES, WIDE_PRODUCTS = 80, 90  # compute capability from which there are FP64 tensor cores, and tiles of 16 x 8
+QUICK = {
+    "double": Tuning(unroll=4),
+    "float": Tuning(blocks=2),
+}  # the best of an H200; `benchmarks.gpu_least_squares` measures others
 ADDERS = 32  # threads of a block that adds the sums of all blocks
 
 
@@ -45,7 +50,9 @@ class Device(Protocol):
 
     processors: int
     shared: int
-    tuning: Tuning
+
+    def tuning(self, precision: str) -> Tuning:
+        """What is quick there."""
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory, with shape and strides as NumPy has them."""
@@ -68,8 +75,13 @@ class CudaDevice:
         device = self._cupy.cuda.Device()
         ask = self._cupy.cuda.runtime.deviceGetAttribute
         self.processors, self.shared = int(ask(PROCESSORS, device.id)), int(ask(SHARED, device.id))
-        has_tensor_cores = int(device.compute_capability) >= TENSOR_CORES
-        self.tuning = Tuning(instruction=TENSOR) if has_tensor_cores else Tuning(instruction=PLAIN, unroll=1)
+        self._capability = int(device.compute_capability)
+
+    def tuning(self, precision: str) -> Tuning:
+        """What is quick on it; products without tensor cores are long, and unrolled they take long to compile."""
+        if self._capability < TENSOR_CORES:
+            return replace(QUICK[precision], instruction=PLAIN, unroll=1)
+        return replace(QUICK[precision], instruction=TENSOR_WIDE if self._capability >= WIDE_PRODUCTS else TENSOR)
 
     def array(self, given: Any, name: str, precision: str) -> Any:
         """The caller's memory as a CuPy array."""
@@ -135,7 +147,7 @@ class CudaLeastSquares:
             raise ShapeError(f"the program '{program.name}' has no single output of shape (n, {len(columns)})")
         self.program, self.columns, self.precision = program, tuple(columns), precision
         self.device: Device = CudaDevice() if device is None else device
-        self.tuning = self.device.tuning if tuning is None else tuning
+        self.tuning = self.device.tuning(precision) if tuning is None else tuning
         self.rows = program.ports[0].shape[0]
         self._common = [port.name in program.parameters for port in program.inputs]
         self._kernels: dict[tuple[int, bool], SumsKernel] = {}

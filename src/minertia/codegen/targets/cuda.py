@@ -1,8 +1,9 @@
 """CUDA C++ for batches: the functions of the C target as device code, and kernels over arrays in two layouts.
 
-One thread computes one sample; nothing but inputs and outputs moves through memory.  Kernels of sample-major arrays
-pass their rows through shared memory, so that a warp reads and writes whole lines.  Without a CUDA compiler the same
-file is C++: the functions run on the host.
+One thread computes one sample; nothing but inputs and outputs moves through memory.  Kernels of joint-major arrays read
+and write past the caches (`__ldcs`, `__stcs`): each number moves once.  Those of sample-major arrays pass their rows
+through shared memory, so that a warp reads and writes whole lines, of which the caches keep what is still to come.
+Without a CUDA compiler the same file is C++: the functions run on the host.
 """
 
 from __future__ import annotations
@@ -240,8 +241,8 @@ def _pitch(port: Port) -> int:
 def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
     """The kernels of one program."""
     arrays = _Arrays(program, style, has_prepare)
-    loads = [_unrolled(p.size, f"{p.name}_own[k] = {p.name}[k * {p.name}_stride + i];") for p in arrays.given]
-    stores = [_unrolled(p.size, f"{p.name}[k * {p.name}_stride + i] = {p.name}_own[k];") + "\n" for p in arrays.found]
+    loads = [_unrolled(p.size, f"{p.name}_own[k] = __ldcs({p.name} + k * {p.name}_stride + i);") for p in arrays.given]
+    stores = [_unrolled(p.size, f"__stcs({p.name} + k * {p.name}_stride + i, {p.name}_own[k]);") for p in arrays.found]
     text = KERNELS.substitute(
         meaning=comment(program.name.replace("_", " ")),
         threads=THREADS,
@@ -252,7 +253,7 @@ def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
         locals=arrays.locals(),
         shared=arrays.shared(),
         loads="\n".join(loads),
-        stores="".join(stores),
+        stores="\n".join(stores) + "\n",
         call=arrays.call(),
         gathers=_gathers(arrays),
         scatters=_scatters(arrays),
@@ -267,8 +268,9 @@ def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
 def _gathers(arrays: _Arrays) -> str:
     """Inputs of the block's samples into its threads: rows into registers, all loads under way at once, then shared."""
     staged = [p for p in arrays.given if p.name in arrays.staged]
-    lines = [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {p.name}_own[k] = {_there(p)};") for p in staged]
-    lines += [_unrolled(p.size, f"if ({PLACE} < samples * {p.size}) {_cell(p)} = {p.name}_own[k];") for p in staged]
+    inside = f"if ({PLACE} < samples * {{}})"
+    lines = [_unrolled(p.size, f"{inside.format(p.size)} {p.name}_own[k] = {_there(p)};") for p in staged]
+    lines += [_unrolled(p.size, f"{inside.format(p.size)} {_cell(p)} = {p.name}_own[k];") for p in staged]
     lines += ["  __syncthreads();"] if staged else []
     for p in arrays.given:
         row = f"{p.name}_rows[lane * {_pitch(p)} + k]"

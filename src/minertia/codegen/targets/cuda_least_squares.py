@@ -340,7 +340,8 @@ class SumsKernel:
     def _zeros(self) -> Iterator[str]:
         for row in range(self.rows):
             first, last = self.columns.row_range(row)
-            yield f"  if (own.weight[{row}] == 0) for (int e = {first}; e < {last}; ++e) cell[e * PITCH] = 0;"
+            yield f"  if (own.weight[{row}] == 0)\n#pragma unroll 1"
+            yield f"    for (int e = {first}; e < {last}; ++e) cell[e * PITCH] = 0;"
 
     def _case(self, part: int) -> str:
         lines = [f"  case {part}:"]
@@ -375,7 +376,7 @@ class SumsKernel:
         while waiting:
             k, s = waiting.pop(0)
             a, b = name.format(s.a), name.format(s.b)
-            is_pair = self.tuning.instruction == TENSOR_WIDE and waiting and waiting[0][1].b == s.b
+            is_pair = self.tuning.instruction == TENSOR_WIDE and waiting and _are_pair(s, waiting[0][1])
             if is_pair:
                 n, other = waiting.pop(0)
                 yield f"      MULTIPLY2(sums, {k}, {n}, {a}, {name.format(other.a)}, {b});"
@@ -406,6 +407,11 @@ class SumsKernel:
         for half in range(2):
             lines += self._products(own, f"f{{}}_{half}")
         return [*lines, "    }"]
+
+
+def _are_pair(one: Sum, other: Sum) -> bool:
+    """Whether two tiles go into one `mma`; the same two in every row, so that their registers stay neighbours."""
+    return one.b == other.b and one.a % 2 == 0 and other.a == one.a + 1
 
 
 def _place(kind: str, first: int, mask: int, *rest: str) -> str:
@@ -583,6 +589,7 @@ $efforts
 $zeros
 #endif
   if (!own.is_there)
+#pragma unroll 1
     for (int e = 0; e < ENTRIES; ++e) cell[e * PITCH] = 0;
 }
 
