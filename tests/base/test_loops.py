@@ -10,6 +10,7 @@ import pytest
 import minertia as mi
 from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import shift
+from minertia.base.alike import alike_relations
 from minertia.base.certificate import Certificate
 from minertia.base.cut_joints import cut_relations
 from minertia.base.numeric import sample_regressor
@@ -177,8 +178,24 @@ def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, 
 
 
 @needs_shared
-@pytest.mark.parametrize("name", ["AKR3000.par", "cassie_left_leg.xml", "five_bar.xml"])
-def test_general_loops_of_files_need_no_number_in_their_relations(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AKR3000.par", "SR400.par", "cassie_left_leg.xml", "five_bar.xml", "palletiser.xml", "parallelogram.xml"),
+        pytest.param("delta.xml", marks=pytest.mark.slow),
+    ],
+)
+def test_loops_of_files_need_no_number_in_their_relations(name: str) -> None:
     if name.endswith(".xml"):
         pytest.importorskip("mujoco")
-    assert not any(check(mi.read_robot(SHARED / "robots" / "loops" / name)).is_numeric)
+    base = mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
+    assert not any(base.is_numeric)
+
+
+def test_links_that_turn_alike_share_their_inertia() -> None:
+    """The coupler of a parallelogram keeps its orientation to the carrier, the rocker to the crank."""
+    waist = replace(random_robot(4, n=1), effects=())
+    robot = planar_loop(((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0)), carrier=waist)
+    pairs = {tuple(sorted({name.lstrip("XYZM") for name in relation})) for relation in alike_relations(robot)}
+    assert pairs == {("1", "3"), ("2", "4")}
+    assert not any(check(robot).is_numeric)

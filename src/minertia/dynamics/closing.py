@@ -36,6 +36,7 @@ REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that
 SINGULAR = 1e-5  # the same below which no motion of the loop can be told from its coordinates
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
+NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
 
@@ -73,6 +74,7 @@ class Closing:
         self.blocks = self._blocks()
         self.rows = [row for block in self.blocks for row in block.rows]
         self.solved = [c for block in self.blocks for c in block.passive]
+        self.drawn: Array = np.zeros((0, self.tree.n))  # closed states that were drawn last
 
     # ------------------------------------------------------------------ equations
 
@@ -251,12 +253,15 @@ class Closing:
 
     def _carried_on(self, q: Array) -> tuple[Array, Flags]:
         """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
-        found, done = self._reached(np.broadcast_to(self.seed, (len(q), self.tree.n)), q, SINGULAR)
+        starts: Array = np.broadcast_to(self.seed, (len(q), self.tree.n))
+        if self.drawn.shape == starts.shape and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
+            starts = self.drawn  # whose way from the seed has been gone
+        found, done = self._reached(starts, q, SINGULAR)
         while not done.all() and done.any():  # what cannot be reached straight from the seed may be from a neighbour
-            left, starts = _next_to(done)
+            left, beside = _next_to(done)
             if not left.size:
                 break
-            found[left], done[left] = self._reached(found[starts], q[left], SINGULAR)
+            found[left], done[left] = self._reached(found[beside], q[left], SINGULAR)
             if not done[left].any():
                 break
         return found, done
@@ -386,12 +391,13 @@ class Closing:
     def draw(self, targets: Array, rng: np.random.Generator) -> Array:
         """Positions (N, n) of the robot's coordinates, each somewhere on the way to a target that stays regular."""
         starts = np.broadcast_to(self.seed, (len(targets), self.tree.n))
-        path, good = [np.array(starts[:, self.active])], np.zeros(len(targets), int)
+        path, good = [np.array(starts)], np.zeros(len(targets), int)
         for q, fine in self.march(starts, targets, REGULAR):
-            path.append(np.array(q[:, self.active]))
+            path.append(np.array(q))
             good += fine
         place = np.rint(rng.uniform(size=len(targets)) * good).astype(int)
-        return np.asarray(np.stack(path)[place, np.arange(len(targets))])
+        self.drawn = np.asarray(np.stack(path), float)[place, np.arange(len(targets))]
+        return np.asarray(self.drawn[:, self.active])
 
 
 def closing_of(robot: Robot) -> Closing:
