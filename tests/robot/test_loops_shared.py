@@ -137,3 +137,25 @@ def test_followers_move_as_the_closed_loops_do(name: str) -> None:
     ours, closed = mi.inverse_dynamics(robot, *motion), mi.inverse_dynamics(general, *motion)
     np.testing.assert_allclose(ours, closed, rtol=0, atol=1e-9 * np.abs(ours).max())
     np.testing.assert_allclose(mi.mass_matrix(robot, q), mi.mass_matrix(general, q), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("longer", "forms"), [(1e-9, {"parallelogram"}), (1e-6, {"parallelogram"}), (1e-3, {"", "parallelogram"})]
+)
+def test_a_rod_that_is_rounded_is_meant_to_be_as_long_as_the_arm(
+    tmp_path: Path, longer: float, forms: set[str]
+) -> None:
+    pytest.importorskip("mujoco")
+    text = (LOOPS / "palletiser.xml").read_text()
+    (tmp_path / "arm.xml").write_text(
+        text.replace('name="rod_forearm_a" pos="0.9', f'name="rod_forearm_a" pos="{0.9 + longer}')
+    )
+    robot = mi.read_robot(tmp_path / "arm.xml")
+    assert {cut.form for cut in robot.cuts} == forms
+    assert any("taken as an exact parallelogram" in note.text for note in robot.notes) == (longer == 1e-6)
+    if forms == {"parallelogram"}:
+        assert mi.base_parameters(robot).count == 25
+    else:  # the parallelogram of the other rod is one as before, and its joints follow the arm
+        assert [cut.name for cut in robot.cuts if cut.form] == ["lower_rod_triangle"]
+        q = np.array(robot.seed)[list(robot.independent)]
+        assert np.linalg.eigvalsh(mi.mass_matrix(robot, q)).min() > 0
