@@ -1,4 +1,4 @@
-"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 45 and 46).
+"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 and 44).
 
 Found on random closed states, and only what is a whole number of right angles counts where the robot has letters, so
 that it holds for all their values.
