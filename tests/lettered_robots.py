@@ -57,7 +57,7 @@ def lettered_robot(seed: int, *, tree: bool = False, floating: bool = False, mim
             shift(z=letters.length()),
         )
         kind = "revolute" if rng.random() < 0.5 else "prismatic"
-        follows = Follows(0, -0.5, 0.1) if mimic and j == 2 else None
+        follows = Follows((0,), (-0.5,), 0.1) if mimic and j == 2 else None
         joints.append(Joint(f"j{j + 1}", kind, parent if j else None, R, p, f"link{j + 1}", follows=follows))
     return Robot(
         name=f"lettered{seed}",

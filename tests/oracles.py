@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minertia.dynamics.closing import closing_of
 from minertia.robot.inertia import to_com
 from minertia.robot.robot import Robot
 
@@ -93,3 +94,61 @@ def _quaternion(R: Any) -> Any:
     quat = np.zeros(4)
     mujoco.mju_mat2Quat(quat, np.array(R, float).ravel())
     return quat
+
+
+class ConstrainedOracle:
+    """Pinocchio's constrained dynamics of a robot with loops; hinges are held at two points of their axis.
+
+    Joints are added depth first: in any other order its mass matrix is silently wrong.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.pin: Any = pytest.importorskip("pinocchio")
+        self.robot = robot.numeric
+        self.closing = closing_of(self.robot)
+        self.model = self.pin.Model()
+        self.model.gravity.linear = np.array(robot.gravity)
+        self.ids: dict[int | None, int] = {None: 0}
+        self._add(None)
+        order = [j for j in self.ids if j is not None]
+        self.places = [self.closing.tree.independent.index(j) for j in order]
+
+    def _add(self, parent: int | None) -> None:
+        pin = self.pin
+        for j, (joint, ten) in enumerate(zip(self.robot.joints, self.robot.links, strict=True)):
+            if joint.parent == parent:
+                kind = pin.JointModelRZ() if joint.kind == "revolute" else pin.JointModelPZ()
+                self.ids[j] = self.model.addJoint(self.ids[parent], kind, self._pose(joint.R, joint.p), joint.name)
+                inertia = pin.Inertia.Zero() if ten is None or not any(ten) else pin.Inertia(*to_com(ten))
+                self.model.appendBodyToJoint(self.ids[j], inertia, pin.SE3.Identity())
+                self._add(j)
+
+    def _pose(self, R: Any, p: Any) -> Any:
+        return self.pin.SE3(np.array(R, float), np.array(p, float))
+
+    def _constraints(self) -> Any:
+        pin, found = self.pin, self.pin.StdVec_RigidConstraintModel()
+        for cut in self.closing.cuts:
+            for height in {"spherical": (0.0,), "revolute": (0.0, 1.0)}[cut.kind]:
+                up = self._pose(np.eye(3), (0.0, 0.0, height))
+                first, second = (self._pose(*pose) * up for pose in (cut.first_pose, cut.second_pose))
+                given = (self.ids[cut.first], first, self.ids[cut.second], second)
+                kind, axes = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+                found.append(pin.RigidConstraintModel(kind, self.model, *given, axes))
+        return found
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
+        """Accelerations of the coordinates."""
+        closing, pin = self.closing, self.pin
+        positions = closing.close(np.asarray(q)[None])
+        rates, efforts = closing.rates(positions)[0] @ qd, np.zeros(closing.tree.n)
+        efforts[closing.active] = tau
+        models, datas, data = self._constraints(), pin.StdVec_RigidConstraintData(), self.model.createData()
+        for model in models:
+            datas.append(model.createData())
+        pin.initConstraintDynamics(self.model, data, models, datas)
+        state = (x[self.places] for x in (positions[0], rates, efforts))
+        settings = pin.ProximalSettings(1e-14, 1e-10, 200)
+        found = np.empty(closing.tree.n)
+        found[self.places] = pin.constraintDynamics(self.model, data, *state, models, datas, settings)
+        return found[closing.active]

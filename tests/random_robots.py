@@ -40,7 +40,7 @@ def random_robot(
             shift(z=length()),
         )
         kind = "revolute" if rng.random() < 0.65 else "prismatic"
-        follows = Follows(0, -0.5, 0.1) if mimic and j == n - 1 and n > 1 else None
+        follows = Follows((0,), (-0.5,), 0.1) if mimic and j == n - 1 and n > 1 else None
         joints.append(Joint(f"j{j + 1}", kind, None if j == 0 else parent, R, p, f"link{j + 1}", follows=follows))
     return Robot(
         name=f"random{seed}",

@@ -121,7 +121,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="fixed base"):
         symbolic(replace(arm, base="floating"))
     with pytest.raises(InputError, match="ratio 1 or -1"):
-        symbolic(replace(arm, joints=(arm.joints[0], replace(arm.joints[1], follows=Follows(0, 0.5)))))
+        symbolic(replace(arm, joints=(arm.joints[0], replace(arm.joints[1], follows=Follows((0,), (0.5,))))))
     with pytest.raises(InputError, match="without it"):
         symbolic(mi.base_parameters(arm, friction=True))
     with pytest.raises(InputError, match="rename it in its file"):

@@ -80,10 +80,10 @@ def _friction_power_free(robot, qd):
     """Sum over coordinates of viscous, Coulomb and offset efforts, from the effects themselves."""
     own = qd[:, 6 * robot.is_floating :]
     total = np.zeros(len(qd))
-    for j, joint in enumerate(robot.joints):
-        ratio = 1.0 if joint.follows is None else joint.follows.ratio
-        rate = ratio * own[:, robot.coordinate_of(j)]
-        total += ratio * (0.3 * rate + 0.2 * np.sign(rate) + 0.05)
+    for j in range(robot.n_joints):
+        rate = robot.joint_rate(j, list(own.T))
+        effort = 0.3 * rate + 0.2 * np.sign(rate) + 0.05
+        total += sum(ratio * effort for _, ratio in robot.shares(j))
     return total
 
 

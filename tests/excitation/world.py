@@ -89,8 +89,8 @@ class World:
     # ------------------------------------------------------------------ asking
 
     def _move(self, posture: Any) -> None:
-        for j, (joint, theirs) in enumerate(zip(self.robot.joints, self.joints, strict=True)):
-            self.data.qpos[theirs.qposadr[0]] = float(joint.position(posture[self.robot.coordinate_of(j)]))
+        for j, theirs in enumerate(self.joints):
+            self.data.qpos[theirs.qposadr[0]] = float(self.robot.joint_position(j, posture))
         self.mujoco.mj_kinematics(self.model, self.data)
 
     def centres(self, q: Any) -> Any:

@@ -88,6 +88,28 @@ DH_DOCUMENT: dict[str, Any] = {
         {"kind": "revolute", "d": "D2*cos(0.3)", "follows": {"joint": "j2", "ratio": -1.0, "offset": 0.2}},
     ],
 }
+LOOP_DOCUMENT: dict[str, Any] = {
+    "format": 3,
+    "convention": "placement",
+    "symbols": {"A": 0.2},
+    "joint": [
+        {"name": "crank", "kind": "revolute"},
+        {"name": "coupler", "kind": "revolute", "position": ["A", 0, 0], "passive": True},
+        {"name": "rocker", "kind": "revolute", "parent": 0, "position": [0.45, 0, 0], "passive": True},
+    ],
+    "loop": [
+        {
+            "name": "pin",
+            "kind": "revolute",
+            "first": "coupler",
+            "first_position": [0.5, 0, 0],
+            "second": 3,
+            "second_position": [0.4, 0, 0],
+            "second_rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            "seed": {"crank": 0.7, "coupler": -0.18, "rocker": 1.22},
+        }
+    ],
+}
 COLUMNS_DOCUMENT: dict[str, Any] = {
     "columns": {
         "t": "t",

@@ -88,6 +88,7 @@ CASES = (
     Case("XML", "r.xml", read_robot, texts(*seeds.URDF), examples=200),
     Case("SYMORO", "r.par", read_robot, texts(*seeds.PAR)),
     Case("robot table", "r.toml", read_robot, document(seeds.DH_DOCUMENT), mutated_toml),
+    Case("loops", "r.toml", read_robot, document(seeds.LOOP_DOCUMENT), mutated_toml, 1000),
     Case("columns", "c.toml", read_columns, document(seeds.COLUMNS_DOCUMENT), mutated_toml),
     Case("campaign", "c.toml", read_campaign, document(seeds.CAMPAIGN_DOCUMENT), mutated_toml),
     Case("limits", "l.toml", lambda p: read_limits(PLANAR, [str(p)]), document(seeds.LIMITS_DOCUMENT), mutated_toml),

@@ -164,5 +164,5 @@ def same_robot(a, b, rtol=1e-12, seed=2):
     for x, y in zip(a.joints, b.joints, strict=True):
         assert (x.follows is None) == (y.follows is None)
         if x.follows is not None:
-            assert y.follows.joint == x.follows.joint
-            np.testing.assert_allclose((y.follows.ratio, y.follows.offset), (x.follows.ratio, x.follows.offset))
+            assert y.follows.joints == x.follows.joints
+            np.testing.assert_allclose((*y.follows.ratios, y.follows.offset), (*x.follows.ratios, x.follows.offset))

@@ -13,6 +13,7 @@ from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.inertia import from_com, symmetric, transport_ten
+from minertia.robot.joint import Follows
 from minertia.tables import LARGEST
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 
@@ -278,9 +279,15 @@ def test_follows_by_name_and_number():
         ONE + one('[joint.follows]\njoint = "j1"\nratio = -2\noffset = 0.1') + one("[joint.follows]\njoint = 2")
     )
     assert robot.n == 1 and robot.independent == (0,)
-    second, third = robot.joints[1].follows, robot.joints[2].follows
-    assert (second.joint, second.ratio, second.offset) == (0, -2, 0.1)
-    assert (third.joint, third.ratio, third.offset) == (0, -2, 0.1)
+    assert robot.joints[1].follows == robot.joints[2].follows == Follows((0,), (-2,), 0.1)
+
+
+def test_follows_several_joints():
+    follows = '[joint.follows]\njoints = ["j1", 2]\nratios = [1, -2]\noffset = "-pi/2"'
+    robot = read(ONE + one("") + one(follows) + one('[joint.follows]\njoints = ["j3", "j1"]\noffset = 1'))
+    assert robot.independent == (0, 1)
+    assert robot.joints[2].follows == Follows((0, 1), (1, -2), -math.pi / 2)
+    assert robot.joints[3].follows == Follows((0, 1), (2, -2), 1 - math.pi / 2)
 
 
 # ---------------------------------------------------------------------- drives
@@ -368,7 +375,7 @@ BAD = {
     "x = [": "not valid TOML",
     "a = 1\na = 2": "not valid TOML",
     "x = " + "[" * 5000: "nested more than 32 deep",
-    "format = 3\n" + ONE: "format",
+    "format = 4\n" + ONE: "format",
     "format = 1.0\n" + ONE: "format",
     "format = true\n" + ONE: "format",
     "exact = 3\n" + ONE: "exact",

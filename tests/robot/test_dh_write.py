@@ -255,7 +255,7 @@ def test_folder_that_does_not_exist(tmp_path):
 
 def test_limits_that_are_odd_or_partly_known(tmp_path):
     joint = Joint("j1", "revolute", None, *khalil_pose({}), limits=Limits(lower=0.45, upper=0.0, velocity=np.inf))
-    follower = Joint("j2", "revolute", 0, *khalil_pose({}), limits=Limits(upper=1.0), follows=Follows(0, 2.0))
+    follower = Joint("j2", "revolute", 0, *khalil_pose({}), limits=Limits(upper=1.0), follows=Follows((0,), (2.0,)))
     robot = again(Robot("odd", (joint, follower)), tmp_path)
     assert robot.joints[0].limits == Limits(lower=0.45, upper=0.0)
-    assert robot.joints[1].limits == Limits() and robot.joints[1].follows == Follows(0, 2.0)
+    assert robot.joints[1].limits == Limits() and robot.joints[1].follows == Follows((0,), (2.0,))

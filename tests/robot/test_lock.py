@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import DescriptionError, UnknownName
+from minertia.robot.joint import Follows
 from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from tests.random_robots import random_robot
@@ -43,3 +46,19 @@ def test_refusals():
         locked(robot, {"j1": 0.0, "j2": 0.0})
     with pytest.raises(DescriptionError, match="coupled drives"):
         locked(read_robot("tx40"), {read_robot("tx40").joints[0].name: 0.0})
+
+
+def test_a_follower_of_several_joints_keeps_those_that_move() -> None:
+    robot = random_robot(5, n=4)
+    joints = (*robot.joints[:3], replace(robot.joints[3], follows=Follows((0, 1), (2.0, -1.0), 0.1)))
+    robot = replace(robot, joints=joints)
+    one = locked(robot, {"j1": 0.5})
+    assert one.joints[2].follows == Follows((0,), (-1.0,), 1.1)
+    both = locked(robot, {"j1": 0.5, "j2": 0.2})
+    assert [joint.name for joint in both.joints] == ["j3"]
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 5, 2))
+    whole = [np.column_stack([np.full(5, first), a]) for first, a in ((0.5, q), (0.0, qd), (0.0, qdd))]
+    ours = inverse_dynamics(one, q, qd, qdd)
+    np.testing.assert_allclose(ours, inverse_dynamics(robot, *whole)[:, 1:], rtol=0, atol=1e-9)
+    with pytest.raises(DescriptionError, match="cannot be locked alone"):
+        locked(robot, {"j4": 0.5, "j1": 0.0})

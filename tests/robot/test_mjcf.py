@@ -161,7 +161,7 @@ def test_linear_equality_makes_a_follower():
     assert follows is not None and robot.n == 1
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
-    data.qpos[:] = 0.7, robot.joints[1].position(0.7)
+    data.qpos[:] = 0.7, robot.joint_position(1, [0.7])
     mujoco.mj_forward(model, data)
     assert abs(data.efc_pos[0]) < 1e-12
 
@@ -169,10 +169,6 @@ def test_linear_equality_makes_a_follower():
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
-        ('<equality><joint joint1="j2" joint2="j1" polycoef="0 1 1 0 0"/></equality>', "j2"),
-        ('<equality><joint joint1="j2"/></equality>', "j2"),
-        ('<equality><connect name="loop" body1="a" body2="b" anchor="0 0 0"/></equality>', "loop"),
-        ('<equality><weld body1="a" body2="b"/></equality>', "weld"),
         ('<tendon><fixed name="wire"><joint joint="j1" coef="1"/></fixed></tendon>', "wire"),
         ('<option density="1.2"/>', "option"),
     ],
@@ -181,6 +177,22 @@ def test_what_is_left_out_is_said(extra, said):
     robot = read(arm(extra=extra))
     assert any(note.level == "warning" and said in note.where for note in robot.notes)
     assert robot.n == 2
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ('<joint joint1="j2" joint2="j1" polycoef="0 1 1 0 0"/>', "one linear relation"),
+        ('<joint joint1="j2"/>', "one linear relation"),
+        ('<connect name="pin" body1="world" body2="b" anchor="9 0 0"/>', "'pin' cannot move"),
+        ('<weld name="glue" body1="a" body2="b"/>', "'glue' cannot move"),
+        ('<weld name="glue" body1="a" body2="b" relpose="1 0 0 1 0 0 0"/>', "relpose"),
+        ('<tendon tendon1="wire" tendon2="other"/>', "one fixed tendon"),
+    ],
+)
+def test_what_would_leave_a_wrong_robot_is_refused(extra, said):
+    with pytest.raises(DescriptionError, match=said):
+        read(arm(extra=f"<equality>{extra}</equality>"))
 
 
 def test_springs_are_read_and_gravity_compensation_is_said():

@@ -126,7 +126,7 @@ def test_same_names_are_made_different():
 def test_followers_round_trip():
     robot = random_robot(6, 4)
     joints = list(robot.joints)
-    joints[2] = replace(joints[2], follows=Follows(0, -2.5, 0.3))
+    joints[2] = replace(joints[2], follows=Follows((0,), (-2.5,), 0.3))
     same_robot(replace(robot, joints=tuple(joints)), read(to_mjcf(replace(robot, joints=tuple(joints)))))
 
 

@@ -172,7 +172,7 @@ BAD = {
     "(* never closed": "not closed",
     par(NL="x"): "whole number",
     par(NL="0", NJ="0"): "from 1 to",
-    par(NJ="3"): "closed loops",
+    par(NJ="3"): "needs 4",
     par(Type="2"): "closed loops",
     par(drop=["ant"]): "'ant' is missing",
     par(drop=["sigma"]): "'sigma' is missing",

@@ -12,6 +12,7 @@ from minertia import read_robot
 from minertia.algebra.vec3 import invert
 from minertia.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import from_com, symmetric, to_com, transport_ten
+from minertia.robot.joint import Follows
 from minertia.robot.robot import Note
 from tests.robot.urdf_helpers import INERTIAL, URDFS, approx, frame_poses, joint, link, numeric, parse, two_joints, urdf
 
@@ -104,10 +105,10 @@ def test_friction_and_our_own_element() -> None:
 def test_mimic_joints() -> None:
     robot = parse(two_joints('<mimic joint="j1" multiplier="-2" offset="0.5"/>'))
     follows = robot.joints[1].follows
-    assert follows is not None and (follows.joint, follows.ratio, follows.offset) == (0, -2, 0.5)
+    assert follows == Follows((0,), (-2,), 0.5)
     assert robot.coordinate_names == ("j1",)
     plain = parse(two_joints('<mimic joint="j1"/>')).joints[1].follows
-    assert plain is not None and (plain.ratio, plain.offset) == (1, 0)
+    assert plain == Follows((0,), (1,), 0)
 
 
 # ---------------------------------------------------------------------- links
@@ -436,7 +437,7 @@ def test_agrees_with_pinocchio(path: Path | None) -> None:
         q = rng.uniform(-1, 1, robot.n)
         theirs = pin.neutral(model)
         for j, ours in enumerate(robot.joints):
-            position = float(ours.position(q[robot.coordinate_of(j)]))
+            position = float(robot.joint_position(j, q))
             there = model.joints[model.getJointId(ours.name)]
             pair = (np.cos(position), np.sin(position)) if there.nq == 2 else position
             theirs[there.idx_q : there.idx_q + there.nq] = pair

@@ -196,7 +196,7 @@ def test_floating_base_in_a_new_file(tmp_path: Path) -> None:
 def test_unknown_limits_come_back_unknown(tmp_path: Path) -> None:
     joints = (
         Joint("a", "prismatic", None, HERE[0], HERE[1], "la", Limits(upper=1.0)),
-        Joint("b", "revolute", 0, HERE[0], (0.1, 0, 0), "lb", Limits(velocity=2.0), Follows(0, -1.5, 0.25)),
+        Joint("b", "revolute", 0, HERE[0], (0.1, 0, 0), "lb", Limits(velocity=2.0), Follows((0,), (-1.5,), 0.25)),
         Joint("c", "revolute", 1, HERE[0], (0.1, 0, 0), "lc"),
     )
     robot = Robot("x", joints)

@@ -64,7 +64,7 @@ def joint_poses(robot: Robot, q: np.ndarray) -> list[Pose]:
     poses: list[Pose] = []
     for j, joint in enumerate(robot.numeric.joints):
         before = HERE if joint.parent is None else poses[joint.parent]
-        poses.append(compose(before, joint.pose(joint.position(float(q[robot.coordinate_of(j)])))))
+        poses.append(compose(before, joint.pose(robot.joint_position(j, [float(v) for v in q]))))
     return poses
 
 

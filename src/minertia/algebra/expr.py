@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from minertia.algebra.turn import Turn
+
 ODD = frozenset({"sin", "sign", "tanh"})  # f(-x) = -f(x)
 EVEN = frozenset({"cos", "abs"})  # f(-x) = f(x)
 IDEMPOTENT = frozenset({"sign", "abs"})  # f(f(x)) = f(x)
@@ -137,6 +139,8 @@ class Expr:
         return (-node[1] if self.negative else node[1]) if node[0] == "const" else None
 
     def __add__(self, other: Any) -> Expr:
+        if isinstance(other, Turn):  # an angle without a number of its own
+            return NotImplemented
         return self.graph.add(self, self._lift(other))
 
     __radd__ = __add__
@@ -145,6 +149,8 @@ class Expr:
         return Expr(self.graph, self.id, not self.negative)
 
     def __sub__(self, other: Any) -> Expr:
+        if isinstance(other, Turn):
+            return NotImplemented
         return self.graph.add(self, -self._lift(other))
 
     def __rsub__(self, other: Any) -> Expr:

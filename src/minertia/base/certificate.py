@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 CLEAR_GAP = 1e3  # between singular values that count and those that do not
+CLOSED_GAP = 1e5  # the same where loops are closed: closing leaves more than rounding
+SMALLEST = 1e-8  # singular value that counts where loops are closed; below it numbers of 16 digits decide nothing
 CONFIRMED = 1e-9  # largest reconstruction error of a set that is right
 
 
@@ -32,7 +34,8 @@ class Certificate:
     rank: of the whole regressor.  gap: smallest singular value that counts over the largest that does not, or over
     measured rounding (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest of its kind
     in Y, the worse of two sets of states.  states, seed: how to repeat it.  redrawn: the same at other values of the
-    letters.
+    letters.  smallest: where loops are closed, the smallest singular value that counts over the largest; the states are
+    then of the branch of the robot's seed alone.
     """
 
     rank: int
@@ -41,6 +44,7 @@ class Certificate:
     states: int
     seed: int
     redrawn: Redrawn | None = None
+    smallest: float | None = None
 
     def __repr__(self) -> str:
         again = "" if self.redrawn is None else ", letters redrawn"
@@ -52,7 +56,9 @@ class Certificate:
     @property
     def is_clear(self) -> bool:
         """Whether the rank is beyond doubt."""
-        return self.gap >= CLEAR_GAP
+        if self.smallest is None:
+            return self.gap >= CLEAR_GAP
+        return self.gap >= CLOSED_GAP and self.smallest >= SMALLEST
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
@@ -60,10 +66,12 @@ class Certificate:
         data["gap"] = self.gap if math.isfinite(self.gap) else None
         r = self.redrawn
         letters = None if r is None else {"values": dict(r.values), "count": r.count, "rank": r.rank, "error": r.error}
-        return data | {"redrawn": letters}
+        return data | {"redrawn": letters} | ({} if self.smallest is None else {"smallest": self.smallest})
 
     def __str__(self) -> str:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
+        if self.smallest is not None:
+            text += f", loops closed on the branch of the seed (smallest singular value {self.smallest:.1e})"
         r = self.redrawn
         if r is None:
             return text

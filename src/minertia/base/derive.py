@@ -8,22 +8,24 @@ allow is merged numerically and marked so.  A result is returned only with a cer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from minertia.algebra.linear import Linear
 from minertia.base import numeric
-from minertia.base.certificate import CONFIRMED, Certificate, Redrawn
+from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Redrawn
 from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import Array, BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
-from minertia.errors import RankError, UnknownName
+from minertia.errors import InputError, RankError, UnknownName
 from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
 SECOND_DRAW = 1  # of the letters; the first tells which axes are aligned
+DRAWS = 8  # of letters, until loops close
 FRESH, FEWEST = 5, 10  # times fewer states to check a set on than to find it, and at least so many
 
 
@@ -64,16 +66,31 @@ class _Derivation:
         self.states = numeric.enough_states(robot, len(columns))
         self.sample = Sample.of(robot, columns, self.states, seed)
         self.values = robot.other_values(SECOND_DRAW)
-        self.other = Sample.of(robot.at(self.values), columns, self.states, seed + 1) if robot.has_letters else None
+        self.other = self._redraw() if robot.has_letters else None
         self.sets = Sets(robot, columns, keep, self.sample, self.other)
+
+    def _redraw(self) -> Sample:
+        """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""
+        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS if self.robot.open_cuts else SECOND_DRAW):
+            try:
+                return self._drawn(draw)
+            except InputError:
+                continue
+        return self._drawn(SECOND_DRAW)
+
+    def _drawn(self, draw: int) -> Sample:
+        self.values = self.robot.other_values(draw)
+        return Sample.of(self.robot.at(self.values), self.columns, self.states, self.seed + 1)
 
     def result(self, asked: str) -> BaseParameters:
         """The set of a method; where its rules do not hold, that of the rank."""
         rules = self.sets.rules
-        rank, gap = self.sample.rank_and_gap(range(len(self.columns)) if rules is None else rules.kept)
+        among = range(len(self.columns)) if rules is None else rules.kept
+        rank, gap = self.sample.rank_and_gap(among)
+        smallest = self.sample.smallest(among, rank) if self.robot.open_cuts else None
         for method in dict.fromkeys(("numeric" if rules is None else asked, "numeric")):
             found = self.sets.by(method, rank)
-            certificate = self._certificate(found, method, rank, gap)
+            certificate = replace(self._certificate(found, method, rank, gap), smallest=smallest)
             if self._holds(found, certificate):
                 return self._finished(found, method, certificate)
         raise RankError(_why(self.robot, found, certificate))
@@ -128,6 +145,11 @@ def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
         return head + (
             f"at other values of its letters the relations are {c.redrawn.error:.1e} off; "
             "ask for numbers (--numbers, letters=False in Python)"
+        )
+    if c.smallest is not None and c.smallest < SMALLEST:
+        return head + (
+            f"the smallest singular value that counts is {c.smallest:.1e}, below which 16 digits decide nothing; "
+            "give a seed in the middle of the loops' range, or identify with fewer parameters"
         )
     what = f"rank {c.rank} of {len(found.kept)}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
     joints = nearly_aligned(robot)

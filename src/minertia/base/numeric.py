@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
+from minertia.dynamics.closing import closing_of
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import torque_regressor
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -20,10 +22,12 @@ FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 
 def random_states(robot: Robot, count: int, seed: int) -> State:
-    """States that excite everything: any posture, velocities and accelerations of the size of gravity's effects."""
+    """States that excite everything: any posture (of closed loops), velocities and accelerations of gravity's size."""
     rng = np.random.default_rng(seed)
     reach = np.array([np.pi if robot.joints[j].kind == "revolute" else 1.0 for j in robot.independent])
     q = rng.uniform(-1, 1, (count, robot.n)) * reach
+    if robot.open_cuts:  # only postures in which the loops are closed, on the branch of the seed
+        q = closing_of(robot.numeric).draw(q, rng)
     if robot.is_floating:
         turn = rng.normal(size=(count, 4))
         turn /= np.linalg.norm(turn, axis=1, keepdims=True)
@@ -40,7 +44,24 @@ def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int
 def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Y stacked over states, shape (states * n, columns)."""
     Y = torque_regressor(robot, q, qd, qdd, columns=columns)
+    absent = massless_columns(robot)
+    Y[..., [k for k, name in enumerate(columns) if name in absent]] = 0.0
     return np.ascontiguousarray(Y.reshape(-1, len(columns)))
+
+
+def massless_columns(robot: Robot) -> frozenset[str]:
+    """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
+    if not robot.open_cuts or not robot.has_parameters:
+        return frozenset()
+    empty = [j for j, ten in enumerate(robot.links) if (ten is None or not any(ten)) and _is_between(robot, j)]
+    return frozenset(full_name(symbol, j + 1) for j in empty for symbol in LINK_SYMBOLS)
+
+
+def _is_between(robot: Robot, j: int) -> bool:
+    """Whether a link only joins two joints whose axes meet: its one joint further out starts at its origin."""
+    further = [joint for joint in robot.numeric.joints if joint.parent == j]
+    ends = [end for cut in robot.cuts for end in (cut.first, cut.second)]
+    return len(further) == 1 and all(s == 0 for s in further[0].p) and j not in ends
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:

@@ -21,6 +21,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 NO_EFFECT = 1e-12  # of the longest column of its kind: shorter ones are zero as far as rounding lets one see
+CLOSED_NO_EFFECT = 1e-10  # the same where loops are closed, as far as closing goes
 PIVOT = 1e-5  # a column may be preferred to the one of which most is left if this part of that is left of it
 LAST_DIGITS = 2.0**-51  # relative change of a position that leaves a state as it was but for rounding
 CANCELLED = 1e-12  # part of the terms of a sum below which it is rounding
@@ -32,13 +33,14 @@ class Sample:
 
     lengths: of its columns.  rounding: in each column; it is measured, by computing the columns once more at the same
     states with positions changed in their last digits.  scale: length of the longest column of the same kind (inertia,
-    first moment, mass, or one effect), so that units do not matter.
+    first moment, mass, or one effect), so that units do not matter.  no_effect: part of it that counts as zero.
     """
 
     R: Array
     lengths: Array
     rounding: Array
     scale: Array
+    no_effect: float = NO_EFFECT
 
     @staticmethod
     def of(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
@@ -47,7 +49,8 @@ class Sample:
         W = regressor_at(robot, columns, q, qd, qdd)
         again = regressor_at(robot, columns, q * (1 + LAST_DIGITS), qd, qdd)
         lengths = np.linalg.norm(W, axis=0)
-        return Sample(triangle(W), lengths, np.linalg.norm(again - W, axis=0), _scale(columns, lengths))
+        rounding = np.linalg.norm(again - W, axis=0)
+        return Sample(triangle(W), lengths, rounding, _scale(columns, lengths), _no_effect(robot))
 
     @staticmethod
     def to_check(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
@@ -72,7 +75,7 @@ class Sample:
     @property
     def shown(self) -> NDArray[np.bool_]:
         """Which columns are not zero."""
-        return self.lengths > NO_EFFECT * self.scale
+        return self.lengths > self.no_effect * self.scale
 
     def rank_and_gap(self, among: Sequence[int]) -> tuple[int, float]:
         """Rank of some columns, each scaled to length 1, read at the lowest clear gap; and that gap."""
@@ -86,6 +89,12 @@ class Sample:
         clear = np.flatnonzero(beyond_rounding & (gaps >= CLEAR_GAP))
         last = int(clear[-1]) if clear.size else int(np.argmax(gaps))
         return last + 1, float(gaps[last])
+
+    def smallest(self, among: Sequence[int], rank: int) -> float:
+        """The smallest singular value that counts, over the largest, of columns scaled to length 1."""
+        there = [c for c in among if self.shown[c]]
+        s = np.linalg.svd(self.R[:, there] / self.lengths[there], compute_uv=False)
+        return float(s[rank - 1] / s[0]) if rank else 1.0
 
     def chosen(self, order: Sequence[int], rank: int) -> list[int]:
         """So many independent columns: at each step the first in order of which nearly as much is left as of any."""
@@ -138,6 +147,10 @@ class Sample:
         base = self.R[:, kept] @ np.linalg.inv(K[:, kept]) if kept else np.zeros((len(self.R), 0))
         off = np.linalg.norm(self.R - base @ K, axis=0)
         return float((off / np.where(self.scale > 0, self.scale, 1.0)).max(initial=0.0))
+
+
+def _no_effect(robot: Robot) -> float:
+    return CLOSED_NO_EFFECT if robot.open_cuts else NO_EFFECT
 
 
 def _scale(columns: Sequence[str], lengths: Array) -> Array:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from minertia.algebra.linear import Linear
+from minertia.algebra.quotient import number_of
 from minertia.algebra.scalar import Scalar
+from minertia.base.alike import alike_relations
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
+from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, with_relations, without_columns
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
+from minertia.base.numeric import massless_columns
 from minertia.base.sample import Sample
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
-PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice
+MET = 1e-9  # part of its longest column by which a relation may miss zero
 LEFT = {  # what the rules leave of a link, in the order it is tried; the rest goes to the parent
     "revolute": ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY"),
     "prismatic": ("M", "MX", "MY", "MZ"),
@@ -49,6 +53,8 @@ class Sets:
     ) -> None:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
         self.where = {name: c for c, name in enumerate(columns)}
+        self.absent = massless_columns(robot)
+        self.present = tuple(name for name in columns if name not in self.absent)
         self.axes, self.rules = self._rules()
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
@@ -56,11 +62,28 @@ class Sets:
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
             left = closed_form(self.robot, self.columns, axes)
+            left = without_columns(left, self.absent, self.robot.symbol_values) if self.absent else left
+            left = with_relations(left, self._loop_relations(), self.robot.symbol_values)
+            left = {name: left[name] for name in self.columns if name in left}
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)
-            if self.sample.error(kept, K) < 0.1 * CONFIRMED:
+            is_set = not self.robot.cuts or np.linalg.matrix_rank(K[:, list(kept)]) == len(kept)
+            if is_set and self.sample.error(kept, K) < 0.1 * CONFIRMED:
                 return axes, BaseSet((), forms, K, kept, (False,) * len(forms))
         return axes, None
+
+    def _loop_relations(self) -> Iterator[Relation]:
+        """Relations of loops between the columns; those found on states must hold on others, too."""
+        yield from cut_relations(self.robot, self.present)
+        for relation in alike_relations(self.robot):
+            if all(name in self.present for name in relation) and self._is_met(relation):
+                yield relation
+
+    def _is_met(self, relation: Relation) -> bool:
+        places = [self.where[name] for name in relation]
+        factors = np.array([float(number_of(v, self.robot.symbol_values)) for v in relation.values()])
+        terms = np.abs(factors) * self.sample.lengths[places]
+        return float(np.linalg.norm(self.sample.R[:, places] @ factors)) <= MET * float(terms.max(initial=0.0))
 
     def by(self, method: str, rank: int) -> BaseSet:
         """The set of a method, of as many parameters as the rank allows."""
@@ -117,7 +140,7 @@ class Sets:
 
     def _as_combinations(self, found: BaseSet) -> BaseSet:
         """The same space spanned by Lin's combinations; where they are too many, some are merged numerically."""
-        combinations = minimal_combinations(self.robot, self.columns, self.axes)
+        combinations = minimal_combinations(self.robot, self.present, self.axes)
         names, forms = tuple(combinations), tuple(combinations.values())
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
         if len(names) == len(found.kept):

@@ -177,12 +177,13 @@ def symbolic(
     robot = given.robot if isinstance(given, BaseParameters) else given
     if robot.is_floating:
         raise InputError("terms in letters are made for robots with a fixed base")
+    robot.require_tree("a model in letters")
     if robot.n_joints > most_joints:
         raise InputError(
             f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "
             f"with symbolic(robot, most_joints={robot.n_joints})"
         )
-    if any(joint.follows is not None and joint.follows.ratio not in (1, -1) for joint in robot.joints):
+    if any(joint.follows is not None and not {1, -1} >= {*joint.follows.ratios} for joint in robot.joints):
         raise InputError(
             f"terms in letters need dependent joints of ratio 1 or -1; those of '{robot.name}' have others"
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from minertia.algebra.scalar import Scalar, add
 from minertia.algebra.vec3 import ZERO, Vec, cross, dot, scale, vadd
 from minertia.codegen.formulation import Formulation, Straight, straight_ways
-from minertia.dynamics.compound import Matrix, compound_links, drive_inertia, mass_matrix, wrench
+from minertia.dynamics.compound import Matrix, compound_links, drive_inertia, enter_pair, mass_matrix, wrench
 from minertia.dynamics.kinematics import Passage, Scalars, passages
 from minertia.dynamics.newton_euler import Parameters, to_coordinates
 from minertia.robot.inertia import first_moment
@@ -44,20 +44,21 @@ class Coefficients:
 
     def _carry_down(self, D: Matrix, j: int) -> None:
         """Project the wrench of compound j, under a unit acceleration of its joint, on this and every joint before."""
-        robot, waiting = self.robot, dict[int, Vec]()  # moments that skip a joint
+        robot = self.robot
         joint = robot.joints[j]
-        row, ratio = robot.coordinate_of(j), joint.rate(1)
-        f, m = (scale(v, ratio) for v in wrench(self.compounds[j], *joint.twist))
+        for row, ratio in robot.shares(j):
+            f, m = (scale(v, ratio) for v in wrench(self.compounds[j], *joint.twist))
+            self._carry_row_down(D, j, row, f, m)
+
+    def _carry_row_down(self, D: Matrix, j: int, row: int, f: Vec, m: Vec) -> None:
+        """The same of one coordinate that moves joint j."""
+        robot, waiting = self.robot, dict[int, Vec]()  # moments that skip a joint
         i: int | None = j
         while i is not None:
             joint = robot.joints[i]
             S_w, S_v = joint.twist
             m = vadd(m, waiting.pop(i, ZERO))
-            entry = joint.rate(add(dot(S_w, m), dot(S_v, f)))
-            other = robot.coordinate_of(i)
-            D[other][row] = add(D[other][row], entry)
-            if i != j:
-                D[row][other] = D[other][row] if other != row else add(D[row][row], entry)
+            enter_pair(D, robot, (i, j), row, add(dot(S_w, m), dot(S_v, f)))
             if joint.parent is not None:
                 f, m = self._handed_on(i, f, m, waiting)
             i = joint.parent

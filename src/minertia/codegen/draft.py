@@ -13,8 +13,10 @@ from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
 from minertia.dynamics.effects import effect_torques
+from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, frame_named
 from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.projection import Projection, project
 from minertia.robot.robot import Frame, Robot
 
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
@@ -57,7 +59,18 @@ class Draft:
     ) -> list[Scalar]:
         """Efforts of the links in the chosen formulation; outside: what acts on them besides gravity."""
         g = structural_gravity(self.robot.gravity) if gravity is None else gravity
-        return nf.torques(self.robot, chi, State(self.read(self.q_port), qd, qdd), g, self.formulation, outside)
+        closed = self.closed(qd, qdd)
+        return closed.efforts(nf.torques(closed.tree, chi, closed.state, g, self.formulation, outside))
+
+    def closed(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Projection:
+        """The motion on the robot's tree: itself where it has no loops."""
+        return project(self.robot, State(self.read(self.q_port), qd, qdd))
+
+    def mass(self, chi: Any) -> list[list[Scalar]]:
+        """The mass matrix, with rotors where these are asked for."""
+        closed = self.closed(self.rest, self.rest)
+        found = Coefficients(closed.tree, chi, closed.state.q, self.formulation)
+        return closed.square(found.mass(self.setting.rotors))
 
     @property
     def frame(self) -> Frame:
@@ -76,8 +89,21 @@ class Draft:
         self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], rigid: Sequence[Scalar], *, rotors: bool = True
     ) -> list[Scalar]:
         """Efforts of rotors, friction and springs; rigid: those of the links."""
-        state = State(self.read(self.q_port), qd, qdd)
-        return effect_torques(self.robot, chi, state, rigid, self.warmth, rotors=rotors)
+        closed = self.closed(qd, qdd)
+        warmth = closed.of_active(self.warmth)
+        return closed.efforts(effect_torques(closed.tree, chi, closed.state, rigid, warmth, rotors=rotors))
+
+    def accelerations(
+        self, chi: Any, qd: Sequence[Scalar], tau: Sequence[Scalar], rigid: Sequence[Scalar]
+    ) -> list[Scalar]:
+        """qdd under efforts tau; rigid: efforts of the links without accelerations of the coordinates."""
+        if self.robot.open_cuts:
+            effects = self.effects(chi, qd, self.rest, rigid)
+            left = [sub(t, b) for t, b in zip(tau, summed(rigid, effects), strict=True)]
+        else:
+            state = State(self.read(self.q_port), qd, self.rest)
+            left = moving_efforts(self.robot, chi, state, rigid, tau, self.warmth)
+        return solve_symmetric(self.mass(chi), left, velocity_names(self.robot))
 
     @property
     def warmth(self) -> list[Expr] | None:

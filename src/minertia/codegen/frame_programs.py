@@ -7,9 +7,7 @@ from collections.abc import Callable
 from minertia.algebra.scalar import Scalar
 from minertia.codegen.draft import ACCELERATION, EFFORT, Built, Draft, flat, summed
 from minertia.codegen.program import Port
-from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, applied, frame_pose, jacobian
-from minertia.dynamics.kinematics import State
 
 
 def _place(d: Draft) -> str:
@@ -21,7 +19,8 @@ def _place(d: Draft) -> str:
 def _wrench(d: Draft) -> tuple[Port, AppliedWrench]:
     text = f"force [N] and moment [N m] that the surroundings exert on the robot at the origin of the {_place(d)}"
     port = Port("wrench", (6,), text)
-    return port, applied(d.robot, d.read(d.q_port), d.frame, d.setting.frame.axes, d.read(port))
+    closed = d.closed(d.rest, d.rest)
+    return port, applied(closed.tree, closed.state.q, d.frame, d.setting.frame.axes, d.read(port))
 
 
 def _inverse_dynamics_wrench(d: Draft) -> Built:
@@ -36,21 +35,20 @@ def _forward_dynamics_wrench(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     tau_port = Port("tau", (n,), EFFORT)
     port, outside = _wrench(d)
-    state = State(d.read(d.q_port), qd, d.rest)
-    rigid = d.torques(chi, qd, d.rest, outside=outside)
-    left = moving_efforts(d.robot, chi, state, rigid, d.read(tau_port), d.warmth)
-    qdd = solve_symmetric(d.coefficients(chi).mass(d.setting.rotors), left, velocity_names(d.robot))
+    qdd = d.accelerations(chi, qd, d.read(tau_port), d.torques(chi, qd, d.rest, outside=outside))
     return [d.q_port, d.qd_port, tau_port, port, *d.warmth_ports], [Port("qdd", (n,), ACCELERATION)], qdd
 
 
 def _jacobian(d: Draft) -> Built:
-    J = jacobian(d.robot, d.read(d.q_port), d.frame, d.setting.frame.axes)
+    closed = d.closed(d.rest, d.rest)
+    J = closed.columns(jacobian(closed.tree, closed.state.q, d.frame, d.setting.frame.axes))
     text = f"velocity of the origin, then angular velocity, of the {_place(d)}, for unit joint velocities"
     return [d.q_port], [Port("J", (6, d.robot.n_velocity), text)], flat(J)
 
 
 def _forward_kinematics(d: Draft) -> Built:
-    R, p = frame_pose(d.robot, d.read(d.q_port), d.frame)
+    closed = d.closed(d.rest, d.rest)
+    R, p = frame_pose(closed.tree, closed.state.q, d.frame)
     name = d.setting.frame.of(d.setting.robot)
     ports = [
         Port("R", (3, 3), f"rotation from the axes of frame {name} to those of the world"),

@@ -221,6 +221,8 @@ class _Unit:
             chosen.append([s.frame.name, s.frame.axes])
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
+        if robot.open_cuts:
+            chosen.append([repr(robot.open_cuts), repr(robot.seed), list(robot.coordinate_names)])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -16,8 +16,7 @@ from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
-from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
-from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 
@@ -35,8 +34,8 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which a floating base needs."""
-    if d.robot.is_floating:
+    """g from compound links, a fifth cheaper than the recursion at rest, which floating bases and loops need."""
+    if d.robot.is_floating or d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
 
@@ -58,21 +57,21 @@ def _friction(d: Draft) -> Built:
 
 
 def _mass_matrix(d: Draft) -> Built:
-    D = d.coefficients(d.chi()).mass(d.setting.rotors)
+    D = d.mass(d.chi())
     return [d.q_port], [_mass_port(len(D))], flat(D)
 
 
 def _coefficients(d: Draft) -> Built:
     """D and g alone: what Izaguirre counts apart from the velocity efforts."""
     chi = d.chi()
-    D = d.coefficients(chi).mass(d.setting.rotors)
+    D = d.mass(chi)
     g = _holding(d, chi)
     return [d.q_port], [_mass_port(len(D)), Port("g", (len(g),), HOLDING)], [*flat(D), *g]
 
 
 def _background(d: Draft) -> Built:
     chi = d.chi()
-    D = d.coefficients(chi).mass(d.setting.rotors)
+    D = d.mass(chi)
     bias = d.torques(chi, d.read(d.qd_port), d.rest)
     port = Port("b", (len(D),), "velocity and gravity efforts h + g [N m, N]")
     return [d.q_port, d.qd_port], [_mass_port(len(D)), port], [*flat(D), *bias]
@@ -99,16 +98,15 @@ def _synchronous(d: Draft) -> Built:
 def _forward_dynamics(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     tau_port = Port("tau", (n,), EFFORT)
-    state = State(d.read(d.q_port), qd, d.rest)
-    left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
-    qdd = solve_symmetric(d.coefficients(chi).mass(d.setting.rotors), left, velocity_names(d.robot))
+    qdd = d.accelerations(chi, qd, d.read(tau_port), d.torques(chi, qd, d.rest))
     return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], [Port("qdd", (n,), ACCELERATION)], qdd
 
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
     """Y of the base parameters (essential ones alone where so set), row by row; int 0 where structure is zero."""
-    state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
-    return base_rows(d, regressor_entries(d.robot, state, frozenset(d.setting.base.kept)), d.robot.n_velocity)
+    closed = d.closed(d.read(d.qd_port), d.read(d.qdd_port))
+    entries = regressor_entries(closed.tree, closed.state, frozenset(d.setting.base.kept))
+    return base_rows(d, closed.entries(entries), d.robot.n_velocity)
 
 
 def _base_regressor(d: Draft) -> Built:
@@ -141,7 +139,7 @@ def _tail(draft: Draft) -> RootUpdate:
     return RootUpdate(len(rows), len(rows[0]), first)
 
 
-BUILDERS: dict[str, Callable[[Draft], Built]] = {
+_RECURSIONS: dict[str, Callable[[Draft], Built]] = {
     "inverse_dynamics": _inverse_dynamics,
     "background": _background,
     "background_parts": _background_parts,
@@ -155,11 +153,15 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "base_regressor_entries": _base_regressor_entries,
     "forward_dynamics": _forward_dynamics,
     "recursive_update": _recursive_update,
+}
+BUILDERS: dict[str, Callable[[Draft], Built]] = {
+    **_RECURSIONS,
     **FRAME_BUILDERS,
     **MOTION_BUILDERS,
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
 }
+WITH_LOOPS = frozenset({*_RECURSIONS, *FRAME_BUILDERS, "differentiator", "low_pass"})
 # programs that a floating base does not have
 FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
@@ -170,6 +172,8 @@ def build(
     """A program of `BUILDERS`; thorough: how hard to look for fewer operations (None: not at all)."""
     if name not in BUILDERS:
         raise UnknownName("program", name, BUILDERS)
+    if name not in WITH_LOOPS:
+        setting.robot.require_tree(f"the program '{name}'")
     draft = Draft(setting, representative)
     inputs, ports, outputs = BUILDERS[name](draft)
     used = _used_inputs(draft, outputs)

@@ -89,6 +89,8 @@ class _OperationSearch:
         ]
 
     def _shifts(self) -> list[tuple[float, ...]]:
+        if self.setting.robot.open_cuts:
+            return [(0.0,) * self.setting.robot.n_joints]  # cuts stay where they are in the links
         found = useful_shifts(self.setting.robot.numeric)
         return found[:2] if self.setting.robot.n_joints > LARGE else found
 

@@ -136,7 +136,9 @@ class Setting:
         return {n: v for n, v in values if (self.rotors if split_name(n)[0] in ROTOR_SYMBOLS else self.friction)}
 
     def takes(self, name: str) -> bool:
-        """Whether an effect besides the base parameters reads "q", "load" or "temperature"."""
+        """Whether an effect besides the base parameters reads "q", "load" or "temperature"; in loops all read q."""
+        if name == "q" and self.robot.open_cuts:
+            return True
         used = any(name in BY_SYMBOL[split_name(full)[0]].inputs for full in self.others)
         return used and (self.temperature or name != "temperature")
 

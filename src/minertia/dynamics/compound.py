@@ -29,9 +29,8 @@ def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
     for j, joint in enumerate(robot.joints):
         S_w, S_v = joint.twist
         f, m = wrench(compounds[j], S_w, S_v)
-        row, ratio = first + robot.coordinate_of(j), joint.rate(1)
-        f, m = scale(f, ratio), scale(m, ratio)
-        _carry_down(robot, D, ways, j, row, f, m)
+        for c, ratio in robot.shares(j):
+            _carry_down(robot, D, ways, j, first + c, scale(f, ratio), scale(m, ratio))
     if robot.is_floating:
         for k, (S_w, S_v) in enumerate([(ZERO, a) for a in (X, Y, Z)] + [(a, ZERO) for a in (X, Y, Z)]):
             f, m = wrench(ground, S_w, S_v)
@@ -95,16 +94,11 @@ def turned_back(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[st
 
 def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: int, f: Vec, m: Vec) -> None:
     """Project the wrench of compound j on its own and every earlier joint; D is kept symmetric."""
-    first = 6 * robot.is_floating
     i: int | None = j
     while i is not None:
         joint = robot.joints[i]
         S_w, S_v = joint.twist
-        entry = joint.rate(add(dot(S_w, m), dot(S_v, f)))
-        other = first + robot.coordinate_of(i)
-        D[other][row] = add(D[other][row], entry)
-        if i != j:
-            D[row][other] = D[other][row] if other != row else add(D[row][row], entry)
+        enter_pair(D, robot, (i, j), row, add(dot(S_w, m), dot(S_v, f)))
         f = ways[i].outward(f)
         m = vadd(ways[i].outward(m), cross(ways[i].p, f))
         i = joint.parent
@@ -112,6 +106,21 @@ def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: i
         for k, entry in enumerate((*f, *m)):
             D[k][row] = add(D[k][row], entry)
             D[row][k] = D[k][row]
+
+
+def enter_pair(D: Matrix, robot: Robot, pair: tuple[int, int], row: int, effort: Scalar) -> None:
+    """Add to D what joint i feels (effort) when coordinate `row` accelerates joint j, i before j or j itself."""
+    i, j = pair
+    first = 6 * robot.is_floating
+    for c, ratio in robot.shares(i):
+        other, entry = first + c, mul(ratio, effort)
+        if i == j and other < row:
+            continue  # entered with the other coordinate of this joint
+        D[other][row] = add(D[other][row], entry)
+        if other != row:
+            D[row][other] = D[other][row]
+        elif i != j:
+            D[row][row] = add(D[row][row], entry)
 
 
 def wrench(x: Mapping[str, Scalar], S_w: Vec, S_v: Vec) -> tuple[Vec, Vec]:
@@ -125,10 +134,10 @@ def drive_inertia(robot: Robot, chi: Parameters) -> Matrix:
     """What rotor inertias add to D: constant, through ratios of dependent joints and the coupling of motors."""
     first, size = 6 * robot.is_floating, robot.n_velocity
     D: Matrix = [[0] * size for _ in range(size)]
-    for j, joint in enumerate(robot.joints):
+    for j in range(robot.n_joints):
         x = chi[j + int(robot.is_floating)]
-        c = first + robot.coordinate_of(j)
-        D[c][c] = add(D[c][c], joint.rate(joint.rate(x.get("IA", 0))))
+        for (a, ratio), (b, other) in product(robot.shares(j), repeat=2):
+            D[first + a][first + b] = add(D[first + a][first + b], mul(ratio, mul(other, x.get("IA", 0))))
         if j in robot.coupled_motors and robot.coupling is not None:
             row = robot.coupling[robot.coupled_motors[j]]
             for a, b in product(range(robot.n), repeat=2):

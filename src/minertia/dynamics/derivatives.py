@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, sub, total
@@ -209,8 +210,8 @@ class _Pairs:
         if is_zero(entry):
             return
         robot = self.robot
-        i, j = robot.coordinate_of(row), robot.coordinate_of(column)
-        matrix[i][j] = add(matrix[i][j], robot.joints[row].rate(robot.joints[column].rate(entry)))
+        for (i, ratio), (j, other) in product(robot.shares(row), robot.shares(column)):
+            matrix[i][j] = add(matrix[i][j], mul(ratio, mul(other, entry)))
 
 
 def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _MovingCompound:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sign, total
 from minertia.dynamics.kinematics import Scalars, State, joint_positions, joint_rates
+from minertia.errors import InputError
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS, ROTOR_SYMBOLS, JointState
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Robot
@@ -41,11 +42,23 @@ class UnitEffects:
         given = self.robot.effect_constants(j, symbol) if constants is None else constants
         if symbol in MOTOR_SYMBOLS:
             return self._of_motor(j, symbol, given)
-        c = self.robot.coordinate_of(j)
+        c = self._one_coordinate(j, symbol)
         load = 0 if self.load is None else self.load[c]
         warmth = None if self.temperature is None else self.temperature[c]
         state = JointState(self.q[j], self.qd[j], self.qdd[j], load, warmth)
-        return {c: self.robot.joints[j].rate(BY_SYMBOL[symbol].shape(state, given))}
+        effort = BY_SYMBOL[symbol].shape(state, given)
+        return {c: mul(ratio, effort) for c, ratio in self.robot.shares(j)}
+
+    def _one_coordinate(self, j: int, symbol: str) -> int:
+        """The coordinate whose load and temperature are those of joint j."""
+        inputs = BY_SYMBOL[symbol].inputs
+        given = self.load is not None and "load" in inputs, self.temperature is not None and "temperature" in inputs
+        if len(self.robot.shares(j)) > 1 and any(given):
+            raise InputError(
+                f"the effect {full_name(symbol, j + 1)} depends on load or temperature, which a joint that follows "
+                "several others has none of; give that joint an effect without them"
+            )
+        return self.robot.coordinate_of(j)
 
     def _of_motor(self, j: int, symbol: str, constants: Mapping[str, float]) -> dict[int, Scalar]:
         """tau = G' effect(G q, G qd, G qdd): what one motor does to its coordinates (theory, eq. 10)."""

@@ -12,7 +12,8 @@ from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
 from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
-from minertia.dynamics.newton_euler import Parameters, rigid_torques
+from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
+from minertia.dynamics.projection import Projection
 from minertia.errors import SingularMass
 from minertia.robot.robot import Robot
 
@@ -36,6 +37,22 @@ def forward_dynamics(
     rigid = rigid_torques(robot, chi, state, outside=outside)
     D = total_mass_matrix(robot, chi, q)
     return solve_symmetric(D, moving_efforts(robot, chi, state, rigid, tau, temperature), velocity_names(robot))
+
+
+def projected_dynamics(
+    closed: Projection,
+    chi: Parameters,
+    tau: Scalars,
+    temperature: Scalars | None = None,
+    outside: AppliedWrench | None = None,
+) -> list[Scalar]:
+    """The same for a robot with loops at a closed motion without accelerations of its own: G' D G qdd = tau - ...."""
+    tree, state = closed.tree, closed.state
+    if closed.G is None:
+        return forward_dynamics(tree, chi, state.q, state.qd, tau, temperature, outside)
+    bias = closed.efforts(inverse_dynamics(tree, chi, state, None, temperature, outside))
+    D = closed.square(total_mass_matrix(tree, chi, state.q))
+    return solve_symmetric(D, [sub(t, b) for t, b in zip(tau, bias, strict=True)], velocity_names(closed.robot))
 
 
 def moving_efforts(

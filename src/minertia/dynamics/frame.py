@@ -102,8 +102,9 @@ def _world_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Ve
     seen = seen if robot.is_floating else []
     for j, way in zip(_path(robot, frame), _way_to(robot, q, frame), strict=True):
         pose = compose(pose, way)
-        angular, linear = (scale(apply(pose[0], v), robot.joints[j].rate(1)) for v in robot.joints[j].twist)
-        seen.append((6 * robot.is_floating + robot.coordinate_of(j), linear, angular, pose[1]))
+        for c, ratio in robot.shares(j):
+            angular, linear = (scale(apply(pose[0], v), ratio) for v in robot.joints[j].twist)
+            seen.append((6 * robot.is_floating + c, linear, angular, pose[1]))
     _, end = compose(pose, frame.pose)
     return [(c, vadd(linear, cross(w, _from(o, end))), w) for c, linear, w, o in seen]
 
@@ -113,8 +114,9 @@ def _own_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Vec,
     found: list[tuple[int, Vec, Vec]] = []
     pose = frame.pose
     for j, way in reversed(list(zip(_path(robot, frame), _way_to(robot, q, frame), strict=True))):
-        S_w, S_v = (scale(v, robot.joints[j].rate(1)) for v in robot.joints[j].twist)
-        found.append((6 * robot.is_floating + robot.coordinate_of(j), *_at(pose, S_v, S_w)))
+        for c, ratio in robot.shares(j):
+            S_w, S_v = (scale(v, ratio) for v in robot.joints[j].twist)
+            found.append((6 * robot.is_floating + c, *_at(pose, S_v, S_w)))
         pose = compose(way, pose)
     if robot.is_floating:
         found += [(k, *_at(pose, *twist)) for k, twist in enumerate(_base_twists(((X, Y, Z), (0, 0, 0))))]

@@ -95,13 +95,13 @@ def passages(robot: Robot, q: Scalars) -> list[Passage]:
 def joint_positions(robot: Robot, q: Scalars) -> list[Scalar]:
     """Position of every moving joint, dependent ones included."""
     own = q[7 * robot.is_floating :]
-    return [joint.position(own[robot.coordinate_of(j)]) for j, joint in enumerate(robot.joints)]
+    return [robot.joint_position(j, own) for j in range(robot.n_joints)]
 
 
 def joint_rates(robot: Robot, qd: Scalars) -> list[Scalar]:
     """Velocity or acceleration of every moving joint, dependent ones included."""
     own = qd[6 * robot.is_floating :]
-    return [joint.rate(own[robot.coordinate_of(j)]) for j, joint in enumerate(robot.joints)]
+    return [robot.joint_rate(j, own) for j in range(robot.n_joints)]
 
 
 def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -> tuple[LinkMotion, list[LinkMotion]]:

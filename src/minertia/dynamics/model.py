@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.scalar import Scalar, add, sub
+from minertia.algebra.vec3 import ZERO
 from minertia.dynamics import (
     compound,
     derivatives,
@@ -30,6 +31,7 @@ from minertia.dynamics import frame as frames
 from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
+from minertia.dynamics.projection import Projection, project, projected_coriolis, projected_momentum
 from minertia.errors import InputError, ShapeError
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot, expect_robot
@@ -58,8 +60,8 @@ def inverse_dynamics(
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
         call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=_numbers(wrench))
-        given = (robot.numeric, call.chi, call.state, _gravity(gravity), call.temperature, call.outside(wrench))
-        return call.vector(newton_euler.inverse_dynamics(*given))
+        given = (call.tree, call.chi, call.state, _gravity(gravity), call.temperature, call.outside(wrench))
+        return call.efforts(newton_euler.inverse_dynamics(*given))
 
 
 def gravity_torques(
@@ -68,14 +70,14 @@ def gravity_torques(
     """Efforts [N m or N] that hold the links at rest; springs and offsets are effects and not among them."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q)
-        return call.vector(newton_euler.gravity_torques(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
+        return call.efforts(newton_euler.gravity_torques(call.tree, call.chi, call.state.q, _gravity(gravity)))
 
 
 def velocity_torques(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """Centrifugal and Coriolis efforts [N m or N]."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd)
-        return call.vector(newton_euler.velocity_torques(robot.numeric, call.chi, call.state.q, call.state.qd))
+        return call.efforts(newton_euler.rigid_torques(call.tree, call.chi, call.state, ZERO))
 
 
 def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None, rotors: bool = True) -> Any:
@@ -83,14 +85,14 @@ def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q)
         of = compound.total_mass_matrix if rotors else compound.mass_matrix
-        return call.matrix(of(robot.numeric, call.chi, call.state.q))
+        return call.matrix(call.closed.square(of(call.tree, call.chi, call.state.q)))
 
 
 def kinetic_energy(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """Kinetic energy of the links [J], shape (N,) (theory, eq. 12)."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd)
-        return call.scalar(energy.kinetic_energy(robot.numeric, call.chi, call.state.q, call.state.qd))
+        return call.scalar(energy.kinetic_energy(call.tree, call.chi, call.state.q, call.state.qd))
 
 
 def potential_energy(
@@ -99,7 +101,7 @@ def potential_energy(
     """Potential energy of the links [J], shape (N,) (theory, eq. 12)."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q)
-        return call.scalar(energy.potential_energy(robot.numeric, call.chi, call.state.q, _gravity(gravity)))
+        return call.scalar(energy.potential_energy(call.tree, call.chi, call.state.q, _gravity(gravity)))
 
 
 def forward_dynamics(
@@ -114,9 +116,9 @@ def forward_dynamics(
 ) -> Any:
     """Accelerations [rad/s2 or m/s2] under efforts tau; temperature, wrench: see `inverse_dynamics`."""
     with np.errstate(all="ignore"):
-        call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature, wrench=_numbers(wrench))
-        given = (call.temperature, call.outside(wrench))
-        return call.vector(forward.forward_dynamics(robot.numeric, call.chi, *call.state, *given))
+        call = _Call(robot, parameters, q=q, qd=qd, tau=tau, temperature=temperature, wrench=_numbers(wrench))
+        given = (call.closed, call.chi, call.tau, call.temperature, call.outside(wrench))
+        return call.vector(forward.projected_dynamics(*given))
 
 
 def jacobian(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> Any:
@@ -126,15 +128,15 @@ def jacobian(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) ->
     """
     with np.errstate(all="ignore"):
         call, chosen = _Call(robot, (), q=q), _chosen(frame)
-        place = frames.frame_named(robot.numeric, chosen.name)
-        return call.matrix(frames.jacobian(robot.numeric, call.state.q, place, chosen.axes))
+        place = frames.frame_named(call.tree, chosen.name)
+        return call.matrix(call.closed.columns(frames.jacobian(call.tree, call.state.q, place, chosen.axes)))
 
 
 def forward_kinematics(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> tuple[Any, Any]:
     """Rotation (N, 3, 3), from the frame's axes to the world's, and position (N, 3) [m] of a frame; see `jacobian`."""
     with np.errstate(all="ignore"):
         call, chosen = _Call(robot, (), q=q), _chosen(frame)
-        R, p = frames.frame_pose(robot.numeric, call.state.q, frames.frame_named(robot.numeric, chosen.name))
+        R, p = frames.frame_pose(call.tree, call.state.q, frames.frame_named(call.tree, chosen.name))
         return call.matrix(R), call.vector(p)
 
 
@@ -156,15 +158,16 @@ def torque_regressor(
     with np.errstate(all="ignore"):
         call = _Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
         names = robot.columns() if columns is None else _names(columns)
-        given = (robot.numeric, call.state, frozenset(names), _gravity(gravity), call.temperature)
-        return call.table(regressor.regressor_entries(*given), names)
+        given = (call.tree, call.state, frozenset(names), _gravity(gravity), call.temperature)
+        return call.table(call.closed.entries(regressor.regressor_entries(*given)), names)
 
 
 def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """C(q, qd), shape (N, n, n), of a fixed base: C qd are the velocity efforts, and D' - 2 C is skew."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd)
-        return call.matrix(derivatives.coriolis_matrix(robot.numeric, call.chi, call.state.q, call.state.qd))
+        C = derivatives.coriolis_matrix(call.tree, call.chi, call.state.q, call.state.qd)
+        return call.matrix(projected_coriolis(call.closed, call.chi, C, call.velocities))
 
 
 def slotine_li_torques(
@@ -180,10 +183,10 @@ def slotine_li_torques(
     """Efforts D(q) qddr + C(q, qd) qdr + g(q) [N m or N] along a reference, with rotors at qddr and friction at qd."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd, qdd=qddr, qdr=qdr, temperature=temperature)
-        given, state = (robot.numeric, call.chi), call.state
-        rigid = reference_motion.reference_torques(*given, state.q, state.qd, call.reference, state.qdd)
+        given, state, qdr = (call.tree, call.chi), *call.along_reference
+        rigid = reference_motion.reference_torques(*given, state.q, state.qd, qdr, state.qdd)
         more = effects.effect_torques(*given, state, rigid, call.temperature)
-        return call.vector([a + b for a, b in zip(rigid, more, strict=True)])
+        return call.efforts([a + b for a, b in zip(rigid, more, strict=True)])
 
 
 def slotine_li_regressor(
@@ -192,13 +195,12 @@ def slotine_li_regressor(
     """Y(q, qd, qdr, qddr), shape (N, n, columns), with Y X the efforts of `slotine_li_torques`; columns: full names."""
     with np.errstate(all="ignore"):
         call = _Call(robot, (), q=q, qd=qd, qdd=qddr, qdr=qdr)
-        names, state = robot.columns() if columns is None else _names(columns), call.state
-        given = (robot.numeric, state.q, state.qd, call.reference, state.qdd, frozenset(names))
-        entries = reference_motion.reference_entries(*given)
-        for column in effects.effect_columns(robot.numeric, state, frozenset(names)):
+        names, state, qdr = robot.columns() if columns is None else _names(columns), *call.along_reference
+        entries = reference_motion.reference_entries(call.tree, state.q, state.qd, qdr, state.qdd, frozenset(names))
+        for column in effects.effect_columns(call.tree, state, frozenset(names)):
             full = full_name(column.symbol, column.joint + 1)
             entries |= {(c, full): entry for c, entry in column.efforts.items()}
-        return call.table(entries, names)
+        return call.table(call.closed.entries(entries), names)
 
 
 def inverse_dynamics_derivatives(
@@ -213,6 +215,7 @@ def inverse_dynamics_derivatives(
     """Derivatives of efforts by q, by qd and by qdd, each (N, n, n), of a fixed base; Coulomb friction has no slope."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
+        robot.require_tree("the derivative of dynamics")
         found = sensitivity.inverse_slopes(robot.numeric, call.chi, call.state, call.temperature)
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dqdd)
 
@@ -229,6 +232,7 @@ def forward_dynamics_derivatives(
     """Derivatives of accelerations by q, by qd and by tau, each (N, n, n), of a fixed base."""
     with np.errstate(all="ignore"):
         call = _Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
+        robot.require_tree("the derivative of dynamics")
         found = sensitivity.forward_slopes(robot.numeric, call.chi, *call.state, call.temperature)
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
 
@@ -237,15 +241,15 @@ def momentum_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence
     """Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34): no accelerations."""
     with np.errstate(all="ignore"):
         call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
-        found = momentum.momentum_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
-        return call.table(found[0], names), call.table(found[1], names)
+        found = momentum.momentum_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
+        return tuple(call.table(entries, names) for entries in projected_momentum(call.closed, *found, call.velocities))
 
 
 def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
     """E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35): one row, no accelerations."""
     with np.errstate(all="ignore"):
         call, names = _Call(robot, (), q=q, qd=qd), robot.columns() if columns is None else _names(columns)
-        found = momentum.power_entries(robot.numeric, call.state.q, call.state.qd, frozenset(names))
+        found = momentum.power_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
         energy, power = (call.table(entries, names) for entries in found)
         return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
 
@@ -262,13 +266,31 @@ class _Call:
         rest: list[Scalar] = [0] * robot.n_velocity
         self.leading: tuple[int, ...] = ()
         scalars = {name: self._scalars(name, values) for name, values in given.items()}
-        self.state = State(scalars["q"], scalars.get("qd", rest), scalars.get("qdd", rest))
-        self.temperature, self.wrench = scalars.get("temperature"), scalars.get("wrench")
+        self.velocities, self.tau = scalars.get("qd", rest), scalars.get("tau", rest)
+        self.closed = self._closed(State(scalars["q"], self.velocities, scalars.get("qdd", rest)))
+        self.tree, self.state = self.closed.tree, self.closed.state
+        self.temperature, self.wrench = self.closed.of_active(scalars.get("temperature")), scalars.get("wrench")
         self.reference: list[Scalar] = scalars.get("qdr", rest)
+
+    def _closed(self, state: State) -> Projection:
+        """The motion on the tree of the robot: itself where it has no loop to close."""
+        if self.robot.open_cuts and self.robot.has_input("load"):
+            raise InputError(f"friction that depends on the load is not there for loops, which '{self.robot.name}' has")
+        return project(self.robot.numeric, state)
+
+    @property
+    def along_reference(self) -> tuple[State, list[Scalar]]:
+        """State of the tree whose accelerations belong to the reference, and velocities of the reference there."""
+        if self.closed.G is None:
+            return self.state, self.reference
+        own = [sub(a, b) for a, b in zip(self.state.qdd, self.closed.bend(*[self.velocities] * 2), strict=True)]
+        bent = self.closed.bend(self.velocities, self.reference)
+        qdd = [add(a, b) for a, b in zip(own, bent, strict=True)]
+        return State(self.state.q, self.state.qd, qdd), self.closed.rates(self.reference)
 
     def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
         """The wrench as it acts on the link of its frame."""
-        chosen, robot = _chosen(given.frame if isinstance(given, FrameWrench) else None), self.robot.numeric
+        chosen, robot = _chosen(given.frame if isinstance(given, FrameWrench) else None), self.tree
         place = frames.frame_named(robot, chosen.name)
         return None if self.wrench is None else frames.applied(robot, self.state.q, place, chosen.axes, self.wrench)
 
@@ -299,6 +321,10 @@ class _Call:
 
     def scalar(self, value: Scalar) -> Any:
         return value if self.symbolic else np.broadcast_to(np.asarray(value), self.leading).copy()[()]
+
+    def efforts(self, values: Sequence[Scalar]) -> Any:
+        """Efforts of the robot's coordinates from those of its tree."""
+        return self.vector(self.closed.efforts(values))
 
     def vector(self, values: Sequence[Scalar]) -> Any:
         return list(values) if self.symbolic else self._stack(values, (len(values),))

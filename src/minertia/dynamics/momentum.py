@@ -90,10 +90,11 @@ def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_MovingLink]:
             linear = vadd(t.L, cross(t.A, way.p))
             linear_rate = vadd(t.L_rate, cross(t.A_rate, way.p), cross(t.A, leap))
             twists[row] = _UnitMotion(*(way.inward(part) for part in (t.A, linear, t.A_rate, linear_rate)))
-        S_w, S_v = (scale(part, joint.rate(1)) for part in joint.twist)
-        own, c = _UnitMotion(S_w, S_v, cross(w, S_w), cross(w, S_v)), robot.coordinate_of(j)
-        before = twists.get(c)  # a follower moves with a coordinate met before
-        twists[c] = own if before is None else _UnitMotion(*(vadd(*pair) for pair in zip(before, own, strict=True)))
+        for c, ratio in robot.shares(j):
+            S_w, S_v = (scale(part, ratio) for part in joint.twist)
+            own = _UnitMotion(S_w, S_v, cross(w, S_w), cross(w, S_v))
+            before = twists.get(c)  # a follower moves with a coordinate met before
+            twists[c] = own if before is None else _UnitMotion(*(vadd(*pair) for pair in zip(before, own, strict=True)))
         height = add(above.height, dot(above.up, way.p))
         found.append(_MovingLink(w, v, twists, way.inward(above.up), height))
         yield found[-1]

@@ -104,11 +104,11 @@ def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
 
 
 def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of the coordinates from those of all joints: a follower acts by its ratio (theory, eq. 11)."""
+    """Efforts of the coordinates from those of all joints: a follower acts by its ratios (theory, eq. 11)."""
     taus: list[Scalar] = [0] * robot.n
-    for j, (joint, effort) in enumerate(zip(robot.joints, efforts, strict=True)):
-        c = robot.coordinate_of(j)
-        taus[c] = add(taus[c], joint.rate(effort))
+    for j, effort in enumerate(efforts):
+        for c, ratio in robot.shares(j):
+            taus[c] = add(taus[c], mul(ratio, effort))
     return taus
 
 

@@ -72,10 +72,10 @@ def entries_of_motions(
             row: (way.inward(angular), way.inward(vadd(linear, cross(angular, way.p))))
             for row, (angular, linear) in above.items()
         }
-        row, ratio = first + robot.coordinate_of(j), joint.rate(1)
-        S_w, S_v = (scale(v, ratio) for v in joint.twist)
-        angular, linear = here.get(row, (ZERO, ZERO))  # a follower moves with a coordinate met before
-        here[row] = vadd(angular, S_w), vadd(linear, S_v)
+        for c, ratio in robot.shares(j):
+            S_w, S_v = (scale(v, ratio) for v in joint.twist)
+            angular, linear = here.get(first + c, (ZERO, ZERO))  # a follower moves with a coordinate met before
+            here[first + c] = vadd(angular, S_w), vadd(linear, S_v)
         twists.append(here)
         _add_link(entries, j + 1, motions[j], here, wanted)
     return entries

@@ -85,6 +85,7 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
         )
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_tree("the search for exciting motions")
     robot.require_values("an exciting motion")
 
 

@@ -149,6 +149,7 @@ def sweeps(
         raise Infeasible("a sweep needs a positive duration and at least two harmonics")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
+    robot.require_tree("the search for exciting motions")
     robot.require_values("an exciting motion")
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None

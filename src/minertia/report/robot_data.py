@@ -8,7 +8,9 @@ from typing import Any
 from minertia.algebra.show import text
 from minertia.report.tables import moving_mass, parent_name
 from minertia.robot.joint import Joint
+from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
+from minertia.robot.seeds import cut_joints
 
 FORMAT = 1
 
@@ -25,6 +27,7 @@ def robot_data(robot: Robot) -> dict[str, Any]:
         "moving_mass": moving_mass(robot),
         "missing_links": list(robot.missing_links),
         "joints": [_joint(robot, j) for j in range(robot.n_joints)],
+        "loops": [_loop(robot, cut) for cut in robot.cuts],
         "drive_coupling": None if robot.coupling is None else [list(row) for row in robot.coupling],
         "symbols": dict(robot.symbols),
         "notes": [asdict(note) for note in robot.notes],
@@ -47,6 +50,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "rotation_value": [[float(s) for s in row] for row in numeric.R],
         "limits": asdict(joint.limits),
         "follows": _follows(robot, joint),
+        "passive": joint.is_passive,
         "parameters": None if link is None else [float(v) for v in link],
         "effects": dict(robot.effects[j]),
         "motor_effects": dict(robot.motor_effects[motor]) if motor is not None and robot.motor_effects else {},
@@ -54,8 +58,16 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
     }
 
 
+def _loop(robot: Robot, cut: Cut) -> dict[str, Any]:
+    names = [None if j is None else robot.joints[j].name for j in (cut.first, cut.second)]
+    seed = {} if robot.seed is None else {robot.joints[j].name: robot.seed[j] for j in sorted(cut_joints(robot, cut))}
+    form = cut.form or "general"
+    return {"name": cut.name, "kind": cut.kind, "form": form, "first": names[0], "second": names[1], "seed": seed}
+
+
 def _follows(robot: Robot, joint: Joint) -> dict[str, Any] | None:
     if joint.follows is None:
         return None
-    leader = robot.joints[joint.follows.joint].name
-    return {"joint": leader, "ratio": joint.follows.ratio, "offset": joint.follows.offset}
+    leaders = [robot.joints[k].name for k in joint.follows.joints]
+    found = {"joints": leaders, "ratios": list(joint.follows.ratios), "offset": joint.follows.offset}
+    return found | ({"joint": leaders[0], "ratio": joint.follows.ratios[0]} if len(leaders) == 1 else {})

@@ -118,11 +118,12 @@ def _limits(joint: Joint) -> tuple[str, ...]:
 
 
 def follows_text(robot: Robot, joint: Joint) -> str:
-    """The joint it depends on and how."""
+    """The joints it depends on and how."""
     if joint.follows is None:
-        return ""
+        return "passive, by its loop" if joint.is_passive else ""
     offset = f" {joint.follows.offset:+g}" if joint.follows.offset else ""
-    return f"{joint.follows.ratio:g} * {robot.joints[joint.follows.joint].name}{offset}"
+    terms = [f"{ratio:g} * {robot.joints[k].name}" for k, ratio in joint.follows.shares]
+    return f"{' + '.join(terms)}{offset}"
 
 
 def drive_text(robot: Robot, j: int) -> str:

@@ -6,7 +6,7 @@ resolved in one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minertia.algebra.polynomial import Poly, letter
@@ -14,6 +14,8 @@ from minertia.algebra.vec3 import HERE, Pose, Vec, compose
 from minertia.errors import DescriptionError
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.joint import KINDS, Follows, Joint, Limits, numeric_pose
+from minertia.robot.loop import CUT_KINDS, Cut
+from minertia.robot.loops import LoopsSaid, with_loops
 from minertia.robot.parameters import is_parameter_name
 from minertia.robot.robot import EARTH, Frame, Note, Robot
 
@@ -31,13 +33,22 @@ class BodySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowsSpec:
+    """What a joint follows: names of its leaders, a ratio for each, and an offset [rad or m]."""
+
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class JointSpec:
     """A joint of the file.
 
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
-    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  follows: (joint name,
-    ratio, offset).
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether a
+    loop moves it, None where the file does not say.
     """
 
     name: str
@@ -48,9 +59,23 @@ class JointSpec:
     child_frame: Pose = HERE
     limits: Limits = field(default_factory=Limits)
     effects: Mapping[str, float] = field(default_factory=dict)
-    follows: tuple[str, float, float] | None = None
+    follows: FollowsSpec | None = None
     line: int | None = None
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    is_passive: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpec:
+    """A cut joint of the file: frames in the own frames of two bodies, which coincide but for the joint's motion."""
+
+    name: str
+    kind: str
+    first: str
+    second: str
+    first_pose: Pose = HERE
+    second_pose: Pose = HERE
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +85,9 @@ class Description:
     root: name of the body that is the ground, or the floating base.  coupling: rows over the independent joints, in the
     order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no letters.
     depth_first: order of the joints (else the file's own order wherever parents come first).
+    loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of loops are as
+    written, automatic: letters of `symbols` that stand for plain numbers of the file.
+    reference: {joint: position} where the file draws the robot, joints at 0 left out.
     """
 
     name: str
@@ -75,6 +103,11 @@ class Description:
     source: str | None = None
     auto_letters: bool = False
     depth_first: bool = True
+    loops: Sequence[LoopSpec] = ()
+    seed: Mapping[str, float] = field(default_factory=dict)
+    exact: bool = False
+    automatic: Collection[str] = ()
+    reference: Mapping[str, float] = field(default_factory=dict)
 
 
 def check_count(count: int, what: str, source: str | None) -> None:
@@ -84,8 +117,14 @@ def check_count(count: int, what: str, source: str | None) -> None:
 
 
 def assemble(description: Description) -> Robot:
-    """Check the tree, merge what is fixed, and make the robot."""
-    return _Assembly(description).robot()
+    """Check the tree, merge what is fixed, close loops, and make the robot."""
+    robot = _Assembly(description).robot()
+    if not description.loops:
+        return robot
+    said = {spec.name: spec.is_passive for spec in description.joints if spec.is_passive is not None}
+    lines = {spec.name: spec.line for spec in description.loops}
+    exact, automatic = description.exact, description.automatic
+    return with_loops(robot, LoopsSaid(description.seed, said, lines, exact, automatic, description.reference))
 
 
 class _Assembly:
@@ -95,10 +134,12 @@ class _Assembly:
         self.d = description
         self.bodies = self._unique((b.name, b) for b in description.bodies)
         self._unique((j.name, j) for j in description.joints)
+        self._unique((loop.name, loop) for loop in description.loops)
         self.order = self._ordered()
         self.moving = [spec for spec in self.order if spec.kind != "fixed"]
         self.index = {spec.name: j for j, spec in enumerate(self.moving)}
         self.place: dict[str, tuple[int | None, Pose]] = {description.root: (None, HERE)}
+        self.looped = self._looped()
 
     def robot(self) -> Robot:
         d = self.d
@@ -114,7 +155,8 @@ class _Assembly:
                 self.place[spec.child] = (carrier, _structural(compose(placement, spec.child_frame)))
                 continue
             j = len(joints)
-            p = self._lettered(placement[1], j + 1, symbols) if d.auto_letters else placement[1]
+            named = d.auto_letters and spec.name not in self.looped
+            p = self._lettered(placement[1], j + 1, symbols) if named else placement[1]
             joints.append(
                 Joint(
                     name=spec.name,
@@ -145,6 +187,7 @@ class _Assembly:
             notes=tuple(d.notes),
             source=d.source,
             constants=tuple(spec.constants for spec in self.moving),
+            cuts=tuple(self._cut(spec) for spec in d.loops),
         )
 
     # ------------------------------------------------------------------ the tree
@@ -209,25 +252,73 @@ class _Assembly:
             if body not in self.bodies:
                 self._fail(f"joint '{spec.name}' names the {role} link '{body}', which does not exist", spec.line)
 
+    # ------------------------------------------------------------------ loops
+
+    def _looped(self) -> set[str]:
+        """Joints that loops may move: the lengths of sides that are equal get no letters of their own."""
+        carried_by = {spec.child: spec for spec in self.d.joints}
+        found: set[str] = set()
+        for loop in self.d.loops:
+            for role, body in (("first", loop.first), ("second", loop.second)):
+                if body not in self.bodies:
+                    self._fail(f"loop '{loop.name}' names the {role} link '{body}', which does not exist", loop.line)
+            ways = [self._way(carried_by, body) for body in (loop.first, loop.second)]
+            found |= {*ways[0]} ^ {*ways[1]}
+            self._check_loop(loop, found)
+        return found
+
+    def _way(self, carried_by: Mapping[str, JointSpec], body: str) -> list[str]:
+        way: list[str] = []
+        while body in carried_by:
+            way.append(carried_by[body].name)
+            body = carried_by[body].parent
+        return way
+
+    def _check_loop(self, loop: LoopSpec, joints: set[str]) -> None:
+        if loop.kind not in CUT_KINDS:
+            kinds = ", ".join(CUT_KINDS)
+            self._fail(f"loop '{loop.name}' is of kind '{loop.kind}'; supported: {kinds}", loop.line)
+        if not joints & {*self.index}:
+            self._fail(
+                f"loop '{loop.name}' joins the links '{loop.first}' and '{loop.second}', between which no joint moves; "
+                "name two links that move against one another",
+                loop.line,
+            )
+
+    def _cut(self, loop: LoopSpec) -> Cut:
+        ends = []
+        for body, own in ((loop.first, loop.first_pose), (loop.second, loop.second_pose)):
+            carrier, pose = self.place[body]
+            ends.append((carrier, _structural(compose(pose, own))))
+        (first, first_pose), (second, second_pose) = ends
+        return Cut(loop.name, loop.kind, first, second, first_pose, second_pose)
+
     # ------------------------------------------------------------------ parts of the robot
 
     def _follows(self, spec: JointSpec) -> Follows | None:
-        """The independent joint behind a chain of followers, ratios and offsets combined."""
+        """The independent joints behind chains of followers, ratios and offsets combined."""
         if spec.follows is None:
             return None
-        seen = {spec.name}
-        name, ratio, offset = spec.follows
-        while True:
+        shares, offset = self._leaders(spec, spec.follows, (spec.name,))
+        return Follows(tuple(shares), tuple(shares.values()), offset)
+
+    def _leaders(self, spec: JointSpec, given: FollowsSpec, seen: tuple[str, ...]) -> tuple[dict[int, float], float]:
+        """{independent joint: ratio} and offset of what `given` says of a follower; seen: the chain up to here."""
+        shares: dict[int, float] = {}
+        offset = given.offset
+        for name, ratio in zip(given.joints, given.ratios, strict=True):
             if name not in self.index:
                 self._fail(f"joint '{spec.name}' follows '{name}', which is not a moving joint", spec.line)
             if name in seen:
                 self._fail(f"joint '{spec.name}' follows itself in a circle", spec.line)
-            seen.add(name)
             leader = self.moving[self.index[name]]
-            if leader.follows is None:
-                return Follows(self.index[name], ratio, offset)
-            name, r, o = leader.follows
-            ratio, offset = ratio * r, ratio * o + offset
+            own, constant = {self.index[name]: 1.0}, 0.0
+            if leader.follows is not None:
+                own, constant = self._leaders(spec, leader.follows, (*seen, name))
+                offset = ratio * constant + offset
+            for j, r in own.items():
+                shares[j] = shares[j] + ratio * r if j in shares else ratio * r
+        return shares, offset
 
     def _merged_links(self) -> tuple[list[Ten | None], Ten | None]:
         tens: dict[int | None, Ten | None] = {j: None for j in (None, *range(len(self.moving)))}
@@ -262,7 +353,7 @@ class _Assembly:
         found: dict[str, object] = {}
         for name, item in pairs:
             if name in found:
-                kind = "link" if isinstance(item, BodySpec) else "joint"
+                kind = {BodySpec: "link", LoopSpec: "loop"}.get(type(item), "joint")
                 self._fail(f"there are two {kind}s called '{name}'", getattr(item, "line", None))
             found[name] = item
         return found  # type: ignore[return-value]

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
+from minertia.robot.closure import residual
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
-from minertia.robot.joint import Joint
+from minertia.robot.joint import Follows, Joint
 from minertia.robot.robot import Note, Robot, expect_robot
+from minertia.robot.seeds import loop_joints
 
 HEAVIEST = 1e4  # kg
 FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame
@@ -34,6 +36,7 @@ def check_robot(robot: Robot) -> tuple[Note, ...]:
         *_odd_limits(robot),
         *_negative_effects(robot),
         *_dependent_joints(robot),
+        *_loops(robot),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -133,13 +136,40 @@ def _negative_effects(robot: Robot) -> Iterator[Note]:
                 yield Note("warning", _joint(joint), text)
 
 
+def _loops(robot: Robot) -> Iterator[Note]:
+    """What is known of closed loops: kind, joints, mobility, and how well the seed closes them."""
+    if not robot.cuts or robot.seed is None:
+        return
+    inside = {j: joint for j, joint in enumerate(robot.joints) if j in loop_joints(robot)}
+    for cut in robot.cuts:
+        links = " and ".join(f"'{_name_of(robot, j)}'" for j in (cut.first, cut.second))
+        left = float(np.abs(residual(robot, robot.seed, [cut])).max())
+        form = cut.form or "general loop"
+        text = f"{form}, cut at a {cut.kind} joint between {links}; the seed closes it to {left:.1g} m or rad"
+        yield Note("info", f"loop '{cut.name}'", text)
+    active = [joint.name for j, joint in inside.items() if j in robot.independent]
+    passive = [joint.name for joint in inside.values() if joint.is_passive]
+    text = f"mobility {len(active)}: active {', '.join(active)}; passive {', '.join(passive)}"
+    yield Note("info", "loops", text)
+
+
+def _name_of(robot: Robot, j: int | None) -> str:
+    return robot.base_name if j is None else robot.joints[j].link or robot.joints[j].name
+
+
 def _dependent_joints(robot: Robot) -> Iterator[Note]:
     for joint in robot.joints:
         if joint.follows is not None:
-            leader, ratio = robot.joints[joint.follows.joint].name, joint.follows.ratio
-            offset = f" + {joint.follows.offset:g}" if joint.follows.offset else ""
-            text = f"it follows joint '{leader}' (position = {ratio:g} q{offset}) and is no coordinate of its own"
-            yield Note("info", _joint(joint), text)
+            yield Note("info", _joint(joint), f"it {_following(robot, joint.follows)} and is no coordinate of its own")
+
+
+def _following(robot: Robot, follows: Follows) -> str:
+    leaders = [f"'{robot.joints[k].name}'" for k in follows.joints]
+    offset = f" + {follows.offset:g}" if follows.offset else ""
+    if len(leaders) == 1:
+        return f"follows joint {leaders[0]} (position = {follows.ratios[0]:g} q{offset})"
+    terms = " ".join(f"{ratio:+g} {name}" for ratio, name in zip(follows.ratios, leaders, strict=True))
+    return f"follows several joints (position = {terms}{offset})"
 
 
 def _link(name: str) -> str:

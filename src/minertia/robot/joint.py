@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from minertia.algebra.polynomial import evaluate
-from minertia.algebra.scalar import Scalar, add, cos, mul, sin
+from minertia.algebra.polynomial import evaluate, letter, split_atom, substitute, turn
+from minertia.algebra.scalar import Scalar, cos, mul, sin
 from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
 from minertia.notebook import clipped
 
@@ -45,11 +45,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """A dependent joint: position = ratio * position of joint + offset (theory, eq. 11)."""
+    """A dependent joint: position = sum of ratio * position of each leader + offset (theory, eq. 11)."""
 
-    joint: int
-    ratio: float
+    joints: tuple[int, ...]
+    ratios: tuple[float, ...]
     offset: float = 0.0
+
+    @property
+    def shares(self) -> tuple[tuple[int, float], ...]:
+        """(leader, ratio) of each leader."""
+        return tuple(zip(self.joints, self.ratios, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class Joint:
     R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
     floats, or polynomials in letters.
     file_frame: pose of the description file's own link frame in the joint frame.
+    is_passive: whether it moves by the closing of a loop, so that it is no coordinate and has no motor; in a
+    parallelogram it follows others, too.
     """
 
     name: str
@@ -71,12 +78,16 @@ class Joint:
     limits: Limits = field(default_factory=Limits)
     follows: Follows | None = None
     file_frame: Pose = HERE
+    is_passive: bool = False
 
     def __repr__(self) -> str:
         parent = "the ground" if self.parent is None else f"joint {self.parent + 1}"
-        follows = "" if self.follows is None else f", follows joint {self.follows.joint + 1}"
+        moves = ", passive" if self.is_passive else ""
+        if self.follows is not None:
+            several = "s" * (len(self.follows.joints) > 1)
+            moves = f", follows joint{several} {clipped(', '.join(str(k + 1) for k in self.follows.joints), 20)}"
         return (
-            f"<Joint '{clipped(self.name, 40)}': {self.kind}, on {parent}, carries '{clipped(self.link, 40)}'{follows}>"
+            f"<Joint '{clipped(self.name, 40)}': {self.kind}, on {parent}, carries '{clipped(self.link, 40)}'{moves}>"
         )
 
     @property
@@ -98,20 +109,18 @@ class Joint:
         p = vadd(self.p, scale(apply(self.R, Z), mul(sliding, q)))
         return matmul(self.R, ((c, mul(-1, s), 0), (s, c, 0), (0, 0, 1))), p
 
-    def position(self, q: Scalar) -> Scalar:
-        """Position of this joint from that of the joint it follows."""
-        if self.follows is None:
-            return q
-        offset = 0 if self.follows.offset == 0 else self.follows.offset
-        return add(mul(_structural(self.follows.ratio), q), offset)
 
-    def rate(self, qd: Scalar) -> Scalar:
-        """Velocity (or acceleration) of this joint from that of the joint it follows."""
-        return qd if self.follows is None else mul(_structural(self.follows.ratio), qd)
+def partial_pose(pose: Pose, known: Mapping[str, float]) -> Pose:
+    """A pose with some letters replaced by their values."""
 
+    def one(atom: str) -> Scalar:
+        function, name = split_atom(atom)
+        if name not in known:
+            return letter(atom)
+        return turn(known[name])[0 if function == "cos" else 1] if function else known[name]
 
-def _structural(ratio: float) -> Scalar:
-    return int(ratio) if ratio in (0, 1, -1) else ratio
+    R, p = pose
+    return tuple(tuple(substitute(s, one) for s in row) for row in R), tuple(substitute(s, one) for s in p)  # type: ignore[return-value, arg-type]
 
 
 def numeric_pose(pose: Pose, values: Mapping[str, float]) -> Pose:

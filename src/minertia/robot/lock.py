@@ -9,6 +9,7 @@ from minertia.algebra.vec3 import HERE, Pose, compose
 from minertia.errors import DescriptionError, UnknownName
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.joint import Follows, Joint
+from minertia.robot.loop import Cut
 from minertia.robot.robot import Frame, Robot
 
 
@@ -25,6 +26,7 @@ def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
             raise UnknownName("joint", name, names)
     if robot.coupling is not None:
         raise DescriptionError("joints of a robot with coupled drives cannot be locked", file=robot.source)
+    robot.require_tree("locking joints")
     return _Lock(robot.numeric, positions).robot()
 
 
@@ -35,10 +37,13 @@ class _Lock:
         self.old = robot
         self.fixed = {j: positions[joint.name] for j, joint in enumerate(robot.joints) if joint.name in positions}
         for j, joint in enumerate(robot.joints):
-            if joint.follows is not None and joint.follows.joint in self.fixed and j not in self.fixed:
-                self.fixed[j] = float(joint.position(self.fixed[joint.follows.joint]))  # type: ignore[arg-type]
-            elif joint.follows is not None and j in self.fixed and joint.follows.joint not in self.fixed:
+            if joint.follows is None:
+                continue
+            free = [k for k in joint.follows.joints if k not in self.fixed]
+            if j in self.fixed and free:
                 raise DescriptionError(f"joint '{joint.name}' follows another one and cannot be locked alone")
+            if not free and j not in self.fixed:
+                self.fixed[j] = self._offset(joint.follows)
         self.place: dict[int | None, tuple[int | None, Pose]] = {None: (None, HERE)}
         self.kept = [j for j in range(robot.n_joints) if j not in self.fixed]
         self.new = {j: k for k, j in enumerate(self.kept)}
@@ -72,13 +77,26 @@ class _Lock:
             effects=tuple(old.effects[j] for j in self.kept),
             constants=tuple(old.constants[j] for j in self.kept),
             frames={name: self._frame(frame) for name, frame in old.frames.items()},
+            cuts=tuple(self._cut(cut) for cut in old.cuts),
+            seed=None if old.seed is None else tuple(old.seed[j] for j in self.kept),
         )
+
+    def _offset(self, follows: Follows) -> float:
+        """Position of a follower where the leaders that are not locked are at 0."""
+        return sum((ratio * self.fixed[k] for k, ratio in follows.shares if k in self.fixed), follows.offset)
 
     def _moved(self, joint: Joint, carrier: int | None, pose: Pose) -> Joint:
         follows = joint.follows
         if follows is not None:
-            follows = Follows(self.new[follows.joint], follows.ratio, follows.offset)
+            left = [(self.new[k], ratio) for k, ratio in follows.shares if k in self.new]
+            follows = Follows(tuple(k for k, _ in left), tuple(r for _, r in left), self._offset(follows))
         return replace(joint, parent=carrier, R=pose[0], p=pose[1], follows=follows)
+
+    def _cut(self, cut: Cut) -> Cut:
+        """A cut whose loop goes on holding, between the joints that stay."""
+        (first, first_place), (second, second_place) = self.place[cut.first], self.place[cut.second]
+        poses = compose(first_place, cut.first_pose), compose(second_place, cut.second_pose)
+        return replace(cut, first=first, second=second, first_pose=poses[0], second_pose=poses[1])
 
     def _frame(self, frame: Frame) -> Frame:
         carrier, pose = self.place[frame.joint]

@@ -16,6 +16,7 @@ from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
 MAX_BYTES = 20_000_000
+LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,14 @@ class ReadOptions:
     """How a file is read.
 
     base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
-    take them as written.  letters: whether lengths stay letters.
+    take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
+    description (arm.loops.toml beside arm.urdf), None where there is none.
     """
 
     base: str | None = None
     snap: float = ANGLE_TOLERANCE
     letters: bool = True
+    loops: tuple[str, str] | None = None
 
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
@@ -66,7 +69,7 @@ def read_robot(
         raise UnknownName("kind of base", base, ("fixed", "floating"))
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
-    robot: Robot = reader(text, source, ReadOptions(base, snap, letters))
+    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix)))
     return robot if gravity is None else robot.with_gravity(gravity)
 
 
@@ -83,6 +86,12 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     if path.suffix or path.parent != Path() or os.path.isdir(path):
         raise DescriptionError(why_no_file(path), file=name_or_path)
     raise UnknownName("robot file or bundled robot", name, bundled_robots())
+
+
+def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
+    """Text and name of the file of loops beside a description."""
+    other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
+    return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 
 
 def read_text(path: Path) -> str:

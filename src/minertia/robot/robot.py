@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.algebra.polynomial import Poly
+from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import InputError, MissingParameters, UnknownName, expected
 from minertia.notebook import clipped, html_table, plural
@@ -24,7 +25,8 @@ from minertia.robot.effects import (
     WORDS,
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
-from minertia.robot.joint import Joint, numeric_pose
+from minertia.robot.joint import Joint, numeric_pose, partial_pose
+from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 STRONGEST = 1000.0  # m/s2 of gravity that can be meant
 EARTH = (0.0, 0.0, -9.81)
 SEED = 20_26  # values drawn for letters that have none
+OF_MOTORS = ("IA", "OFF")  # standard effects that a joint without a motor cannot have
+CHANGED = 0.1  # largest relative change of letters where loops must go on closing
 DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn makes axes meet or align
 
 
@@ -71,6 +75,8 @@ class Robot:
     positions = G q; then motor_effects holds the motor-side {IAM: value ...} of each motor.  constants: {symbol:
     {name: value}} of each joint, the numbers in the shapes of its effects where they are not the usual ones.
     symbols: letter -> value, None for letters without one.
+    cuts: where closed loops are cut open; seed: a closed position of every joint [rad or m], which says on which branch
+    the loops are assembled.
     """
 
     name: str
@@ -87,6 +93,8 @@ class Robot:
     notes: tuple[Note, ...] = ()
     source: str | None = None
     constants: tuple[Mapping[str, Mapping[str, float]], ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    seed: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -121,8 +129,8 @@ class Robot:
 
     @cached_property
     def independent(self) -> tuple[int, ...]:
-        """Indices of the joints that follow no other: the coordinates."""
-        return tuple(j for j, joint in enumerate(self.joints) if joint.follows is None)
+        """Indices of the joints that follow no other and are not passive: the coordinates."""
+        return tuple(j for j, joint in enumerate(self.joints) if joint.follows is None and not joint.is_passive)
 
     @property
     def n(self) -> int:
@@ -158,10 +166,80 @@ class Robot:
             k = self.joints[k].parent
         return tuple(reversed(path))
 
+    @cached_property
+    def _shares(self) -> tuple[tuple[tuple[int, Scalar], ...], ...]:
+        rank = {j: c for c, j in enumerate(self.independent)}
+        own = [((j, 1),) if joint.follows is None else joint.follows.shares for j, joint in enumerate(self.joints)]
+        return tuple(
+            tuple((rank[leader], _structural(ratio)) for leader, ratio in shares if leader in rank) for shares in own
+        )
+
+    def shares(self, j: int) -> tuple[tuple[int, Scalar], ...]:
+        """(coordinate, ratio) of what moves joint j: its own coordinate, or those of the joints it follows."""
+        shares = self._shares[j]
+        if not shares:
+            self.require_tree("this computation")
+        return shares
+
     def coordinate_of(self, j: int) -> int:
-        """Index in the coordinates of the joint that drives joint j."""
+        """Index in the coordinates of the joint that drives joint j; of several, the first."""
+        return self.shares(j)[0][0]
+
+    def joint_position(self, j: int, q: Sequence[Scalar]) -> Scalar:
+        """Position of joint j from those of the coordinates, without a floating base."""
         follows = self.joints[j].follows
-        return self.independent.index(j if follows is None else follows.joint)
+        offset = 0 if follows is None or follows.offset == 0 else follows.offset
+        return add(self.joint_rate(j, q), offset)
+
+    def joint_rate(self, j: int, qd: Sequence[Scalar]) -> Scalar:
+        """Velocity (or acceleration) of joint j from those of the coordinates, without a floating base."""
+        return total(*(mul(ratio, qd[c]) for c, ratio in self.shares(j)))
+
+    # ------------------------------------------------------------------ closed loops
+
+    @property
+    def open_cuts(self) -> tuple[Cut, ...]:
+        """The cuts to be closed by solving for passive joints; the others hold because joints follow others."""
+        return tuple(cut for cut in self.cuts if not cut.form)
+
+    @property
+    def passive(self) -> tuple[int, ...]:
+        """Indices of the joints whose position is found by closing loops, those of parallelograms left out."""
+        return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive and joint.follows is None)
+
+    @property
+    def driven(self) -> tuple[int, ...]:
+        """Indices of the joints that are not passive: those with a motor, and those that follow one."""
+        return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
+
+    def require_tree(self, what: str) -> None:
+        """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
+        if self.passive or self.open_cuts:
+            names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
+            raise InputError(
+                f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), for which {what} is "
+                "not there yet; dynamics, base parameters and identification are"
+            )
+
+    @cached_property
+    def placement_arrays(self) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+        """R (3, 3) and p (3,) of every joint, letters by their values."""
+        return tuple((np.array(joint.R, float), np.array(joint.p, float)) for joint in self.numeric.joints)
+
+    @cached_property
+    def opened(self) -> Robot:
+        """The tree that the cuts leave: every passive joint is a coordinate of its own."""
+        joints = tuple(replace(joint, is_passive=False) for joint in self.joints)
+        found = replace(self, joints=joints, cuts=(), seed=None, coupling=None, motor_effects=())
+        if self.coupling is None or not self.passive:
+            return replace(found, coupling=self.coupling, motor_effects=self.motor_effects)
+        rank = {j: c for c, j in enumerate(found.independent)}
+        coupling = np.eye(found.n)
+        motors: list[Mapping[str, float]] = [{} for _ in range(found.n)]
+        for row, j in enumerate(self.independent):
+            coupling[rank[j], [rank[k] for k in self.independent]] = self.coupling[row]
+            motors[rank[j]] = self.motor_effects[row] if self.motor_effects else {}
+        return replace(found, coupling=tuple(tuple(row) for row in coupling.tolist()), motor_effects=tuple(motors))
 
     def joint_index(self, name: str) -> int:
         """Index of a joint or of the joint that carries a link, by name."""
@@ -176,7 +254,8 @@ class Robot:
     def has_letters(self) -> bool:
         """Whether any length or angle is a letter."""
         placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
-        poses = (*placements, *(frame.pose for frame in self.frames.values()))
+        cuts = [pose for cut in self.cuts for pose in (cut.first_pose, cut.second_pose)]
+        poses = (*placements, *(frame.pose for frame in self.frames.values()), *cuts)
         return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 
     @cached_property
@@ -197,7 +276,26 @@ class Robot:
             return self
         joints = tuple(_at(joint, values) for joint in self.joints)
         frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
-        return replace(self, joints=joints, frames=frames, symbols={})
+        cuts = tuple(cut.at(values) for cut in self.cuts)
+        return replace(self, joints=joints, frames=frames, symbols={}, cuts=cuts)
+
+    def with_values(self, names: Collection[str]) -> Robot:
+        """The robot with some of its letters replaced by their values."""
+        known = {name: value for name in names if (value := self.symbols.get(name)) is not None}
+        if not known:
+            return self
+        joints = tuple(
+            replace(joint, R=pose[0], p=pose[1], file_frame=partial_pose(joint.file_frame, known))
+            for joint in self.joints
+            for pose in (partial_pose((joint.R, joint.p), known),)
+        )
+        frames = {name: replace(frame, pose=partial_pose(frame.pose, known)) for name, frame in self.frames.items()}
+        cuts = tuple(
+            replace(c, first_pose=partial_pose(c.first_pose, known), second_pose=partial_pose(c.second_pose, known))
+            for c in self.cuts
+        )
+        symbols = {name: value for name, value in self.symbols.items() if name not in known}
+        return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols)
 
     def require_values(self, what: str) -> None:
         """InputError where a length or angle is a letter without a value: it would be a random number in the result."""
@@ -209,8 +307,15 @@ class Robot:
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
-        """Another value for every letter, those with one included: what holds there too holds for the letters."""
+        """Another value for every letter, those with one included: what holds there too holds for the letters.
+
+        Where loops have to close, values near their own, since they need not close anywhere else.
+        """
         rng = np.random.default_rng((SEED, seed))
+        if self.open_cuts:
+            return {
+                name: v * float(rng.uniform(1 - CHANGED, 1 + CHANGED)) for name, v in sorted(self.symbol_values.items())
+            }
         return {name: float(rng.uniform(*DRAWN) * rng.choice((-1, 1))) for name in sorted(self.symbols)}
 
     # ------------------------------------------------------------------ parameters
@@ -227,11 +332,12 @@ class Robot:
         return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
-        """Names of the standard parameters, in order."""
+        """Names of the standard parameters, in order; passive joints have no motor, so no rotor and no offset."""
         effects = _chosen(rotors, friction)
         names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
-        for j in range(self.n_joints):
-            symbols = (*LINK_SYMBOLS, *effects, *(f"{s}M" for s in effects if j in self.coupled_motors))
+        for j, joint in enumerate(self.joints):
+            own = [s for s in effects if not (joint.is_passive and s in OF_MOTORS)]
+            symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in own if j in self.coupled_motors))
             names += [full_name(symbol, j + 1) for symbol in symbols]
         return tuple(names)
 
@@ -432,6 +538,10 @@ class Robot:
             f"{self.name}: {joints} joint{'s' * (joints != 1)} ({kinds}), {self.base} base, "
             f"{free} coordinate{'s' * (free != 1)}"
         )
+
+
+def _structural(ratio: float) -> Scalar:
+    return int(ratio) if ratio in (0, 1, -1) else ratio
 
 
 def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:

@@ -173,6 +173,10 @@ def _not_pinocchio(robot: Robot) -> list[Note]:
         if joint.follows is not None:
             text = "it follows another joint, but moves by itself in Pinocchio: give it that joint's motion"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
+    if robot.open_cuts:
+        names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
+        text = f"its loops ({names}) are open in Pinocchio's model; give them as constraints to constraintDynamics"
+        notes.append(Note("warning", "robot", text))
     if not _is_depth_first(robot):
         text = "its branches are not numbered one after the other, as crba and aba of Pinocchio need; rnea does not"
         notes.append(Note("warning", "robot", text))

@@ -113,6 +113,7 @@ class Plant:
             raise Infeasible("a plant needs a positive period and at least one step in each")
         if robot.is_floating:
             raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
+        robot.require_tree("a plant")
         self.mujoco: Any = mujoco_package()
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
@@ -145,10 +146,9 @@ class Plant:
             raise ShapeError(f"a posture of '{self.robot.name}' has {self.robot.n} numbers, not shape {position.shape}")
         velocity = np.zeros(self.robot.n) if qd is None else np.asarray(qd, float)
         self.mujoco.mj_resetData(self.model, self.data)
-        for j, joint in enumerate(self.robot.joints):
-            c = self.robot.coordinate_of(j)
-            self.data.qpos[self.where[j]] = joint.position(float(position[c]))
-            self.data.qvel[self.dof[j]] = joint.rate(float(velocity[c]))
+        for j in range(self.robot.n_joints):
+            self.data.qpos[self.where[j]] = self.robot.joint_position(j, position.tolist())
+            self.data.qvel[self.dof[j]] = self.robot.joint_rate(j, velocity.tolist())
 
     @property
     def q(self) -> Array:

@@ -77,6 +77,7 @@ def rehearse(
     robot = robot.numeric
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
+    robot.require_tree("a rehearsal")
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
     if robot.has_input("temperature"):

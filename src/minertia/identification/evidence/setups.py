@@ -87,11 +87,12 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
 
 def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
     """The proposal that leaves least, refined where there are values between it and its neighbours."""
+    proposals = [proposal for proposal in proposals if trial.can_be(proposal.setup)]
     if not proposals:
         return None
     left = _measured(trial, proposals, by_refit)
     first = int(np.argmin(left))
-    finer = list(proposals[first].nearby())
+    finer = [proposal for proposal in proposals[first].nearby() if trial.can_be(proposal.setup)]
     between = _measured(trial, finer, by_refit)
     if not finer or PLAIN * min(between) >= left[first]:
         return proposals[first]

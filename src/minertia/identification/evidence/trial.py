@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
+from minertia.errors import InputError
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.terms import Term
@@ -194,6 +196,16 @@ class Trial:
 
     def _own(self, j: int) -> Array:
         return self.effects(j, self.q, self.qd, self.qdd)
+
+    def can_be(self, setup: Setup) -> bool:
+        """Whether the robot can stand so: its loops, if it has any, must close."""
+        if not self.robot.open_cuts:
+            return True
+        try:
+            closing_of(self.robot).close(self.state(setup)[0])
+        except InputError:
+            return False
+        return True
 
     def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
         """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).

@@ -75,12 +75,17 @@ class PhysicalSpace:
             scale[ten] = [size] * 6 + [np.sqrt(m * size)] * 3 + [m]
         for k in self.effects:
             joint = link_number(self.model.standard[k]) - 1
-            row = self.model.robot.coordinate_of(joint) + 6 * self.model.robot.is_floating
+            row = self._row(joint)
             known = len(self.effort) == len(self.model.rows) and row in self.model.rows  # not of rows of power
             usual = self.effort[self.model.rows.index(row)] if known else 0.1
             part = 0.01 if symbol_of(self.model.standard[k]).startswith("OFF") else 0.1  # offsets are small
             scale[k] = max(abs(float(self.x0[k])), part * usual, 1e-6)
         return scale
+
+    def _row(self, joint: int) -> int | None:
+        """The effort of a joint; a passive one has none of its own."""
+        robot = self.model.robot
+        return None if robot.joints[joint].is_passive else robot.coordinate_of(joint) + 6 * robot.is_floating
 
     @cached_property
     def effects(self) -> list[int]:

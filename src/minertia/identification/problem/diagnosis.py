@@ -104,7 +104,8 @@ def _unseen(observation: Observation, c: int) -> str:
         joint = robot.joints[link - 1]
         still = set.intersection(*(set(r.still) for r in observation.logs))
         symbol = symbol_of(model.standard[model.kept[full]])
-        if robot.coordinate_of(link - 1) in still and symbol not in ("OFF", "OFFM"):
+        movers = range(robot.n) if joint.is_passive else [c for c, _ in robot.shares(link - 1)]
+        if still.issuperset(movers) and symbol not in ("OFF", "OFFM"):
             return f"{name} was not excited: joint '{joint.name}' did not move"
     return f"{name} was not excited: it has no effect on the efforts in this motion"
 

@@ -111,7 +111,7 @@ class Ladder:
     @property
     def effects(self) -> tuple[Any, ...]:
         """Words and tables for `chosen_effects`."""
-        every = list(range(1, self.robot.n_joints + 1))
+        every = [j + 1 for j in self.robot.driven]
         smooth = {j + 1 for taken in self.steps if taken.step.replaces for j in taken.joints}
         chosen: list[Any] = []
         for word in self.start:
@@ -167,13 +167,18 @@ def springs(robot: Robot) -> tuple[dict[str, Any], ...]:
 def candidates(robot: Robot, speeds: Array) -> tuple[Any, ...]:
     """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
     found: list[Any] = [*START, *springs(robot)]
-    for j in range(robot.n_joints):
-        fastest = float(speeds[robot.coordinate_of(j)] * abs(float(robot.joints[j].rate(1))))
+    for j in robot.driven:
+        fastest = joint_speed(robot, j, speeds)
         for step in LADDER:
             for value in _values(step, fastest):
                 constants = {} if value is None else {step.constant: value}
                 found.append({"kind": step.word, "joints": [j + 1], "tag": _tag(value), **constants})
     return tuple(found)
+
+
+def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
+    """Highest speed of joint j where its coordinates have theirs at once."""
+    return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
 def _values(step: Step, fastest: float) -> list[float | None]:
@@ -277,7 +282,7 @@ class _Climb:
         start = tuple(word for word in START if word != DROPPED) if self._drop() else START
         steps: list[Taken] = []
         for step in LADDER:
-            every = tuple(range(self.robot.n_joints))
+            every = self.robot.driven
             for joints in ((every,) if step.is_common and len(every) > 1 else ()) + tuple((j,) for j in every):
                 taken = self._try(step, joints)
                 if taken is not None:
@@ -371,7 +376,7 @@ class _Climb:
     def _takes_power(self, beta: Mapping[int, float], j: int, cubic: int) -> bool:
         value = {name: beta.get(self.index.get(f"{name}{j + 1}", -1), 0.0) for name in ("FV", "FC")}
         smooth = [v for k, v in beta.items() if self.problem.names[k].startswith(f"FCT{j + 1}@")]
-        v = MARGIN * float(self.speeds[self.robot.coordinate_of(j)])
+        v = MARGIN * joint_speed(self.robot, j, self.speeds)
         return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[cubic] * v**3 > 0)
 
 

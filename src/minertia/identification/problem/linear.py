@@ -19,6 +19,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.base.sample import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
+from minertia.dynamics.projection import project
 from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
@@ -332,12 +333,14 @@ def _add_term(
     robot, first = model.robot, 6 * model.robot.is_floating
     if "load" in term.effect.inputs and load is None:
         raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")
+    closed = project(robot.numeric, State(*(list(values.T) for values in state)))
     unit = UnitEffects(
-        robot,
-        State(*(list(values.T) for values in state)),
-        None if load is None else list(load.T[first:]),
-        None if temperature is None else list(temperature.T),
+        closed.tree,
+        closed.state,
+        closed.of_active(None if load is None else list(load.T[first:])),
+        closed.of_active(None if temperature is None else list(temperature.T)),
     )
-    for c, effort in unit.of(term.joint, term.symbol, term.settings).items():
-        if first + c in model.rows:
-            column[:, model.rows.index(first + c)] = effort
+    efforts = unit.of(term.joint, term.symbol, term.settings)
+    for (row, _), effort in closed.entries({(first + c, ""): effort for c, effort in efforts.items()}).items():
+        if row in model.rows:
+            column[:, model.rows.index(row)] = effort

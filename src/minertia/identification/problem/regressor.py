@@ -52,7 +52,7 @@ _made: list[_Made] = []  # the one used last stands first
 def _kernel(robot: Robot, columns: tuple[str, ...], samples: int) -> BatchKernel | None:
     """The kernel for a pass over so many samples, None where NumPy does as well."""
     compiling = samples >= COMPILED
-    if samples < MANY or not columns or build.choose(compiling=compiling)[0] == "numpy":
+    if samples < MANY or not columns or robot.open_cuts or build.choose(compiling=compiling)[0] == "numpy":
         return None
     found = next((made for made in _made if made.fits(robot, columns, compiling)), None)
     if found is None:

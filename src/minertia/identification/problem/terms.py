@@ -91,7 +91,7 @@ class EffectChoice:
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
-    """Effects by name: "FC" or "coulomb" on every joint, "KS2" on joint 2, or a table.
+    """Effects by name: "FC" or "coulomb" on every joint but the passive ones of loops, "KS2" on joint 2, or a table.
 
     A table: {kind = "gas_spring", joints = [2], outer = 0.8, ...}, known = true where its scale is 1.  Where a motor
     turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other twins are asked for.
@@ -124,7 +124,7 @@ def _parsed(robot: Robot, item: Wanted) -> list[_Part]:
 
 
 def _from_text(robot: Robot, item: str) -> list[_Part]:
-    every = list(range(robot.n_joints))
+    every = list(robot.driven)
     if item in WORDS:
         return [(symbol, every, {}, False, "") for symbol in WORDS[item]]
     known = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
@@ -143,7 +143,7 @@ def _from_table(robot: Robot, table: dict[str, object]) -> list[_Part]:
         raise UnknownName("effect", kind, (*WORDS, *EFFECT_SYMBOLS))
     numbers = table.pop("joints", None)
     listed = numbers if isinstance(numbers, Sequence) else [numbers]
-    joints = list(range(robot.n_joints)) if numbers is None else [_joint(robot, int(str(n)), kind) for n in listed]
+    joints = list(robot.driven) if numbers is None else [_joint(robot, int(str(n)), kind) for n in listed]
     is_known, tag = bool(table.pop("known", False)), str(table.pop("tag", ""))
     given = {k: float(str(v)) for k, v in table.items()}
     return [(s, joints, given, is_known, tag) for s in symbols]

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, JointSpec, assemble
+from minertia.errors import DescriptionError
+from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, FollowsSpec, JointSpec, assemble
 from minertia.robot.dh.body import (
     added,
     joint_side,
@@ -22,6 +23,7 @@ from minertia.robot.dh.body import (
     read_motor,
     read_ratio,
 )
+from minertia.robot.dh.loops import LoopTables
 from minertia.robot.dh.placement import CONVENTIONS, Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
@@ -32,7 +34,7 @@ from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.tables import CheckedTable, parse_table, shown
 
-FORMAT = 2  # 1 had IA FV FC OFF alone, each a number
+FORMAT = 3  # 1 had IA FV FC OFF alone, each a number; 2 had no loops, and one leader of a follower
 UNKNOWN = "unknown"  # value of a symbol that has none
 TOP_KEYS = (
     "format",
@@ -45,9 +47,10 @@ TOP_KEYS = (
     "drive_coupling",
     "base_link",
     "joint",
+    "loop",
 )
 KINDS = ("revolute", "prismatic", "fixed")
-MOTION_KEYS = ("drive", "effects", "limits", "follows")  # what a fixed joint cannot have
+MOTION_KEYS = ("drive", "effects", "limits", "follows", "passive")  # what a fixed joint cannot have
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
@@ -64,12 +67,13 @@ class _TableReader:
         self.top = parse_table(text, source, CheckedTable)
         self.top.only(TOP_KEYS)
         self._check_format()
-        exact = self.top.flag("exact", False)
+        self.exact = self.top.flag("exact", False)
         self.options, self.source = options, source
         self.notes: list[Note] = []
-        self.letters = Letters(self._symbols(), options.letters)
+        self.symbols = self._symbols()
+        self.letters = Letters(self.symbols, options.letters)
         convention = self.top.choice("convention", CONVENTIONS, "khalil")
-        self.placements = Placements(self.letters, convention, 0.0 if exact else options.snap)
+        self.placements = Placements(self.letters, convention, 0.0 if self.exact else options.snap)
         self.rows = self._rows()
         self.names = self._names()
         self.children = [self._child_name(row, name) for row, name in zip(self.rows, self.names, strict=True)]
@@ -87,6 +91,8 @@ class _TableReader:
             body, joint = self._row(number, row)
             bodies.append(body)
             joints.append(joint)
+        loops = self._loops()
+        joints = self._with_passive(joints, bool(loops.loops))
         joints, coupling, motors = self._drives(joints)
         description = Description(
             name=top.text("name", PurePath(self.source).stem or "robot"),
@@ -99,6 +105,10 @@ class _TableReader:
             notes=[*self.notes, *self.placements.notes],
             source=self.source,
             depth_first=False,
+            loops=loops.loops,
+            seed=loops.seed,
+            exact=self.exact or self.options.snap == 0,
+            automatic=set(self.letters.symbols) - set(self.symbols),
         )
         return _with_coupling(assemble(description), joints, coupling, motors)
 
@@ -143,6 +153,31 @@ class _TableReader:
         self.rows = [replace(row, where=f"joint '{name}'") for row, name in zip(self.rows, names, strict=True)]
         return names
 
+    # ------------------------------------------------------------------ loops
+
+    def _loops(self) -> LoopTables:
+        def link_of(table: CheckedTable, key: str) -> str:
+            number = self._joint_number(table, key, 0)
+            return self.root if number == 0 else self.children[number - 1]
+
+        moving = [name for name, row in zip(self.names, self.rows, strict=True) if row.get("kind") != "fixed"]
+        tables = LoopTables(self.placements, link_of, moving)
+        tables.read(self.top.tables("loop"))
+        return tables
+
+    def _with_passive(self, joints: list[JointSpec], has_loops: bool) -> list[JointSpec]:
+        """The joints with what the file says of the passive ones; where it names some, the others are active."""
+        said = [row.flag("passive", False) for row in self.rows]
+        for row, is_passive in zip(self.rows, said, strict=True):
+            if is_passive and not has_loops:
+                raise row.fail("it is passive, but the file has no [[loop]] that could move it", "passive")
+        if not any("passive" in row for row in self.rows):
+            return joints
+        return [
+            s if s.kind == "fixed" or (s.follows and not passive) else replace(s, is_passive=passive)
+            for s, passive in zip(joints, said, strict=True)
+        ]
+
     # ------------------------------------------------------------------ one joint
 
     def _row(self, number: int, row: CheckedTable) -> tuple[BodySpec, JointSpec]:
@@ -183,21 +218,41 @@ class _TableReader:
         parent = self._joint_number(row, "parent", number - 1)
         return self.root if parent == 0 else self.children[parent - 1]
 
-    def _follows(self, row: CheckedTable) -> tuple[str, float, float] | None:
+    def _follows(self, row: CheckedTable) -> FollowsSpec | None:
         if "follows" not in row:
             return None
         table = row.table("follows")
-        table.only(("joint", "ratio", "offset"))
+        table.only(("joint", "ratio", "joints", "ratios", "offset"))
+        offset = self.placements.constant(table, "offset")
+        if "joints" in table:
+            return self._several(table, offset)
         if "joint" not in table:
             raise table.fail("'joint' is missing: the name or number of the joint it follows")
-        leader = self._joint_number(table, "joint", 0)
+        leader = self._leader(table, "joint", table.get("joint"))
+        return FollowsSpec((leader,), (table.number("ratio", 1.0),), offset)
+
+    def _several(self, table: CheckedTable, offset: float) -> FollowsSpec:
+        """A follower of several joints."""
+        for key in ("joint", "ratio"):
+            if key in table:
+                raise table.fail(f"'{key}' stands beside 'joints'; give 'joints' and 'ratios' alone", key)
+        given = table.items("joints", None, "names or numbers of joints")
+        leaders = tuple(self._leader(table, "joints", value) for value in given)
+        if not leaders or len(set(leaders)) < len(leaders):
+            raise table.fail("'joints' must name the joints it follows, each once", "joints")
+        return FollowsSpec(leaders, table.numbers("ratios", len(leaders), (1.0,) * len(leaders)), offset)
+
+    def _leader(self, table: CheckedTable, key: str, value: object) -> str:
+        leader = self._row_number(table, key, value)
         if leader == 0:
-            raise table.fail("a joint cannot follow the ground", "joint")
-        return self.names[leader - 1], table.number("ratio", 1.0), table.number("offset", 0.0)
+            raise table.fail("a joint cannot follow the ground", key)
+        return self.names[leader - 1]
 
     def _joint_number(self, table: CheckedTable, key: str, default: int) -> int:
         """Number of a row from its name or number."""
-        value = table.get(key, default)
+        return self._row_number(table, key, table.get(key, default))
+
+    def _row_number(self, table: CheckedTable, key: str, value: object) -> int:
         if isinstance(value, str):
             if value not in self.names:
                 there = ", ".join(self.names[:30])
@@ -214,7 +269,7 @@ class _TableReader:
         drives = [row.table("drive") for row in self.rows]
         motors = [read_motor(drive) for drive in drives]
         direct = [read_effects(row.table("effects"), MOTOR_SYMBOLS) for row in self.rows]
-        independent = [k for k, spec in enumerate(joints) if spec.kind != "fixed" and spec.follows is None]
+        independent = [k for k, spec in enumerate(joints) if _is_coordinate(spec)]
         G = self._coupling(len(independent))
         extra: list[dict[str, float]] = [{} for _ in joints]
         coupled: list[dict[str, float]] = []
@@ -268,11 +323,20 @@ class _TableReader:
                 raise drive.fail("a joint that follows another has no motor in 'drive_coupling'; use [joint.effects]")
 
 
+def _is_coordinate(spec: JointSpec) -> bool:
+    return spec.kind != "fixed" and spec.follows is None and not spec.is_passive
+
+
 def _with_coupling(robot: Robot, joints: list[JointSpec], G: Matrix | None, motors: list[dict[str, float]]) -> Robot:
     """The coupling in the order of the coordinates, which is not the file's where a parent comes later."""
     if G is None:
         return robot
-    rank = {s.name: k for k, s in enumerate(s for s in joints if s.kind != "fixed" and s.follows is None)}
+    rank = {s.name: k for k, s in enumerate(s for s in joints if _is_coordinate(s))}
+    if set(rank) != set(robot.coordinate_names):
+        raise DescriptionError(
+            "'drive_coupling' ties motors to active joints; say which joints of the loops are passive (passive = true)",
+            file=robot.source,
+        )
     order = [rank[name] for name in robot.coordinate_names]
     coupling = tuple(tuple(G[row][column] for column in order) for row in order)
     return replace(robot, coupling=coupling, motor_effects=tuple(motors[row] for row in order))

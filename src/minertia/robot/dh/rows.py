@@ -13,7 +13,7 @@ from minertia.robot.robot import Note
 from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
 from minertia.tables import CheckedTable, finite, shown
 
-JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows")
+JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows", "passive")
 
 
 class Placements:
@@ -33,7 +33,7 @@ class Placements:
                 raise row.fail(f"the key '{key}' is one of the convention {' or '.join(owners)}, not of {name}", key)
         row.only((*JOINT_KEYS, *convention.keys))
         if name == "placement":
-            return (self._rotation(row), self._position(number, row)), HERE
+            return (self.rotation(row), self._position(number, row)), HERE
         values = {key: self._length(row, key, f"{key}{number}", row.get(key, 0)) for key in convention.lengths}
         angles = {key: self._angle(row, key) for key in convention.angles}
         try:
@@ -67,6 +67,13 @@ class Placements:
                 known = ", ".join(self.letters.values) or "none"
                 raise row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
         return expression
+
+    def constant(self, row: CheckedTable, key: str) -> float:
+        """A number, or an expression without letters such as "-pi/2"; 0 where there is none."""
+        value = self._expression(row, key, row.get(key, 0))
+        if isinstance(value, Poly):
+            raise row.fail(f"'{key}' must be a number without letters, not {shown(row.get(key))}", key)
+        return float(value)
 
     def _angle(self, row: CheckedTable, key: str) -> Entry:
         """An angle [rad], in letters or put on the right angle it stands for."""
@@ -129,28 +136,42 @@ class Placements:
             self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
-    def _rotation(self, row: CheckedTable) -> Mat:
-        if "rotation" not in row:
+    def rotation(self, row: CheckedTable, key: str = "rotation") -> Mat:
+        """A rotation matrix, snapped; the identity where there is none."""
+        if key not in row:
             return HERE[0]
-        rows = row.square("rotation", 3, "entries")
-        R: Mat = tuple(tuple(self._expression(row, "rotation", s) for s in r) for r in rows)  # type: ignore[assignment]
+        rows = row.square(key, 3, "entries")
+        R: Mat = tuple(tuple(self._expression(row, key, s) for s in r) for r in rows)  # type: ignore[assignment]
         if not self.letters.wanted:
             R = tuple(tuple(self.letters.replaced(s) for s in r) for r in R)  # type: ignore[assignment]
         values = {name: 0.5 if v is None else v for name, v in self.letters.values.items()}
         A = np.array([[evaluate(s, values) for s in r] for r in R], float)
-        if np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
-            raise row.fail("'rotation' is not a rotation matrix", "rotation")
-        return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, R)
+        if np.abs(A).max() > 2 or np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
+            raise row.fail(f"'{key}' is not a rotation matrix", key)
+        return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, key, R)
 
-    def _snapped(self, row: CheckedTable, R: Mat) -> Mat:
+    def _snapped(self, row: CheckedTable, key: str, R: Mat) -> Mat:
         if self.tolerance == 0:
             return R
         snapped = snap_rotation(R, self.tolerance)
         change = rotation_angle(R, snapped)
         if change > REPORTED:
             text = f"the rotation is turned by {change:.2g} rad on the right angle it stands for"
-            self.notes.append(Note("info", row.where, text, row.line("rotation"), is_geometry=True))
+            self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return snapped
+
+    def plain_position(self, row: CheckedTable, key: str) -> Vec:
+        """Three lengths whose plain numbers get no letters of their own."""
+        if key not in row:
+            return HERE[1]
+        x, y, z = (self._plain_length(row, key, value) for value in row.items(key, 3, "lengths"))
+        return x, y, z
+
+    def _plain_length(self, row: CheckedTable, key: str, value: object) -> Entry:
+        length = self._expression(row, key, value)
+        if isinstance(length, Poly):
+            return length if self.letters.wanted else self.letters.replaced(length)
+        return 0 if length == 0 else float(length)
 
     def _position(self, number: int, row: CheckedTable) -> Vec:
         if "position" not in row:

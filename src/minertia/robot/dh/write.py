@@ -16,7 +16,7 @@ import tomli_w
 from minertia.algebra.polynomial import Number, Poly, letter, turn
 from minertia.algebra.quotient import Quotient, quotient
 from minertia.algebra.scalar import div, mul, neg, sub
-from minertia.algebra.vec3 import Mat, Pose, Vec, dot
+from minertia.algebra.vec3 import HERE, Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
 from minertia.files import write_file
 from minertia.robot.dh.placement import Entry, khalil_pose
@@ -25,8 +25,10 @@ from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Joint, Limits
+from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
+from minertia.robot.seeds import cut_joints
 from minertia.robot.snap import snap_angle
 
 PARALLEL = 1e-9  # sine of the angle between two axes that count as parallel when a row is looked for
@@ -41,7 +43,7 @@ def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
 def toml_text(robot: Robot) -> str:
     """The TOML description of a robot."""
     document: dict[str, Any] = {
-        "format": FORMAT if robot.other_effects else 1,
+        "format": _format(robot),
         "name": robot.name or "robot",
         "exact": True,
         "base": robot.base,
@@ -54,7 +56,31 @@ def toml_text(robot: Robot) -> str:
     if robot.base_link is not None:
         document["base_link"] = _link(robot.base_link, "the base")
     document["joint"] = [_joint(robot, j) for j in range(robot.n_joints)]
+    if robot.cuts:
+        document["loop"] = [_loop(robot, cut) for cut in robot.cuts]
     return tomli_w.dumps(document)
+
+
+def _format(robot: Robot) -> int:
+    """The first version of the format that can say all of the robot."""
+    several = any(joint.follows is not None and len(joint.follows.joints) > 1 for joint in robot.joints)
+    if robot.cuts or several:
+        return FORMAT
+    return 2 if robot.other_effects else 1
+
+
+def _loop(robot: Robot, cut: Cut) -> dict[str, Any]:
+    table: dict[str, Any] = {"name": cut.name, "kind": cut.kind}
+    for end, joint, (R, p) in (("first", cut.first, cut.first_pose), ("second", cut.second, cut.second_pose)):
+        table[end] = 0 if joint is None else robot.joints[joint].name
+        if any(type(s) is not int or s for s in p):
+            table[f"{end}_position"] = [_plain(s) for s in p]
+        if HERE[0] != R:
+            table[f"{end}_rotation"] = [[_plain(s) for s in row] for row in R]
+    if robot.seed is not None:
+        inside = sorted(cut_joints(robot, cut))
+        table["seed"] = {robot.joints[j].name: float(robot.seed[j]) for j in inside}
+    return table
 
 
 def _joint(robot: Robot, j: int) -> dict[str, Any]:
@@ -68,7 +94,8 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "limits": _limits(joint.limits),
         "follows": _follows(robot, joint),
     }
-    return table | {key: part for key, part in parts.items() if part}
+    passive = {"passive": True} if joint.is_passive else {}
+    return table | passive | {key: part for key, part in parts.items() if part}
 
 
 def _link(ten: Ten, where: str) -> dict[str, float]:
@@ -103,8 +130,10 @@ def _follows(robot: Robot, joint: Joint) -> dict[str, Any]:
     follows = joint.follows
     if follows is None:
         return {}
-    leader = robot.joints[follows.joint].name
-    return {"joint": leader, "ratio": float(follows.ratio), "offset": float(follows.offset)}
+    leaders, ratios = [robot.joints[k].name for k in follows.joints], [float(ratio) for ratio in follows.ratios]
+    if len(leaders) > 1:
+        return {"joints": leaders, "ratios": ratios, "offset": float(follows.offset)}
+    return {"joint": leaders[0], "ratio": ratios[0], "offset": float(follows.offset)}
 
 
 # ---------------------------------------------------------------------- placements

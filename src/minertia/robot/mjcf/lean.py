@@ -20,13 +20,13 @@ from minertia.robot.xml_input import Element, number, parse_xml, shown
 MAX_DEPTH = 256  # MJCF nests one level per body, so a long chain is deep
 MAX_COPIES = 1000  # bodies that <replicate> may make
 DRIVES = ("general", "motor", "position", "velocity", "intvelocity", "damper")
-BODY_PARTS = ("body", "frame", "replicate", "geom", "joint", "freejoint", "inertial")
+BODY_PARTS = ("body", "frame", "replicate", "geom", "joint", "freejoint", "inertial", "site")
 KEPT = {  # element -> children that dynamics needs
     "mujoco": ("compiler", "option", "default", "asset", "worldbody", "equality", "actuator"),
     "option": ("flag",),
-    "default": ("default", "joint", "geom", "mesh", "equality", *DRIVES[:4]),
+    "default": ("default", "joint", "geom", "mesh", "equality", "site", *DRIVES[:4]),
     "asset": ("mesh",),
-    "equality": ("joint",),
+    "equality": ("joint", "connect", "weld"),
     "actuator": DRIVES,
     "worldbody": BODY_PARTS,
     "body": BODY_PARTS,
@@ -36,6 +36,7 @@ KEPT = {  # element -> children that dynamics needs
 ONLY = {  # elements of which few attributes matter here
     "option": ("gravity", "density", "viscosity", "wind"),
     "flag": ("gravity",),
+    "site": ("name", "class", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"),
     **{
         drive: ("name", "class", "joint", "gear", "forcerange", "forcelimited", "armature", "damping")
         for drive in DRIVES
@@ -49,7 +50,11 @@ REFUSED = {
     "composite": "makes a soft body, which is not part of a rigid robot",
     "flexcomp": "makes a soft body, which is not part of a rigid robot",
 }
-TEXTS = frozenset({"name", "class", "childclass", "joint", "joint1", "joint2", "mesh", "file", "model", "prefix"})
+TEXTS = frozenset(
+    ("name", "class", "childclass", "joint", "joint1", "joint2", "body1", "body2", "site1", "site2")
+    + ("mesh", "file", "model", "prefix")
+)
+SITES = ("site1", "site2")
 _NOT_FINITE = re.compile(r"[+-]?(nan(\(\w*\))?|inf|infinity)", re.IGNORECASE)
 
 
@@ -58,7 +63,7 @@ class Lean:
     """What is left of a document.
 
     bodies, joints: the user's elements by name (made up where the file has none).  numbers: <custom> numerics by name.
-    compiler: attributes of all <compiler> elements.  files: mesh name -> file.
+    compiler: attributes of all <compiler> elements.  files: mesh name -> file.  sites: those that close loops.
     """
 
     root: Element
@@ -70,6 +75,7 @@ class Lean:
     numbers: dict[str, Element] = field(default_factory=dict)
     compiler: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    sites: set[str] = field(default_factory=set)
     notes: list[Note] = field(default_factory=list)
 
 
@@ -157,17 +163,23 @@ def _look_around(lean: Lean) -> None:
                 raise node.error(f"<replicate> makes more than {MAX_COPIES} copies")
         if node.tag == "numeric":
             lean.numbers[node.attributes.get("name", "")] = node
+    ends = (node.attributes.get(key) for s in lean.full.all("equality") for node in s.children for key in SITES)
+    lean.sites |= {name for name in ends if name}
+    ties = {v for s in lean.full.all("equality") for n in s.all("tendon") if (v := n.attributes.get("tendon1"))}
     for section in lean.full.children:
-        lean.notes += _left_out(section)
+        lean.notes += _left_out(section, ties)
 
 
-def _left_out(section: Element) -> list[Note]:
+def _left_out(section: Element, ties: set[str]) -> list[Note]:
+    """Notes on what is no part of a rigid robot; ties: tendons that only tie joints together."""
     notes = []
     for node in section.children:
         label = f"{node.tag} '{node.attributes.get('name', '')}'".replace(" ''", "")
+        if section.tag == "tendon" and node.attributes.get("name", "") in ties:
+            continue
         if section.tag == "tendon":
             notes.append(_warning(node, f"tendon ({label})", "a tendon is not part of the rigid model; it is left out"))
-        elif section.tag == "equality" and node.tag != "joint":
+        elif section.tag == "equality" and node.tag not in (*KEPT["equality"], "tendon"):
             ends = [v for k, v in node.attributes.items() if k[:-1] in ("body", "site", "tendon")]
             text = f"it joins {' and '.join(ends)}; such a constraint is not part of the tree and is left out"
             notes.append(_warning(node, f"equality ({label})", text))
@@ -187,12 +199,19 @@ def _trimmed(node: Element, lean: Lean) -> Element:
     copy = Element(node.tag, _attributes(node, lean), node.source, node.line, own=node.own)
     allowed = KEPT.get(node.tag, ())
     for child in node.children:
-        if child.tag in allowed and not (node.tag == "actuator" and "joint" not in child.attributes):
+        if child.tag in allowed and _matters(node, child, lean):
             copy.children.append(_trimmed(child, lean))
     if node.tag == "actuator":
         for child in copy.children:
             child.tag = "general"
     return copy
+
+
+def _matters(node: Element, child: Element, lean: Lean) -> bool:
+    """Whether a drive acts on a joint, and a site closes a loop."""
+    if child.tag == "site":
+        return node.tag == "default" or child.attributes.get("name", "") in lean.sites
+    return node.tag != "actuator" or "joint" in child.attributes
 
 
 def _attributes(node: Element, lean: Lean) -> dict[str, str]:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from minertia.errors import DescriptionError
+from minertia.robot.assembly import FollowsSpec
 from minertia.robot.joint import Limits
 from minertia.robot.mjcf.compile import Compiled
+from minertia.robot.mjcf.loops import tendon_followers
 from minertia.robot.mjcf.values import FAR
 from minertia.robot.robot import Note
 
@@ -68,6 +71,11 @@ def _drive_effort(compiled: Compiled, j: int) -> float | None:
     return abs(float(m.actuator_gear[a][0])) * float(np.max(np.abs(m.actuator_forcerange[a])))
 
 
+def is_driven(compiled: Compiled, j: int) -> bool:
+    """Whether an actuator acts on MuJoCo's joint j."""
+    return bool(_drives(compiled, j))
+
+
 def _drives(compiled: Compiled, j: int) -> Sequence[int]:
     return [a for a in range(compiled.model.nu) if int(compiled.model.actuator_trnid[a][0]) == j]
 
@@ -78,23 +86,28 @@ def _row(model: Any, name: str, k: int) -> tuple[float, float]:
     return (0.0, 0.0) if table is None else (float(table[k][0]), float(table[k][1]))
 
 
-def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, tuple[str, float, float]], list[Note]]:
-    """Joint -> (leader, ratio, offset) of the linear joint equalities, and notes on the others."""
+def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, FollowsSpec], list[Note]]:
+    """Joint -> its leaders by linear joint equalities and by tendons of constant length, and notes on the others."""
     m = compiled.model
-    found: dict[int, tuple[str, float, float]] = {}
+    found = tendon_followers(compiled, names)
     notes = []
     for e in range(m.neq):
+        if int(m.eq_type[e]) != int(compiled.mujoco.mjtEq.mjEQ_JOINT):
+            continue
         j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         c0, c1, *higher = (float(c) for c in m.eq_data[e][:5])
         where = f"equality of joint '{names[j]}'"
         if not m.eq_active0[e]:
             notes.append(Note("info", where, "it is not active and is left out"))
         elif leader < 0 or j in found or c1 == 0 or any(higher):
-            text = "only one linear relation to another joint is supported; it is left out"
-            notes.append(Note("warning", where, text))
+            raise DescriptionError(
+                f"the {where} is not supported: a joint can have one linear relation to another joint "
+                "(polycoef a b 0 0 0), so replace it or take it out",
+                file=compiled.lean.source,
+            )
         else:
             x0, y0 = (float(m.qpos0[m.jnt_qposadr[k]]) for k in (leader, j))
-            found[j] = (names[leader], c1, y0 + c0 - c1 * x0)
+            found[j] = FollowsSpec((names[leader],), (c1,), y0 + c0 - c1 * x0)
     return found, notes
 
 

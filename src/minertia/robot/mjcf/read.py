@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, ZERO, Pose, compose, invert, shift, turn_z
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
+from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec, assemble
+from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf
 from minertia.robot.mjcf.lean import lean_document
-from minertia.robot.mjcf.parts import followers, joint_constants, joint_effects, joint_limits, remarks
+from minertia.robot.mjcf.loops import LoopReading
+from minertia.robot.mjcf.parts import followers, is_driven, joint_constants, joint_effects, joint_limits, remarks
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import (
@@ -36,7 +38,8 @@ _SIZES = (
     *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss", "eq_data"),
     *("actuator_gear", "actuator_armature", "actuator_damping"),
 )
-OFFSET, ORDER = "minertia_offset", "minertia_order"  # <custom> numerics for what MJCF has no place for
+# <custom> numerics for what MJCF has no place for
+OFFSET, ORDER, SEED = "minertia_offset", "minertia_order", "minertia_seed"
 
 
 def parse_mjcf(text: str, source: str | None, options: ReadOptions) -> Robot:
@@ -54,6 +57,13 @@ def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
     return _ModelReading(compiled, options).robot()
 
 
+def _is_passive(spec: JointSpec, driven: set[str]) -> bool | None:
+    """False with an actuator, True for a follower without one, None for a joint of which the file does not say."""
+    if spec.kind == "fixed":
+        return None
+    return False if spec.name in driven and spec.follows is None else True if spec.follows is not None else None
+
+
 class _ModelReading:
     """One run over a compiled model."""
 
@@ -65,6 +75,7 @@ class _ModelReading:
         self.notes: list[Note] = list(compiled.lean.notes)
         self.bodies: list[BodySpec] = []
         self.joints: list[JointSpec] = []
+        self.between: set[str] = set()  # bodies between two joints of one body
         self._check_finite()
 
     def robot(self) -> Robot:
@@ -76,19 +87,25 @@ class _ModelReading:
             self._add_body(b, follows)
         self.notes += remarks(self.c, self.names, self.joint_names, {spec.name for spec in self.joints})
         order = self._with_custom()
-        return assemble(
-            Description(
-                name=self.c.lean.name,
-                bodies=self.bodies,
-                joints=self.joints,
-                root=self.names[root],
-                gravity=self._gravity(),
-                base="fixed" if root == 0 else "floating",
-                notes=self.notes,
-                source=self.c.lean.source,
-                auto_letters=self.options.letters,
-                depth_first=not order,
-            )
+        loops = self._loops()
+        return assemble(with_side_file(self._description(root, order, loops), self.options))
+
+    def _description(self, root: int, order: bool, loops: list[LoopSpec]) -> Description:
+        return Description(
+            name=self.c.lean.name,
+            bodies=self.bodies,
+            joints=self.joints,
+            root=self.names[root],
+            gravity=self._gravity(),
+            base="fixed" if root == 0 else "floating",
+            notes=self.notes,
+            source=self.c.lean.source,
+            auto_letters=self.options.letters,
+            depth_first=not order,
+            loops=loops,
+            seed=self._seed(),
+            reference=self._drawn(),
+            exact=self.options.snap == 0,
         )
 
     def _fail(self, message: str, node: Element | None = None) -> None:
@@ -169,7 +186,7 @@ class _ModelReading:
             inertia = written  # MuJoCo finds the principal axes to 1e-12, in older versions to 1e-9 kg m2
         return from_com(mass, [float(v) for v in m.body_ipos[b]], inertia)
 
-    def _add_body(self, b: int, follows: dict[int, tuple[str, float, float]]) -> None:
+    def _add_body(self, b: int, follows: dict[int, FollowsSpec]) -> None:
         name, parent = self.names[b], self.names[int(self.m.body_parentid[b])]
         pose = self._body_pose(b)
         joints = self._moving_joints(b)
@@ -183,6 +200,7 @@ class _ModelReading:
             spec = self._joint_spec(j, parent, child)
             self.joints.append(replace(spec, placement=placement, child_frame=invert(frame), follows=follows.get(j)))
             self.bodies.append(BodySpec(child, self._ten(b) if last else None))
+            self.between |= {child} if not last else set()
             parent, pose = child, (IDENTITY, ZERO)
         if not joints:
             self.bodies.append(BodySpec(name, self._ten(b)))
@@ -198,7 +216,8 @@ class _ModelReading:
         for j in joints:
             if self.m.jnt_type[j] == self.types.mjJNT_BALL:
                 self._fail(
-                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges",
+                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges, "
+                    "or two normal to a rod whose other end a connect holds, which would spin about itself",
                     self.c.lean.joints.get(self.joint_names[j]),
                 )
         return [j for j in joints if self.m.jnt_type[j] != self.types.mjJNT_FREE]
@@ -250,6 +269,37 @@ class _ModelReading:
             constants=joint_constants(self.c, j),
             line=node.line if node is not None and node.own else None,
         )
+
+    # ------------------------------------------------------------------ loops
+
+    def _loops(self) -> list[LoopSpec]:
+        """The cut joints; joints with an actuator are active."""
+        reading = LoopReading(self.c, self.names, self.options.snap)
+        loops = reading.loops()
+        self.notes += reading.notes
+        known = {body.name for body in self.bodies}
+        if loops:  # they are known to have no mass, so that nothing of them is looked for
+            self.bodies = [replace(b, ten=(0.0,) * 10) if b.name in self.between else b for b in self.bodies]
+        for loop in loops:
+            for body in (loop.first, loop.second):
+                if body not in known:
+                    self._fail(f"the loop '{loop.name}' ties the floating base to '{body}', which is no part of it")
+        if loops and self.m.nu:
+            driven = {self.joint_names[j] for j in range(self.m.njnt) if is_driven(self.c, j)}
+            self.joints = [replace(s, is_passive=_is_passive(s, driven)) for s in self.joints]
+        return loops
+
+    def _drawn(self) -> dict[str, float]:
+        """Position of every joint where the file draws the robot."""
+        m = self.m
+        names = {spec.name for spec in self.joints if spec.kind != "fixed"}
+        found = {self.joint_names[j]: float(m.qpos0[m.jnt_qposadr[j]]) for j in range(m.njnt)}
+        return {name: value for name, value in found.items() if name in names and value}
+
+    def _seed(self) -> dict[str, float]:
+        moving = {spec.name for spec in self.joints if spec.kind != "fixed"}
+        names = [name for name in self.joint_names if name in moving]
+        return dict(zip(names, self._numbers(SEED, len(names)), strict=False))
 
     # ------------------------------------------------------------------ what MJCF has no place for
 

@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.vec3 import compose, shift
 from minertia.files import write_file
 from minertia.robot.joint import Joint
+from minertia.robot.loop import Cut
 from minertia.robot.mjcf.edit import edit_mjcf
-from minertia.robot.mjcf.read import OFFSET, ORDER
+from minertia.robot.mjcf.loops import AXIS
+from minertia.robot.mjcf.read import OFFSET, ORDER, SEED
 from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, is_massless, pose_attributes, unphysical
 from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
@@ -22,6 +25,8 @@ from minertia.robot.xml_output import all_written, element_lines, new_element, w
 HEADER = "<!-- minertia mjcf format 1 -->"
 TYPES = {"revolute": "hinge", "prismatic": "slide"}
 STIFF = (2e-3, 1.0)  # time constant [s] and damping of dry friction, which MuJoCo makes soft
+CUTS = {"revolute": "connect", "spherical": "connect", "fixed": "weld"}  # constraints of cut joints
+LEVER = 0.1  # m: the second point on the axis of a cut joint that turns
 MOTOR = {"IAM": "armature", "FVM": "damping", "FCM": "frictionloss"}  # attributes of a tendon
 _CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the lines of MuJoCo's messages
 
@@ -77,11 +82,15 @@ class _Document:
             world,
         ]
         followers = [self._equality(name, joint) for name, joint in zip(self.joints, robot.joints, strict=True)]
-        if any(followers):
-            parts.append(new_element("equality", children=[node for node in followers if node is not None]))
-        motors = self._motors()
-        if motors:
-            parts.append(new_element("tendon", children=motors))
+        equalities = [*(node for node in followers if node is not None), *self._cuts()]
+        if equalities:
+            parts.append(new_element("equality", children=equalities))
+        tendons = [*self._motors(), *self._sums()]
+        if tendons:
+            parts.append(new_element("tendon", children=tendons))
+        if robot.cuts:  # which joints are the coordinates
+            motors = [new_element("motor", {"joint": self.joints[j]}) for j in robot.independent]
+            parts.append(new_element("actuator", children=motors))
         custom = self._custom()
         if custom:
             parts.append(new_element("custom", children=custom))
@@ -94,7 +103,7 @@ class _Document:
             base.children.append(new_element("freejoint", {"name": _Names("root", set(self.joints)).new("root")}))
         if robot.is_floating or _ground_has_mass(robot):
             base.children.append(new_element("inertial", inertial(robot.base_link, "the base")))
-        base.children += self._frame_bodies(None)
+        base.children += [*self._frame_bodies(None), *self._sites(None)]
         children: dict[int | None, list[int]] = {}
         for j, joint in enumerate(robot.joints):
             children.setdefault(joint.parent, []).append(j)
@@ -114,8 +123,31 @@ class _Document:
             new_element("joint", self._joint(j)),
             new_element("inertial", inertial(self.robot.links[j], f"link '{joint.link or joint.name}'")),
             *self._frame_bodies(j),
+            *self._sites(j),
         ]
         return new_element("body", place, parts)
+
+    def _sites(self, j: int | None) -> list[Element]:
+        """The ends of cut joints in a link; those that turn have a second one on their axis."""
+        found = []
+        for cut in self.robot.cuts:
+            for end, joint, (R, p) in ((1, cut.first, cut.first_pose), (2, cut.second, cut.second_pose)):
+                if joint != j or cut.kind not in CUTS:
+                    continue
+                found.append(new_element("site", {"name": _site(cut, end), **pose_attributes(R, p)}))
+                if cut.kind == "revolute":
+                    at = {"name": _site(cut, end, AXIS), **pose_attributes(*compose((R, p), shift(z=LEVER)))}
+                    found.append(new_element("site", at))
+        return found
+
+    def _cuts(self) -> list[Element]:
+        """Cut joints as constraints between sites."""
+        found = []
+        for cut in (cut for cut in self.robot.cuts if cut.kind in CUTS):
+            for part in ("", AXIS) if cut.kind == "revolute" else ("",):
+                sites = {f"site{end}": _site(cut, end, part) for end in (1, 2)}
+                found.append(new_element(CUTS[cut.kind], {"name": f"{cut.name}{part}", **sites}))
+        return found
 
     def _joint(self, j: int) -> dict[str, str]:
         joint = self.robot.joints[j]
@@ -168,18 +200,42 @@ class _Document:
     def _equality(self, name: str, joint: Joint) -> Element | None:
         if joint.follows is None:
             return None
-        leader, ratio, offset = joint.follows.joint, joint.follows.ratio, joint.follows.offset
-        coefficients = all_written([offset, ratio, 0, 0, 0])
-        return new_element("joint", {"joint1": name, "joint2": self.joints[leader], "polycoef": coefficients})
+        leaders, ratios, offset = joint.follows.joints, joint.follows.ratios, joint.follows.offset
+        if len(leaders) > 1:
+            return new_element("tendon", {"tendon1": _sum_name(name), "polycoef": all_written([offset, 0, 0, 0, 0])})
+        coefficients = all_written([offset, ratios[0], 0, 0, 0])
+        return new_element("joint", {"joint1": name, "joint2": self.joints[leaders[0]], "polycoef": coefficients})
+
+    def _sums(self) -> list[Element]:
+        """For each joint that follows several: a tendon as long as its position less what the leaders make of it."""
+        found = []
+        for name, joint in zip(self.joints, self.robot.joints, strict=True):
+            if joint.follows is None or len(joint.follows.joints) == 1:
+                continue
+            parts = [(name, 1.0), *((self.joints[k], -ratio) for k, ratio in joint.follows.shares)]
+            inside = [new_element("joint", {"joint": part, "coef": written(factor)}) for part, factor in parts]
+            found.append(new_element("fixed", {"name": _sum_name(name)}, inside))
+        return found
 
     def _custom(self) -> list[Element]:
         found = []
         offsets = [self.robot.effects[j].get("OFF", 0.0) for j in self.order]
         if any(offsets):
             found.append(new_element("numeric", {"name": OFFSET, "data": all_written(offsets)}))
+        if self.robot.seed is not None:
+            seed = [self.robot.seed[j] for j in self.order]
+            found.append(new_element("numeric", {"name": SEED, "data": all_written(seed)}))
         if self.order != sorted(self.order):
             found.append(new_element("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
         return found
+
+
+def _site(cut: Cut, end: int, part: str = "") -> str:
+    return f"{cut.name}{part} end {end}"
+
+
+def _sum_name(joint: str) -> str:
+    return f"{joint} follows"
 
 
 def constant_efforts(robot: Robot) -> NDArray[np.float64]:
@@ -246,6 +302,10 @@ def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
         if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):
             text = f"in <custom>: its offset of {robot.effects[j]['OFF']:.4g}, which MuJoCo ignores beside a spring"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
+    for cut in robot.cuts if whole else ():
+        if cut.kind not in CUTS:
+            text = f"MJCF has no constraint for a cut joint of kind {cut.kind}; it is left out and the loop is open"
+            notes.append(Note("warning", f"loop '{cut.name}'", text))
     if robot.has_letters:
         notes.append(Note("info", "lengths", "letters are written as their values"))
     notes += unheld_effects(robot, HELD, "MJCF")

@@ -10,9 +10,10 @@ import math
 import re
 
 from minertia.algebra.polynomial import Number, Poly
-from minertia.algebra.vec3 import Pose
+from minertia.algebra.vec3 import Pose, compose
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble
+from minertia.robot.assembly import BodySpec, Description, JointSpec, LoopSpec, assemble
+from minertia.robot.dh.loops import with_side_file
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -40,51 +41,71 @@ class _ParReader:
     def __init__(self, file: ParFile, options: ReadOptions) -> None:
         self.file, self.options = file, options
         self.notes: list[Note] = []
-        self.n = self._count()
+        self.n, self.cuts = self._count()
+        self.frames = self.n + 2 * self.cuts
         self.kinds = [KINDS[k] for k in self._whole_numbers("sigma", 2)]
-        self.parents = self._whole_numbers("ant", self.n)
-        self.table = {key: file.entries(key, self.n) for key in GEOMETRY}
-        self.drives = {key: file.entries(key, self.n) for key in DRIVES}
+        self.parents = self._whole_numbers("ant", self.frames)
+        self.table = {key: file.entries(key, self.frames) for key in GEOMETRY}
+        self.drives = {key: self._drive(key) for key in DRIVES}
         self.variables = self._take_variables()
-        self.letters = Letters(dict.fromkeys(self._constants()), options.letters)
+        self.constants = self._constants()
+        self.letters = Letters(dict.fromkeys(self.constants), options.letters)
 
     def robot(self) -> Robot:
         self._check_ignored()
         joints = [self._joint(j) for j in range(self.n)]
+        loops = [self._loop(k) for k in range(self.n, self.n + self.cuts)]
         bodies = [BodySpec(GROUND), *(BodySpec(f"link {j + 1}", ten) for j, ten in enumerate(self._links()))]
+        return assemble(with_side_file(self._description(joints, bodies, loops), self.options))
+
+    def _description(self, joints: list[JointSpec], bodies: list[BodySpec], loops: list[LoopSpec]) -> Description:
         mobile = self.file.whole_number("is_mobile", 0) or self.file.whole_number("is_floating", 0)
-        return assemble(
-            Description(
-                name=self.file.name or "robot",
-                bodies=bodies,
-                joints=joints,
-                root=GROUND,
-                gravity=self._gravity(),
-                base=self.options.base or ("floating" if mobile else "fixed"),
-                symbols=self.letters.symbols,
-                notes=self.notes,
-                source=self.file.source,
-                depth_first=False,
-            )
+        return Description(
+            name=self.file.name or "robot",
+            bodies=bodies,
+            joints=joints,
+            root=GROUND,
+            gravity=self._gravity(),
+            base=self.options.base or ("floating" if mobile else "fixed"),
+            symbols=self.letters.symbols,
+            notes=self.notes,
+            source=self.file.source,
+            depth_first=False,
+            loops=loops,
+            exact=self.options.snap == 0,
+            automatic=set(self.letters.symbols) - set(self.constants),
         )
 
     # ------------------------------------------------------------------ structure
 
-    def _count(self) -> int:
+    def _count(self) -> tuple[int, int]:
+        """Number of links, and of joints at which loops are cut."""
         file = self.file
         n = file.whole_number("NL")
-        if file.whole_number("NJ", n) != n or file.whole_number("Type", 0) == 2:
-            file.fail(
-                "the robot has closed loops (NJ > NL), which are not supported; open each loop at one joint", "NJ"
-            )
         if not 1 <= n <= MAX_LINKS:
             file.fail(f"NL must be from 1 to {MAX_LINKS}", "NL")
-        return n
+        cuts = file.whole_number("NJ", n) - n
+        if not 0 <= cuts <= MAX_LINKS:
+            file.fail("NJ must be at least NL: each joint beyond the links closes a loop", "NJ")
+        if file.whole_number("Type", 2 if cuts else 0) == 2 and not cuts:
+            file.fail("Type = 2 says that the robot has closed loops, but NJ is not larger than NL; correct one", "NJ")
+        if cuts and file.whole_number("NF", n + 2 * cuts) != n + 2 * cuts:
+            file.fail(f"NF must be NJ + (NJ - NL) = {n + 2 * cuts}: a second frame for each cut joint", "NF")
+        return n, cuts
+
+    def _drive(self, name: str) -> list[Entry]:
+        """Values of the links' joints; those of cut joints must be 0 or letters."""
+        if len(self.file.lists.get(name, ())) != self.n + self.cuts:
+            return self.file.entries(name, self.n)
+        values = self.file.entries(name, self.n + self.cuts)
+        if any(not isinstance(value, Poly) and value != 0 for value in values[self.n :]):
+            self.file.fail(f"'{name}' of a cut joint is not supported; open the loop at another joint", name)
+        return values[: self.n]
 
     def _whole_numbers(self, name: str, largest: int) -> list[int]:
         if name not in self.file.lists:
             self.file.fail(f"the list '{name}' is missing")
-        values = self.file.entries(name, self.n)
+        values = self.file.entries(name, self.frames)
         for value in values:
             if isinstance(value, Poly) or value != int(value) or not 0 <= value <= largest:
                 self.file.fail(f"the list '{name}' must hold whole numbers from 0 to {largest}", name)
@@ -118,7 +139,7 @@ class _ParReader:
     def _constants(self) -> list[str]:
         """Symbols of the table in the order of the joints."""
         found: dict[str, None] = {}
-        for j in range(self.n):
+        for j in range(self.frames):
             for key in GEOMETRY:
                 value = self.table[key][j]
                 for name in sorted(value.letters) if isinstance(value, Poly) else ():
@@ -132,6 +153,8 @@ class _ParReader:
 
     def _joint(self, j: int) -> JointSpec:
         parent = self.parents[j]
+        if parent > self.n:
+            self.file.fail(f"joint {j + 1} is carried by frame {parent}, which is no link", "ant")
         given = {EFFECTS[key]: values[j] for key, values in self.drives.items()}
         effects = {symbol: float(v) for symbol, v in given.items() if not isinstance(v, Poly) and v != 0}
         if effects and self.kinds[j] == "fixed":
@@ -144,7 +167,57 @@ class _ParReader:
             placement=self._placement(j),
             effects=effects,
             line=self._line("ant"),
+            is_passive=self._is_passive(j),
         )
+
+    def _is_passive(self, j: int) -> bool | None:
+        """What mu says of a joint of a loop; a joint that no loop moves is a coordinate with or without a motor."""
+        if not self.cuts or "mu" not in self.file.lists or self.kinds[j] == "fixed" or j not in self._looped():
+            return None
+        mu = self.file.entries("mu", self.frames)[j]
+        if mu not in (0, 1):
+            self.file.fail("the list 'mu' must hold 0 (passive) or 1 (actuated)", "mu")
+        return bool(mu == 0)
+
+    def _looped(self) -> set[int]:
+        """Joints (from 0) that the cuts can move."""
+        found: set[int] = set()
+        for k in range(self.n, self.n + self.cuts):
+            ways = [set(self._way(end)) for end in (k, k + self.cuts)]
+            found |= ways[0] ^ ways[1]
+        return found
+
+    def _way(self, frame: int) -> list[int]:
+        """Joints (from 0) from a frame to the ground."""
+        way, parent = [], self.parents[frame]
+        while parent:
+            if parent - 1 in way:
+                self.file.fail("the list 'ant' goes in a circle", "ant")
+            way.append(parent - 1)
+            parent = self.parents[parent - 1]
+        return [j for j in way if j < self.n]
+
+    # ------------------------------------------------------------------ cut joints
+
+    def _loop(self, k: int) -> LoopSpec:
+        """Cut joint k (from 0): its frame moves on one link, frame k + NJ - NL is fixed on another; both coincide."""
+        fixed = k + self.cuts
+        if self.kinds[fixed] != "fixed":
+            self.file.fail(f"frame {fixed + 1} is the fixed one of the cut joint {k + 1}: its sigma must be 2", "sigma")
+        first, second = self._end(k), self._end(fixed)
+        return LoopSpec(f"j{k + 1}", self.kinds[k], first[0], second[0], first[1], second[1], self._line("ant"))
+
+    def _end(self, frame: int) -> tuple[str, Pose]:
+        """The link that carries a frame, and its pose there, through frames that are fixed on it."""
+        pose, seen = self._placement(frame), [frame]
+        parent = self.parents[frame]
+        while parent > self.n:
+            if parent - 1 in seen or self.kinds[parent - 1] != "fixed":
+                self.file.fail(f"frame {frame + 1} is not carried by a link: 'ant' names the cut joint {parent}", "ant")
+            seen.append(parent - 1)
+            pose = compose(self._placement(parent - 1), pose)
+            parent = self.parents[parent - 1]
+        return (GROUND if parent == 0 else f"link {parent}"), pose
 
     def _placement(self, j: int) -> Pose:
         row: dict[str, Entry] = {}

@@ -11,7 +11,9 @@ from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.errors import MinertiaError
 from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Joint, numeric_pose
+from minertia.robot.loop import Cut
 from minertia.robot.robot import Note, Robot
+from minertia.robot.seeds import loop_joints
 from minertia.robot.urdf.read import EFFECTS, UNLIMITED
 from minertia.robot.xml_input import Element
 from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
@@ -32,6 +34,7 @@ class _NewFile:
         self.robot = robot.numeric
         self.values = robot.symbol_values
         self.notes: list[Note] = []
+        self.looped = loop_joints(robot)
         root = next((n for n, f in robot.frames.items() if f.joint is None and f.pose == HERE), "base")
         links = [root, *(joint.link for joint in robot.joints)]
         self.extra = [name for name in robot.frames if name not in links]
@@ -59,21 +62,44 @@ class _NewFile:
             content.append(new_element("link", {"name": self.links[k + 1]}))
             inside = origin(numeric_pose(frame.pose, self.values))
             content.append(self._joint(self.joints[k], "fixed", self._carrier(frame.joint), k + 1, inside))
-        return content
+        return content + [self._loop(cut) for cut in robot.cuts]
+
+    def _loop(self, cut: Cut) -> Element:
+        """A cut joint as URDF+ says it."""
+        ends = [("predecessor", cut.first, cut.first_pose), ("successor", cut.second, cut.second_pose)]
+        inside = [new_element(role, {"link": self._carrier(j)}, origin(pose)) for role, j, pose in ends]
+        axis = new_element("axis", {"xyz": "0 0 1"})
+        return new_element("loop", {"name": cut.name, "type": cut.kind}, [*inside, axis])
 
     def _moving(self, j: int, joint: Joint) -> Element:
         free = joint.kind == "revolute" and joint.limits.lower is None and joint.limits.upper is None
         inside = [*origin((joint.R, joint.p)), new_element("axis", {"xyz": "0 0 1"}), *self._limit(joint, free)]
-        if joint.follows is not None:
-            f = joint.follows
-            leader = {"joint": self.joints[f.joint], "multiplier": written(f.ratio), "offset": written(f.offset)}
-            inside.append(new_element("mimic", leader))
+        inside += self._mimic(joint)
         for tag, table in EFFECTS.items():
             given = {a: self.robot.effects[j].get(s, 0.0) for a, s in table.items()}
-            if any(given.values()):
-                inside.append(new_element(tag, {a: written(v) for a, v in given.items()}))
+            own = {a: written(v) for a, v in given.items()} if any(given.values()) else {}
+            if tag == "minertia" and self.robot.seed is not None and j in self.looped:
+                own["closed"] = written(self.robot.seed[j])
+            if own:
+                inside.append(new_element(tag, own))
         kind = "continuous" if free else joint.kind
-        return self._joint(self.joints[j], kind, self._carrier(joint.parent), j + 1, inside)
+        element = self._joint(self.joints[j], kind, self._carrier(joint.parent), j + 1, inside)
+        if j in self.looped and joint.follows is None or joint.is_passive:
+            element.attributes["independent"] = "false" if joint.is_passive else "true"
+        return element
+
+    def _mimic(self, joint: Joint) -> list[Element]:
+        f = joint.follows
+        if f is None:
+            return []
+        if len(f.joints) > 1 and joint.is_passive:
+            return []  # its loop says it
+        if len(f.joints) > 1:
+            text = "it follows several joints, which a URDF cannot say; it moves by itself there"
+            self.notes.append(Note("warning", f"joint '{joint.name}'", text))
+            return []
+        leader = {"joint": self.joints[f.joints[0]], "multiplier": written(f.ratios[0]), "offset": written(f.offset)}
+        return [new_element("mimic", leader)]
 
     def _carrier(self, joint: int | None) -> str:
         return self.links[0 if joint is None else joint + 1]

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, JointSpec, assemble, check_count
+from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, assemble, check_count
 from minertia.robot.check import impossible_body, missing_masses
+from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Note, Robot
+from minertia.robot.urdf.loops import closed_position, is_passive, read_loops, with_couplings
 from minertia.robot.urdf.pose import Placing, written_origin
 from minertia.robot.xml_input import Element, number, parse_xml, shown
 
@@ -52,17 +54,42 @@ def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
     if floating:
         base, ground, root = "floating", root, _floating_base(bodies, joints, floating, root, source)
         bodies = [body for body in bodies if body.name != ground]
+    loops, more = read_loops(tree, options.snap)
     description = Description(
         name=tree.attributes.get("name") or "robot",
         bodies=bodies,
-        joints=joints,
+        joints=_with_loops(tree, joints, bool(loops)),
         root=root,
         base=options.base or base,
         source=source,
         auto_letters=options.letters,
+        loops=loops,
+        seed=_seed(tree),
+        exact=options.snap == 0,
     )
-    robot = assemble(description)
-    return replace(robot, notes=(*notes, *missing_masses(robot)))
+    robot = assemble(with_side_file(description, options))
+    return replace(robot, notes=(*notes, *more, *robot.notes, *missing_masses(robot)))
+
+
+def _with_loops(tree: Element, joints: list[JointSpec], has_loops: bool) -> list[JointSpec]:
+    """The joints with what URDF+ says; where some are not independent, those that do not say are."""
+    specs = with_couplings(tree, joints) if tree.first("coupling") is not None else joints
+    if not has_loops:
+        return [replace(spec, is_passive=None) for spec in specs]
+    if all(spec.is_passive is None for spec in joints):
+        return specs
+    free = [spec.follows is None and spec.kind != "fixed" for spec in specs]
+    return [replace(s, is_passive=bool(s.is_passive)) if own else s for s, own in zip(specs, free, strict=True)]
+
+
+def _seed(tree: Element) -> dict[str, float]:
+    found = {}
+    for element in tree.all("joint"):
+        name = element.attributes.get("name", "")
+        position = closed_position(element, f"joint '{shown(name)}'")
+        if position is not None:
+            found[name] = position
+    return found
 
 
 def read_bodies(tree: Element) -> list[BodySpec]:
@@ -88,6 +115,7 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
         effects=read_effects(element, owner),
         follows=None if kind == "fixed" else _follows(element, owner),
         line=element.line,
+        is_passive=None if kind in ("fixed", "floating") else is_passive(element),
     )
     return spec, placing.notes
 
@@ -179,12 +207,13 @@ def _limits(element: Element, owner: str) -> Limits:
     )
 
 
-def _follows(element: Element, owner: str) -> tuple[str, float, float] | None:
+def _follows(element: Element, owner: str) -> FollowsSpec | None:
     mimic = element.first("mimic")
     if mimic is None:
         return None
     leader = mimic.required("joint", owner)
-    return leader, number(mimic, "multiplier", owner, 1.0), number(mimic, "offset", owner, 0.0)
+    ratio, offset = number(mimic, "multiplier", owner, 1.0), number(mimic, "offset", owner, 0.0)
+    return FollowsSpec((leader,), (ratio,), offset)
 
 
 # ---------------------------------------------------------------------- the file as a whole

@@ -45,6 +45,9 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
         text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
         notes.append(Note("warning", "robot", text))
+    if whole and robot.cuts:
+        text = "its loops are in elements <loop> of URDF+, which most other programs ignore, so that they see a tree"
+        notes.append(Note("warning", "robot", text))
     if tuple(robot.gravity) != EARTH:
         notes.append(Note("info", "robot", "a URDF holds no gravity; give it again when you read the file"))
     if whole and robot.has_letters:

@@ -1,0 +1,84 @@
+"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 and 44).
+
+Found on random closed states, and only what is a whole number of right angles counts where the robot has letters, so
+that it holds for all their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.scalar import Scalar, is_zero, mul
+from minertia.algebra.vec3 import Mat, Vec
+from minertia.base.cut_joints import Relation
+from minertia.base.numeric import random_states
+from minertia.dynamics.energy import link_poses
+from minertia.dynamics.kinematics import State
+from minertia.dynamics.projection import project
+from minertia.robot.inertia import transport
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+STATES, SEED = 8, 77
+SAME = 1e-9  # rad and m
+MATRIX = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")
+
+
+def alike_relations(robot: Robot) -> Iterator[Relation]:
+    """What links that keep their orientation to one another cannot show one by one."""
+    if not robot.cuts or robot.is_floating:
+        return
+    R, p = _poses(robot)
+    for i, k in combinations(range(robot.n_joints), 2):
+        turn = _constant(robot, np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
+        if turn is not None:
+            offset = None if robot.has_letters else _offset(R[:, i], p[:, i], p[:, k])
+            symbols = MATRIX if offset is None else LINK_SYMBOLS
+            for symbol in symbols:
+                yield _moved(i, k, symbol, turn, offset or (0, 0, 0))
+
+
+def _poses(robot: Robot) -> tuple[Array, Array]:
+    """Rotations (states, joints, 3, 3) and origins (states, joints, 3) of all links."""
+    q = np.asarray(random_states(robot, STATES, SEED).q)
+    rest = [0] * robot.n_velocity
+    closed = project(robot.numeric, State(list(q.T), rest, rest))
+    poses = link_poses(closed.tree, closed.state.q)
+    R = [[[np.broadcast_to(s, STATES) for s in row] for row in pose[0]] for pose in poses]
+    p = [[np.broadcast_to(s, STATES) for s in pose[1]] for pose in poses]
+    return np.array(R, float).transpose(3, 0, 1, 2), np.array(p, float).transpose(2, 0, 1)
+
+
+def _constant(robot: Robot, turns: Array) -> Mat | None:
+    """The rotation that all states have in common, its 0, 1 and -1 as structure."""
+    if np.abs(turns - turns[0]).max() > SAME:
+        return None
+    nearest = np.rint(turns[0])
+    if np.abs(turns[0] - nearest).max() < SAME:
+        return tuple(tuple(int(v) for v in row) for row in nearest)  # type: ignore[return-value]
+    return None if robot.has_letters else tuple(tuple(float(v) for v in row) for row in turns[0])  # type: ignore[return-value]
+
+
+def _offset(R: Array, p: Array, other: Array) -> Vec | None:
+    """The point of a link that moves as the origin of another one of the same orientation, None where none does."""
+    rows = np.concatenate([np.concatenate([turn, np.eye(3)], axis=1) for turn in R])
+    way = (other - p).reshape(-1)
+    x = np.linalg.lstsq(rows, way, rcond=None)[0]
+    if np.abs(rows @ x - way).max() > SAME:
+        return None
+    return tuple(0 if abs(v) < SAME else float(v) for v in x[:3])  # type: ignore[return-value]
+
+
+def _moved(i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
+    """A parameter of link k less the same on link i."""
+    unit: dict[str, Scalar] = {s: int(s == symbol) for s in LINK_SYMBOLS}
+    found: Relation = {full_name(symbol, k + 1): 1}
+    for s, value in transport(unit, (turn, offset)).items():
+        if not is_zero(value):
+            found[full_name(s, i + 1)] = mul(-1, value)
+    return found

@@ -1,0 +1,206 @@
+"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 40 and 41).
+
+What a joint's motion cannot show may sit on either of the links it joins; that holds for a cut joint as for any other.
+So the part written at the cut's frame and moved to the first link, less the same moved to the second, has no effect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from minertia.algebra.linear import Linear
+from minertia.algebra.quotient import number_of, quotient
+from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
+from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, scale, vadd
+from minertia.base.geometry import DRAW, TOLERANCE
+from minertia.dynamics.closure_rows import cut_chains
+from minertia.robot.inertia import transport
+from minertia.robot.loop import Cut
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
+from minertia.robot.robot import Robot
+
+Relation = dict[str, Scalar]  # {column: factor}: the sum of the columns times their factors is zero at every state
+UNSEEN: Mapping[str, tuple[Mapping[str, int], ...]] = {  # what motion of each kind of cut joint cannot show
+    "revolute": ({"M": 1}, {"MZ": 1}, {"XX": 1, "YY": 1}),
+    "spherical": ({"M": 1},),
+    "prismatic": tuple({symbol: 1} for symbol in ("XX", "XY", "XZ", "YY", "YZ", "ZZ")),
+    "fixed": tuple({symbol: 1} for symbol in LINK_SYMBOLS),
+}
+Chains: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # joints from the carrier to both sides of a cut
+TURNED: Mat = ((1, 0, 0), (0, -1, 0), (0, 0, -1))
+PREFERENCE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "M", "MZ", "YY")  # kept first where there is a choice
+ROUNDING = 1e-10  # part of the largest factor of a relation below which a factor is rounding
+PIVOT = 1e-2  # part of it that a factor needs for others to be divided by it
+
+
+def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
+    """What the cut joints add between these columns; the factors are in letters where the robot's lengths are."""
+    for cut in robot.cuts:
+        chains = cut_chains(robot, cut)
+        is_planar = _is_planar(robot, cut, chains)
+        cut = _as_hinge(robot, cut, chains) if is_planar else cut
+        found = [_unseen(robot, cut, {s: unit.get(s, 0) for s in LINK_SYMBOLS}) for unit in UNSEEN[cut.kind]]
+        found += [_edges(robot, cut, chains)] if is_planar else []
+        # a massless link has no columns
+        yield from (relation for relation in found if all(name in columns for name in relation))
+
+
+def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
+    """The same part of a body, at the cut's frame, on the first link less on the second."""
+    found: Relation = {}
+    for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
+        _enter(robot, found, joint, transport(unit, pose), sign)
+    return found
+
+
+def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
+    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 42).
+
+    Their effect is the velocity around the loop, sum of (w . z) e = 0, times what all links turn across the plane.
+    """
+    found: Relation = {}
+    starts: list[Vec] = []  # where each side begins, in the carrier's frame
+    for chain, pose, sign in ((chains[0], cut.first_pose, 1), (chains[1], cut.second_pose, -1)):
+        ends = [*(robot.joints[j].p for j in chain), pose[1]]
+        starts.append(ends[0])
+        for j, (x, y, _) in zip(chain, ends[1:], strict=True):
+            _enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
+    edge = vadd(starts[0], scale(starts[1], -1))
+    first = next(j for chain in chains for j in chain)
+    z = robot.joints[first].axis
+    w = cross(z, edge)
+    pairs = zip(LINK_SYMBOLS, ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), strict=False)
+    _enter(
+        robot, found, robot.joints[first].parent, {s: add(mul(w[a], z[b]), mul(z[a], w[b])) for s, (a, b) in pairs}, 1
+    )
+    return found
+
+
+def _enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], sign: int) -> None:
+    """Add a part of the link of a joint to a relation; the ground has none."""
+    if joint is None and not robot.is_floating:
+        return
+    for symbol, value in part.items():
+        if not is_zero(value):
+            name = full_name(symbol, 0 if joint is None else joint + 1)
+            found[name] = add(found.get(name, 0), mul(sign, value))
+
+
+def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
+    """Whether a loop has hinges only, all parallel whatever the letters are."""
+    joints = [j for chain in chains for j in chain]
+    if cut.kind not in ("revolute", "spherical") or any(robot.joints[j].kind != "revolute" for j in joints):
+        return False
+    drawn = robot.at(robot.other_values(DRAW))
+    firsts = [chain[0] for chain in chains if chain]
+    z = [np.array(drawn.joints[j].axis, float) for j in firsts]
+    later = [drawn.joints[j].R for j in joints if j not in firsts]
+    if cut.kind == "revolute":
+        own = drawn.cuts[robot.cuts.index(cut)]
+        later += [pose[0] for chain, pose in zip(chains, (own.first_pose, own.second_pose), strict=True) if chain]
+    return all(np.linalg.norm(np.cross(z[0], v)) < TOLERANCE for v in z[1:]) and all(
+        math.hypot(float(R[0][2]), float(R[1][2])) < TOLERANCE for R in later
+    )
+
+
+def _as_hinge(robot: Robot, cut: Cut, chains: Chains) -> Cut:
+    """The cut of a planar loop as a hinge, its z axes along the loop's; a ball there turns about no other direction."""
+    if cut.kind == "revolute":
+        return cut
+    drawn = robot.at(robot.other_values(DRAW))
+    first = next(j for chain in chains for j in chain)
+    common = np.array(drawn.joints[first].axis, float)
+    poses = []
+    for chain, (_, p) in zip(chains, (cut.first_pose, cut.second_pose), strict=True):
+        R = IDENTITY if chain else robot.joints[first].R
+        along = float(common @ np.array(drawn.joints[chain[0]].axis, float)) if chain else 1.0
+        along *= math.prod(float(drawn.joints[j].R[2][2]) for j in chain[1:])
+        poses.append((R if along > 0 else matmul(R, TURNED), p))
+    return replace(cut, kind="revolute", first_pose=poses[0], second_pose=poses[1])
+
+
+def with_relations(
+    left: Mapping[str, Linear], relations: Iterable[Relation], values: Mapping[str, float]
+) -> dict[str, Linear]:
+    """Forms with one kept column less for each relation between them that is new; values: of the letters.
+
+    A relation of columns is one of kept columns, K rho; one column that has a part in it goes, and the others take on
+    its form in the ratio of their factors to its own.
+    """
+    forms = dict(left)
+    for relation in relations:
+        kept = _between_kept(forms, relation, values)
+        if not kept:
+            continue
+        sizes = {name: abs(float(number_of(factor, values))) for name, factor in kept.items()}
+        free = [name for name, size in sizes.items() if size >= PIVOT * max(sizes.values())]
+        gone = max(free, key=lambda name: _readiness(name, kept[name]))
+        form = forms.pop(gone)
+        for name, factor in kept.items():
+            if name != gone:
+                forms[name] = forms[name] + form * _structural(neg(quotient(factor, kept[gone])))  # type: ignore[assignment]
+    return forms
+
+
+def without_columns(
+    left: Mapping[str, Linear], absent: Collection[str], values: Mapping[str, float]
+) -> dict[str, Linear]:
+    """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
+    stripped = {name: _without(form, absent, values) for name, form in left.items()}
+    forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
+    for name in [name for name in forms if name in absent]:
+        form = forms.pop(name)
+        if not form.terms:
+            continue
+        sizes = {str(c): abs(float(number_of(factor, values))) for c, factor in form.terms.items()}
+        free = [c for c, size in sizes.items() if size >= PIVOT * max(sizes.values())]
+        place = max(free, key=lambda c: _wanted(c, form.terms[c]))
+        lead = form / form.terms[place]
+        for other in [k for k, own in forms.items() if place in own.terms]:
+            changed = forms[other] - lead * forms[other].terms[place]
+            forms[other] = changed if isinstance(changed, Linear) else Linear({})
+        forms[place] = lead
+    return {name: form for name, form in forms.items() if form.terms}
+
+
+def _without(form: Linear, absent: Collection[str], values: Mapping[str, float]) -> Linear:
+    """A form without what is zero, and without the rounding that would then be all there is."""
+    sizes = {name: abs(float(number_of(factor, values))) for name, factor in form.terms.items()}
+    least = ROUNDING * max(sizes.values(), default=0.0)
+    kept = [name for name in form.terms if name not in absent and sizes[name] > least]
+    return Linear({name: form.terms[name] for name in kept})
+
+
+def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
+    """What takes a place first: factors of 1 or -1, then columns far out, then the kind that is kept first."""
+    symbol, link = split_name(name)
+    return type(factor) is int and abs(factor) == 1, link, -PREFERENCE.index(symbol)
+
+
+def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
+    """A relation as one of kept columns; what is only the rounding of a sum is none of it."""
+    largest = max((abs(float(number_of(factor, values))) for factor in relation.values()), default=0.0)
+    found: Relation = {}
+    for name, form in forms.items():
+        summed: Scalar = 0
+        for column, factor in form.terms.items():
+            if str(column) in relation:
+                summed = add(summed, mul(relation[str(column)], factor))
+        if not is_zero(summed) and abs(float(number_of(summed, values))) > ROUNDING * largest:
+            found[name] = summed
+    return found
+
+
+def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int]:
+    """What goes first: factors of 1 or -1, which divide nothing; then columns far out; then the least wanted kind."""
+    symbol, link = split_name(name)
+    return type(factor) is int and abs(factor) == 1, link, PREFERENCE.index(symbol)
+
+
+def _structural(value: Scalar) -> Scalar:
+    return int(value) if isinstance(value, (int, float)) and value in (1, -1) else value

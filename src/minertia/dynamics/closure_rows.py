@@ -1,0 +1,170 @@
+"""The equations of cut joints on any scalar: their values, their Jacobian and what velocities add to their second rate.
+
+Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
+enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.vec3 import HERE, ZERO, Pose, Vec, column, compose, cross, dot, scale, vadd
+from minertia.dynamics.kinematics import Passage, Scalars, joint_rates, passages
+from minertia.robot.loop import Cut
+from minertia.robot.robot import Robot
+
+# which axis of the first frame stays normal to which axis of the second
+NORMAL = {
+    "revolute": ((0, 2), (1, 2)),
+    "spherical": (),
+    "prismatic": ((0, 2), (1, 2), (0, 1)),
+    "fixed": ((0, 2), (1, 2), (0, 1)),
+}
+Row = dict[int, Scalar]  # {coordinate of the tree: entry}, structural zeros left out
+
+
+class _PassedJoint(NamedTuple):
+    """A joint on the way to a cut: its axis and origin in the carrier's axes."""
+
+    joint: int
+    axis: Vec
+    origin: Vec
+
+
+class _CutSide(NamedTuple):
+    """One side of a cut: pose of its frame in the carrier's, and the joints between."""
+
+    pose: Pose
+    hinges: tuple[_PassedJoint, ...]
+
+
+class _EndMotion(NamedTuple):
+    """Motion of a cut's frame in the carrier's axes: angular velocity, velocity, and their rates without qdd."""
+
+    w: Vec
+    v: Vec
+    wd: Vec
+    a: Vec
+
+
+def cut_chains(tree: Robot, cut: Cut) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Joints from the carrier to the first and to the second frame of a cut."""
+    paths = [() if j is None else tree.ancestors(j) for j in (cut.first, cut.second)]
+    common = 0
+    for a, b in zip(*paths, strict=False):
+        if a != b:
+            break
+        common += 1
+    return paths[0][common:], paths[1][common:]
+
+
+def position_rows(cut: Cut) -> int:
+    """How many of a cut's equations are lengths; they come first, the others are cosines."""
+    return 2 if cut.kind == "prismatic" else 3
+
+
+def cut_equations(tree: Robot, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
+    """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by the coordinates."""
+    first, second = _sides(tree, cut, passages(tree, q))
+    a, b = first.pose, second.pose
+    d = _less(a[1], b[1])
+    values = [dot(e, d) for e in _slides(b)] if cut.kind == "prismatic" else list(d)
+    values += [dot(column(a[0], i), column(b[0], k)) for i, k in NORMAL[cut.kind]]
+    gradients = _gradients(cut, a, b)
+    rows: list[Row] = [{} for _ in gradients]
+    for side, sign in ((first, 1), (second, -1)):
+        for hinge in side.hinges:
+            linear, angular = _moves(tree, hinge, side.pose[1])
+            for row, (along, about_first, about_second) in zip(rows, gradients, strict=True):
+                about = about_first if sign == 1 else about_second
+                entry = mul(sign, add(dot(along, linear), dot(about, angular)))
+                for c, ratio in tree.shares(hinge.joint):
+                    row[c] = add(row.get(c, 0), mul(ratio, entry))
+    return values, rows
+
+
+def cut_bias(tree: Robot, cut: Cut, q: Scalars, qd: Scalars) -> list[Scalar]:
+    """Second rate of the values where no coordinate of the tree accelerates."""
+    sides = _sides(tree, cut, passages(tree, q))
+    rates = joint_rates(tree, qd)
+    (a, b), (m, n) = (side.pose for side in sides), (_motion(tree, side, rates) for side in sides)
+    d, v, acceleration = _less(a[1], b[1]), _less(m.v, n.v), _less(m.a, n.a)
+    places = list(acceleration)
+    if cut.kind == "prismatic":
+        places = [_slide_bias(e, n, d, v, acceleration) for e in _slides(b)]
+    return places + [_cosine_bias(column(a[0], i), column(b[0], k), m, n) for i, k in NORMAL[cut.kind]]
+
+
+def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
+    """Of each value: what multiplies v_a - v_b, w_a and w_b (the last with its sign turned, as v_b has)."""
+    d = _less(a[1], b[1])
+    if cut.kind == "prismatic":
+        found = [(e, ZERO, cross(d, e)) for e in _slides(b)]
+    else:
+        found = [((1, 0, 0), ZERO, ZERO), ((0, 1, 0), ZERO, ZERO), ((0, 0, 1), ZERO, ZERO)]
+    for i, k in NORMAL[cut.kind]:
+        normal = cross(column(a[0], i), column(b[0], k))
+        found.append((ZERO, normal, normal))
+    return found
+
+
+def _slide_bias(e: Vec, n: _EndMotion, d: Vec, v: Vec, a: Vec) -> Scalar:
+    """e . a + 2 e' . v + e'' . d for a direction e of the second frame."""
+    rate = cross(n.w, e)
+    second = vadd(cross(n.wd, e), cross(n.w, rate))
+    return add(add(dot(e, a), mul(2, dot(rate, v))), dot(second, d))
+
+
+def _cosine_bias(u: Vec, e: Vec, m: _EndMotion, n: _EndMotion) -> Scalar:
+    """Second rate of u . e, with u fixed in the first frame and e in the second."""
+    turning = vadd(cross(cross(m.w, u), e), cross(u, cross(n.w, e)))
+    return add(dot(cross(u, e), _less(m.wd, n.wd)), dot(_less(m.w, n.w), turning))
+
+
+def _sides(tree: Robot, cut: Cut, ways: Sequence[Passage]) -> tuple[_CutSide, _CutSide]:
+    first, second = cut_chains(tree, cut)
+    return _side(ways, first, cut.first_pose), _side(ways, second, cut.second_pose)
+
+
+def _side(ways: Sequence[Passage], chain: Sequence[int], end: Pose) -> _CutSide:
+    pose, hinges = HERE, []
+    for j in chain:
+        pose = compose(pose, ways[j].pose)
+        hinges.append(_PassedJoint(j, column(pose[0], 2), pose[1]))
+    return _CutSide(compose(pose, end), tuple(hinges))
+
+
+def _moves(tree: Robot, hinge: _PassedJoint, end: Vec) -> tuple[Vec, Vec]:
+    """Velocity of a side's end and its angular velocity for a unit rate of a joint."""
+    (_, _, turning), (_, _, sliding) = tree.joints[hinge.joint].twist
+    angular = scale(hinge.axis, turning)
+    return vadd(scale(hinge.axis, sliding), cross(angular, _less(end, hinge.origin))), angular
+
+
+def _motion(tree: Robot, side: _CutSide, rates: Scalars) -> _EndMotion:
+    """Motion of a side's end, joint by joint from the carrier, which counts as at rest."""
+    w, v, wd, a, origin = ZERO, ZERO, ZERO, ZERO, ZERO
+    for hinge in side.hinges:
+        (_, _, turning), (_, _, sliding) = tree.joints[hinge.joint].twist
+        v, a = _carried(w, v, wd, a, _less(hinge.origin, origin))
+        spin, slide = (scale(hinge.axis, mul(s, rates[hinge.joint])) for s in (turning, sliding))
+        a = vadd(a, scale(cross(w, slide), 2))
+        v, wd, w, origin = vadd(v, slide), vadd(wd, cross(w, spin)), vadd(w, spin), hinge.origin
+    v, a = _carried(w, v, wd, a, _less(side.pose[1], origin))
+    return _EndMotion(w, v, wd, a)
+
+
+def _carried(w: Vec, v: Vec, wd: Vec, a: Vec, lever: Vec) -> tuple[Vec, Vec]:
+    """Velocity and acceleration of another point of a body."""
+    swing = cross(w, lever)
+    return vadd(v, swing), vadd(a, cross(wd, lever), cross(w, swing))
+
+
+def _slides(b: Pose) -> tuple[Vec, Vec]:
+    return column(b[0], 0), column(b[0], 1)
+
+
+def _less(a: Vec, b: Vec) -> Vec:
+    return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])

@@ -1,0 +1,225 @@
+"""Base parameters of robots with loops: count = rank wherever the loop is cut, relations in letters, precautions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.algebra.polynomial import letter
+from minertia.algebra.vec3 import shift
+from minertia.base.alike import alike_relations
+from minertia.base.certificate import Certificate
+from minertia.base.cut_joints import cut_relations
+from minertia.base.numeric import sample_regressor
+from minertia.base.sample import Sample
+from minertia.dynamics.closing import Closing
+from minertia.robot.joint import Joint
+from minertia.robot.loop import Cut
+from minertia.robot.robot import Robot
+from tests.loop_robots import (
+    LYING,
+    five_bar,
+    four_bar,
+    mirrored_seed,
+    planar_loop,
+    ram,
+    random_loop,
+    spatial_four_bar,
+    stewart,
+)
+from tests.random_robots import random_robot
+from tests.shared import SHARED, needs_shared
+
+QUICK, MANY = 8, 500
+
+
+def counts(robot: Robot) -> tuple[int, int, int]:
+    """Rank of the links' columns; with rotors of the coordinates; with viscous and Coulomb friction of all joints."""
+    links = robot.columns()
+    rotors = (*links, *(f"IA{j + 1}" for j in robot.independent))
+    friction = tuple(f"{s}{j + 1}" for j in range(robot.n_joints) for s in ("FV", "FC"))
+    found = []
+    for columns in (links, rotors, (*rotors, *friction)):
+        sample = Sample.of(robot, columns, 60, 1)
+        found.append(sample.rank_and_gap(range(len(columns)))[0])
+    return found[0], found[1], found[2]
+
+
+def check(robot: Robot) -> mi.BaseParameters:
+    base = mi.base_parameters(robot)
+    assert base.certificate.smallest is not None
+    assert base.certificate.is_clear
+    assert base.certificate.error < 1e-9
+    assert base.count == base.certificate.rank
+    return base
+
+
+@pytest.mark.parametrize(
+    ("robot", "expected"),
+    [(four_bar(), (8, 8, 14)), (five_bar(), (11, 11, 19)), (ram("pin"), (8, 9, 15))],
+    ids=["four-bar", "five-bar", "ram"],
+)
+def test_small_loops_have_the_known_counts(robot: Robot, expected: tuple[int, int, int]) -> None:
+    assert counts(robot) == expected
+    base = check(robot)
+    assert base.count == expected[0]
+    assert not any(base.is_numeric)
+
+
+def test_a_parallelogram_has_three() -> None:
+    robot = planar_loop(((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0)))
+    assert counts(robot) == (3, 3, 5)
+    assert check(robot).count == 3
+
+
+@pytest.mark.parametrize("seed", [0, 3, pytest.param(5, marks=pytest.mark.slow)])
+def test_the_count_does_not_depend_on_which_joint_is_cut(seed: int) -> None:
+    carrier = None if seed == 0 else replace(random_robot(4 * seed, n=seed - 2), effects=())
+    four = {check(four_bar(cut, carrier=carrier)).count for cut in (1, 2, 3)}
+    five = {check(five_bar(cut, carrier=carrier)).count for cut in (1, 2, 3)}
+    slider = {check(ram(cut, carrier)).count for cut in ("pin", "slider")}
+    assert [len(found) for found in (four, five, slider)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(QUICK))
+def test_rules_give_the_rank_of_planar_loops_on_any_carrier(seed: int) -> None:
+    base = check(random_loop(seed))
+    assert not any(base.is_numeric)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(QUICK, MANY))
+def test_rules_give_the_rank_of_many_planar_loops(seed: int) -> None:
+    assert not any(check(random_loop(seed)).is_numeric)
+
+
+@pytest.mark.parametrize("robot", [random_loop(5), ram("slider"), spatial_four_bar()], ids=lambda robot: robot.name)
+def test_relations_of_cut_joints_have_no_effect(robot: Robot) -> None:
+    columns = tuple(c for c in robot.columns() if not c.endswith("3") or robot.name != "spatial four-bar")
+    W = sample_regressor(robot, columns, 20, 3)
+    relations = list(cut_relations(robot, columns))
+    assert relations
+    for relation in relations:
+        off = sum(W[:, columns.index(name)] * float(factor) for name, factor in relation.items())
+        assert np.abs(off).max() < 1e-12 * np.abs(W).max()
+
+
+def lettered_four_bar() -> Robot:
+    a, b, c, d = (letter(name) for name in ("a", "b", "c", "d"))
+    joints = (
+        Joint("crank", "revolute", None, *LYING),
+        Joint("coupler", "revolute", 0, *shift(a), is_passive=True),
+        Joint("rocker", "revolute", None, LYING[0], (d, 0, 0), is_passive=True),
+    )
+    cut = Cut("pin", "revolute", 1, 2, shift(b), shift(c))
+    symbols = {"a": 0.3, "b": 0.8, "c": 0.7, "d": 0.9}
+    return Robot("lettered", joints, symbols=symbols, cuts=(cut,), seed=(0.5, 0.2, 1.9))
+
+
+def test_the_relation_of_a_four_bar_is_the_one_of_the_literature() -> None:
+    """MX of the rocker goes to the others in the ratios of the lengths (theory, eq. 41)."""
+    base = check(lettered_four_bar())
+    assert base.count == 8
+    assert base.certificate.redrawn is not None
+    assert base.certificate.redrawn.rank == base.certificate.redrawn.count == 8
+    values = {"a": 0.3, "b": 0.8, "c": 0.7, "d": 0.9}
+    a, b, c = values["a"], values["b"], values["c"]
+    expected = {"MX1": a / c, "ZZ1": a * a / c, "MX2": b / c, "ZZ2": b * b / c, "ZZ3": -c}
+    column = base.columns.index("MX3")
+    found = {base.kept[k]: base.K[k, column] for k in range(base.count) if base.K[k, column] != 0}
+    assert found == pytest.approx(expected)
+
+
+def test_a_platform_on_six_legs_needs_no_number_in_its_relations() -> None:
+    base = check(stewart())
+    assert base.count == 82
+    assert not any(base.is_numeric)
+
+
+def test_the_count_belongs_to_the_branch() -> None:
+    """A parallelogram put together crosswise is a four-bar."""
+    points = ((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0))
+    robot = planar_loop(points)
+    assert counts(robot) == (3, 3, 5)
+    assert counts(replace(robot, seed=mirrored_seed(points))) == (8, 8, 12)
+
+
+def test_passive_joints_have_friction_but_no_motor() -> None:
+    robot = four_bar()
+    own = [name for name in robot.columns(True, True) if name not in robot.columns()]
+    assert own == ["IA1", "FV1", "FC1", "OFF1", "FV2", "FC2", "FV3", "FC3"]
+
+
+def test_links_without_mass_between_two_joints_are_not_counted() -> None:
+    robot = spatial_four_bar()
+    base = check(robot)
+    assert not any(name in form.terms for form in base.relations for name in ("ZZ3", "MX3", "M3"))
+    heavy = replace(robot, links=tuple(ten if any(ten) else robot.links[0] for ten in robot.links))
+    assert check(heavy).count > base.count
+
+
+@pytest.mark.parametrize(("gap", "smallest", "is_clear"), [(1e6, 1e-3, True), (1e4, 1e-3, False), (1e6, 1e-9, False)])
+def test_a_certificate_of_loops_wants_more(gap: float, smallest: float, is_clear: bool) -> None:
+    assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest).is_clear is is_clear
+    assert Certificate(3, gap, 0.0, 10, 0).is_clear
+    assert ("smallest" in Certificate(3, gap, 0.0, 10, 0, smallest=smallest).to_dict()) is True
+    assert "smallest" not in Certificate(3, gap, 0.0, 10, 0).to_dict()
+
+
+def test_loops_that_hardly_move_are_refused_where_sixteen_digits_decide_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = Closing.draw
+    monkeypatch.setattr(Closing, "draw", lambda self, targets, rng: draw(self, 1e-4 * targets, rng))
+    with pytest.raises(mi.MinertiaError, match="cannot be certified"):
+        mi.base_parameters(spatial_four_bar())
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("parallelogram.xml", (3, 3, 5)),
+        ("four_bar_crank_rocker.xml", (8, 8, 14)),
+        ("five_bar.xml", (11, 11, 19)),
+        ("palletiser.xml", (25, 26, 36)),
+        pytest.param("delta.xml", (34, 34, 54), marks=pytest.mark.slow),
+        ("SR400.par", (39, 42, 56)),
+        ("AKR3000.par", (54, 59, 79)),
+        ("testLoop.par", (4, 4, 10)),
+        ("cassie_left_leg.xml", (57, 60, 80)),
+    ],
+)
+def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, int, int]) -> None:
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    robot = mi.read_robot(SHARED / "robots" / "loops" / name)
+    assert counts(robot) == expected
+    assert mi.base_parameters(robot).count == expected[0]
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AKR3000.par", "SR400.par", "cassie_left_leg.xml", "five_bar.xml", "palletiser.xml", "parallelogram.xml"),
+        pytest.param("delta.xml", marks=pytest.mark.slow),
+    ],
+)
+def test_loops_of_files_need_no_number_in_their_relations(name: str) -> None:
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    base = mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
+    assert not any(base.is_numeric)
+
+
+def test_links_that_turn_alike_share_their_inertia() -> None:
+    """The coupler of a parallelogram keeps its orientation to the carrier, the rocker to the crank."""
+    waist = replace(random_robot(4, n=1), effects=())
+    robot = planar_loop(((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0)), carrier=waist)
+    pairs = {tuple(sorted({name.lstrip("XYZM") for name in relation})) for relation in alike_relations(robot)}
+    assert pairs == {("1", "3"), ("2", "4")}
+    assert not any(check(robot).is_numeric)

@@ -1,0 +1,276 @@
+"""Robots with loops: closing on one branch, and the laws that their projected dynamics must keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.algebra.vec3 import shift
+from minertia.dynamics.closing import Closing, closing_of
+from minertia.robot.joint import Follows
+from minertia.robot.loop import Cut
+from minertia.robot.robot import Robot
+from tests.loop_robots import (
+    FOUR_BAR,
+    five_bar,
+    four_bar,
+    mirrored_seed,
+    planar_loop,
+    ram,
+    random_loop,
+    spatial_four_bar,
+    stewart,
+)
+from tests.oracles import ConstrainedOracle
+from tests.random_robots import random_ten
+from tests.shared import SHARED, needs_shared
+
+LOOPS = {
+    "four-bar": four_bar(),
+    "four-bar cut at the ground": four_bar(3),
+    "five-bar": five_bar(),
+    "ram": ram("pin"),
+    "ram cut at the slider": ram("slider"),
+    "spatial four-bar": spatial_four_bar(),
+    "six legs": stewart(),
+    "on a carrier": random_loop(3),
+    "five-bar on a carrier": random_loop(5),
+}
+DRIVES = {"IA": 0.2, "FV": 0.3, "FC": 0.1, "OFF": 0.05}
+every_loop = pytest.mark.parametrize("robot", LOOPS.values(), ids=LOOPS)
+
+
+def motion(robot: Robot, count: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = closing_of(robot.numeric).draw(rng.uniform(-2, 2, (count, robot.n)), rng)
+    return q, *rng.normal(size=(2, count, robot.n))
+
+
+def with_drives(robot: Robot) -> Robot:
+    """Rotors and friction at the coordinates, friction at the passive joints."""
+    passive = {"FV": 0.2, "FC": 0.15}
+    return replace(robot, effects=tuple(passive if joint.is_passive else DRIVES for joint in robot.joints))
+
+
+@every_loop
+def test_rates_and_drift_are_the_derivatives_of_closed_positions(robot: Robot) -> None:
+    closing, h = closing_of(robot), 1e-5
+    q, qd, qdd = motion(robot)
+    before, here, after = (closing.close(q + t * qd + 0.5 * t * t * qdd) for t in (-h, 0.0, h))
+    G = closing.rates(here)
+    rates = (G @ qd[:, :, None])[:, :, 0]
+    assert np.allclose((after - before) / (2 * h), rates, atol=1e-6 * np.abs(rates).max() + 1e-6)
+    second = (G @ qdd[:, :, None])[:, :, 0] + closing.drift(here, rates)
+    assert np.allclose((after - 2 * here + before) / h**2, second, atol=2e-4 * np.abs(second).max())
+    assert np.abs(closing.equations(here)[0]).max() < 1e-13
+
+
+@every_loop
+def test_power_is_the_rate_of_energy_of_all_links(robot: Robot) -> None:
+    q, qd, qdd = motion(robot)
+    h = 1e-6
+
+    def energy(t: float) -> np.ndarray:
+        at, speed = q + t * qd + 0.5 * t * t * qdd, qd + t * qdd
+        return np.asarray(mi.kinetic_energy(robot, at, speed) + mi.potential_energy(robot, at))
+
+    bare = robot.without_effects(["rotors", "friction"])
+    power = np.sum(qd * mi.inverse_dynamics(bare, q, qd, qdd), axis=1)
+    assert np.allclose((energy(h) - energy(-h)) / (2 * h), power, atol=1e-6 * np.abs(power).max())
+
+
+@every_loop
+def test_forward_dynamics_undo_inverse_dynamics_and_the_regressor_is_linear(robot: Robot) -> None:
+    robot = with_drives(robot)
+    q, qd, qdd = motion(robot)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    assert np.allclose(mi.forward_dynamics(robot, q, qd, tau), qdd, atol=1e-9)
+    columns = robot.columns(True, True)
+    Y = mi.torque_regressor(robot, q, qd, qdd, columns=columns)
+    assert np.allclose(Y @ robot.parameter_vector(True, True), tau, atol=1e-11 * np.abs(tau).max())
+    M = mi.mass_matrix(robot, q)
+    rigid = M @ qdd[:, :, None]
+    rest = mi.inverse_dynamics(robot, q, qd, 0 * qdd)
+    assert np.allclose(rigid[:, :, 0], tau - rest, atol=1e-10 * np.abs(tau).max())
+
+
+@every_loop
+def test_friction_of_passive_joints_takes_the_power_of_their_own_rates(robot: Robot) -> None:
+    driven = with_drives(robot)
+    q, qd, qdd = motion(robot)
+    closing = closing_of(robot)
+    rates = (closing.rates(closing.close(q)) @ qd[:, :, None])[:, :, 0]
+    own = {c: driven.effects[j] for c, j in enumerate(closing.tree.independent)}
+    lost = sum(e["FV"] * rates[:, c] ** 2 + e["FC"] * np.abs(rates[:, c]) for c, e in own.items())
+    lost = lost + sum(e.get("OFF", 0.0) * rates[:, c] for c, e in own.items())
+    more = mi.inverse_dynamics(driven.without_effects(["rotors"]), q, qd, qdd)
+    less = mi.inverse_dynamics(driven.without_effects(["rotors", "friction"]), q, qd, qdd)
+    assert np.allclose(np.sum(qd * (more - less), axis=1), lost)
+
+
+@pytest.mark.parametrize("name", [name for name in LOOPS if name != "six legs"])
+def test_coriolis_reference_and_momentum_models_agree_with_inverse_dynamics(name: str) -> None:
+    robot = LOOPS[name]
+    q, qd, qdd = motion(robot)
+    C = mi.coriolis_matrix(robot, q, qd)
+    velocity = mi.velocity_torques(robot, q, qd)
+    scale = np.abs(velocity).max() + 1
+    assert np.allclose((C @ qd[:, :, None])[:, :, 0], velocity, atol=1e-11 * scale)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    assert np.allclose(mi.slotine_li_torques(robot, q, qd, qd, qdd), tau, atol=1e-11 * scale)
+    Y = mi.slotine_li_regressor(robot, q, qd, 0.5 * qd, qdd)
+    half = mi.slotine_li_torques(robot, q, qd, 0.5 * qd, qdd)
+    assert np.allclose(Y @ robot.parameter_vector(), half, atol=1e-11 * scale)
+    h, X = 1e-6, robot.parameter_vector()
+    D_rate = (mi.mass_matrix(robot, q + h * qd) - mi.mass_matrix(robot, q - h * qd)) / (2 * h)
+    skew = D_rate - 2 * C
+    assert np.allclose(skew + np.swapaxes(skew, 1, 2), 0, atol=1e-5 * (1 + np.abs(skew).max()))
+    momentum = [mi.momentum_regressor(robot, q + t * qd, qd + t * qdd)[0] @ X for t in (h, -h)]
+    rest = mi.momentum_regressor(robot, q, qd)[1] @ X
+    assert np.allclose((momentum[0] - momentum[1]) / (2 * h) + rest, tau, atol=1e-5 * np.abs(tau).max())
+
+
+@pytest.mark.parametrize("name", [name for name in LOOPS if "slider" not in name])
+def test_accelerations_are_those_of_pinocchio_with_constraints(name: str) -> None:
+    robot = LOOPS[name]
+    oracle = ConstrainedOracle(robot)
+    q, qd, qdd = motion(robot, 4)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    for k in range(len(q)):
+        assert np.allclose(oracle.forward_dynamics(q[k], qd[k], tau[k]), qdd[k], atol=1e-9)
+
+
+def test_a_wrench_acts_with_the_jacobian_of_the_closed_robot() -> None:
+    robot = random_loop(3)
+    q, qd, qdd = motion(robot)
+    wrench = np.random.default_rng(1).normal(size=(len(q), 6))
+    frame = robot.joints[-1].link
+    with_it = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, frame))
+    J = mi.jacobian(robot, q, frame)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    assert np.allclose(tau - with_it, np.einsum("kij,ki->kj", J, wrench))
+    h = 1e-6
+    ends = [mi.forward_kinematics(robot, q + t * qd, frame)[1] for t in (h, -h)]
+    assert np.allclose((ends[0] - ends[1]) / (2 * h), (J[:, :3] @ qd[:, :, None])[:, :, 0], atol=1e-7)
+
+
+def test_a_parallelogram_that_is_closed_equals_the_tree_with_followers() -> None:
+    rng = np.random.default_rng(2)
+    points = ((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0))
+    closed = planar_loop(points, rng=rng)
+    q, qd, qdd = motion(closed)
+    followers = {"hinge1": Follows((0,), (-1.0,)), "hinge3": Follows((0,), (1.0,))}
+    joints = [replace(j, is_passive=False, follows=followers.get(j.name)) for j in closed.joints]
+    tree = replace(closed, joints=tuple(joints), cuts=(), seed=None)
+    tau = mi.inverse_dynamics(tree, q, qd, qdd)
+    assert np.allclose(mi.inverse_dynamics(closed, q, qd, qdd), tau, atol=1e-12 * np.abs(tau).max())
+    assert np.allclose(mi.mass_matrix(closed, q), mi.mass_matrix(tree, q), atol=1e-12)
+
+
+def test_a_floating_base_carries_a_loop() -> None:
+    fixed = four_bar()
+    rng = np.random.default_rng(5)
+    robot = replace(fixed, base="floating", base_link=random_ten(rng))
+    q, qd, qdd = motion(fixed, 5)
+    turn = rng.normal(size=(5, 4))
+    pose = np.hstack([rng.normal(size=(5, 3)), turn / np.linalg.norm(turn, axis=1, keepdims=True)])
+    qd, qdd = np.hstack([rng.normal(size=(5, 6)), qd]), np.hstack([rng.normal(size=(5, 6)), qdd])
+    tau = mi.inverse_dynamics(robot, np.hstack([pose, q]), qd, qdd)
+    assert tau.shape == (5, 7)
+    assert np.allclose(mi.forward_dynamics(robot, np.hstack([pose, q]), qd, tau), qdd, atol=1e-9)
+    still = np.hstack([np.zeros((5, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (5, 1)), q])
+    alone = np.hstack([np.zeros((5, 6)), qd[:, 6:]]), np.hstack([np.zeros((5, 6)), qdd[:, 6:]])
+    same = mi.inverse_dynamics(fixed, q, alone[0][:, 6:], alone[1][:, 6:])
+    assert np.allclose(mi.inverse_dynamics(robot, still, *alone)[:, 6:], same)
+
+
+def test_one_sample_and_complex_steps_give_what_batches_give() -> None:
+    robot = five_bar()
+    q, qd, qdd = motion(robot)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    assert np.allclose(mi.inverse_dynamics(robot, q[0], qd[0], qdd[0]), tau[0], atol=1e-12 * np.abs(tau).max())
+    step = np.array([1.0, 0.0])
+    slope = mi.gravity_torques(robot, q + 1e-30j * step).imag / 1e-30
+    h = 1e-6
+    ends = [mi.gravity_torques(robot, q + t * step) for t in (h, -h)]
+    assert np.allclose(slope, (ends[0] - ends[1]) / (2 * h), atol=1e-5 * np.abs(slope).max())
+
+
+def test_the_branch_of_the_seed_is_kept_and_what_cannot_be_reached_is_refused() -> None:
+    robot = planar_loop(FOUR_BAR)
+    closing = closing_of(robot)
+    q = np.linspace(-1.0, 1.0, 9)[:, None]
+    up = closing.close(q)
+    crossed = replace(robot, seed=mirrored_seed(FOUR_BAR))
+    down = closing_of(crossed).close(q)
+    assert np.abs(up - down)[:, 1:].min() > 0.1
+    assert np.abs(closing.equations(down)[0]).max() < 1e-12
+    rocker = planar_loop(FOUR_BAR, active=(3,))
+    with pytest.raises(mi.MinertiaError, match="do not close at \\(2.5\\), sample 2"):
+        mi.gravity_torques(rocker, np.array([[0.1], [2.5]]))
+
+
+def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The straight way from the seed leads through postures that do not close; the way of the log goes around them."""
+    robot = five_bar()
+    direct = closing_of(replace(robot))
+    monkeypatch.setattr(Closing, "dyads", [None])
+    closing = closing_of(robot)
+    log = np.column_stack([np.linspace(-0.3, 1.0, 40), np.full(40, -3.0)])
+    with pytest.raises(mi.MinertiaError, match="do not close"):
+        closing.close(log[-1:])
+    reached = closing.close(log)
+    assert np.abs(closing.equations(reached)[0]).max() < 1e-12
+    assert np.abs(np.diff(reached, axis=0)).max() < 0.3
+    monkeypatch.undo()
+    with pytest.raises(mi.MinertiaError, match="do not close"):
+        direct.close(log[-1:])
+    assert np.allclose(np.exp(1j * direct.close(log)), np.exp(1j * reached), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": (0.0, 2.8, 0.5)}, ""),
+        ({"cuts": (Cut("pin", "revolute", 1, 2, shift(5.0, 0, 0), shift(0.1, 0, 0)),)}, "do not close near its seed"),
+        (
+            {"cuts": (Cut("pin", "spherical", 1, 1, shift(1, 0, 0), shift(1, 0, 0)),)},
+            "leave 2 of 2 passive joints free",
+        ),
+    ],
+)
+def test_loops_that_cannot_be_closed_are_refused_in_one_sentence(change: dict[str, object], words: str) -> None:
+    robot = replace(four_bar(), **change)  # type: ignore[arg-type]
+    if not words:
+        assert closing_of(robot).seed.shape == (3,)  # far off, but it closes
+        return
+    with pytest.raises(mi.MinertiaError, match=words):
+        mi.gravity_torques(robot, [0.0])
+
+
+def test_derivatives_and_expressions_say_that_loops_are_not_for_them() -> None:
+    robot = four_bar()
+    with pytest.raises(mi.MinertiaError, match="derivative of dynamics"):
+        mi.inverse_dynamics_derivatives(robot, [0.1], [0.0], [0.0])
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name", ["AKR3000.par", "five_bar.xml", "four_bar_crank_rocker.xml", "cassie_left_leg.xml", "delta.xml"]
+)
+def test_files_with_loops_have_the_accelerations_of_pinocchio(name: str) -> None:
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    robot = mi.read_robot(SHARED / "robots" / "loops" / name).numeric
+    rng = np.random.default_rng(4)
+    if not robot.has_parameters:
+        robot = replace(robot, links=tuple(random_ten(rng) for _ in robot.joints))
+    robot = robot.without_effects(["rotors", "friction"])
+    oracle = ConstrainedOracle(robot)
+    q, qd, qdd = motion(robot, 4)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+    for k in range(len(q)):
+        assert np.allclose(oracle.forward_dynamics(q[k], qd[k], tau[k]), qdd[k], atol=1e-9)

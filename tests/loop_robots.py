@@ -1,0 +1,213 @@
+"""Robots with loops built in Python: planar loops of hinges on any carrier, cut anywhere; rams; a spatial four-bar."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from minertia.algebra.polynomial import turn
+from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
+from minertia.robot.joint import Joint
+from minertia.robot.loop import Cut
+from minertia.robot.robot import Robot
+from tests.random_robots import random_robot, random_ten
+
+LYING = turn_x((0, -1))  # z of the loop along y of the world: gravity acts in its plane
+FOUR_BAR = ((0.0, 0.0), (0.1, 0.28), (0.75, 0.62), (0.9, 0.0))
+FIVE_BAR = ((0.0, 0.0), (-0.12, 0.4), (0.27, 0.85), (0.68, 0.44), (0.5, 0.0))
+EFFECTS = {"IA": 0.1, "FV": 0.3, "FC": 0.2, "OFF": 0.05}
+
+
+def planar_loop(
+    points: tuple[tuple[float, float], ...],
+    *,
+    cut: int = 2,
+    active: tuple[int, ...] = (0,),
+    carrier: Robot | None = None,
+    placement: Pose = LYING,
+    heights: tuple[float, ...] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Robot:
+    """A loop of hinges at these points of the plane z = 0 of its placement on the last link of a carrier (or ground).
+
+    Body k hangs at hinge k.  cut: the hinge that is cut.  active: hinges that are coordinates.  heights: of the hinges'
+    frames along z.  In the seed every joint of the loop is at 0, every frame parallel to the placement.
+    """
+    rng = np.random.default_rng(7) if rng is None else rng
+    heights = heights or (0.0,) * len(points)
+    places = [compose(placement, shift(x, y, z)) for (x, y), z in zip(points, heights, strict=True)]
+    joints = list(carrier.joints) if carrier is not None else []
+    first = len(joints)
+    root = first - 1 if carrier is not None else None
+
+    def hang(hinges: range) -> int | None:
+        parent, frame = root, shift()
+        for k in hinges:
+            R, p = compose(invert(frame), places[k])
+            joints.append(Joint(f"hinge{k}", "revolute", parent, R, p, f"body{k}", is_passive=k not in active))
+            parent, frame = len(joints) - 1, places[k]
+        return parent
+
+    ends = hang(range(cut)), hang(range(len(points) - 1, cut, -1))
+    frames = [shift() if j == root else places[k] for k, j in ((cut - 1, ends[0]), (cut + 1, ends[1]))]
+    poses = [compose(invert(frame), places[cut]) for frame in frames]
+    loop = Cut("pin", "revolute", ends[0], ends[1], poses[0], poses[1])
+    old = carrier or Robot("none", ())
+    links = (*old.links, *(random_ten(rng) for _ in joints[first:]))
+    effects = (*old.effects, *({} for _ in joints[first:]))
+    return Robot(
+        name=f"loop{len(points)}",
+        joints=tuple(joints),
+        gravity=old.gravity,
+        links=links,
+        effects=effects,
+        cuts=(loop,),
+        seed=(0.0,) * len(joints),
+    )
+
+
+def mirrored_seed(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float]:
+    """The other way to put coupler and rocker of a four-bar together at the same crank."""
+    a, b, d = (np.array(points[k]) for k in (1, 2, 3))
+    along = (d - a) / np.linalg.norm(d - a)
+    other = 2 * (a + along * float(along @ (b - a))) - b
+
+    def angle(v: np.ndarray, w: np.ndarray) -> float:
+        return float(np.arctan2(v[0] * w[1] - v[1] * w[0], v @ w))
+
+    return (0.0, angle(b - a, other - a), angle(b - d, other - d))
+
+
+def four_bar(cut: int = 2, **more: object) -> Robot:
+    """A four-bar on the ground, its axes horizontal."""
+    return replace(planar_loop(FOUR_BAR, cut=cut, **more), name="four-bar")  # type: ignore[arg-type]
+
+
+def five_bar(cut: int = 2, **more: object) -> Robot:
+    """A five-bar on the ground, driven at both of its ground hinges."""
+    return replace(planar_loop(FIVE_BAR, cut=cut, active=(0, 4), **more), name="five-bar")  # type: ignore[arg-type]
+
+
+def random_loop(seed: int) -> Robot:
+    """A random four- or five-bar on 0 to 3 random joints, cut at a random passive hinge, hinges at any height."""
+    rng = np.random.default_rng(seed)
+    points = np.array(FOUR_BAR if rng.random() < 0.5 else FIVE_BAR) + rng.uniform(-0.08, 0.08, (4, 2)).repeat(2, 0)[:1]
+    points = points + rng.uniform(-0.08, 0.08, points.shape)
+    count = int(rng.integers(0, 4))
+    carrier = None
+    if count:
+        found = random_robot(4 * seed, n=count)  # gravity along z
+        carrier = replace(found, effects=({},) * count)
+    placement = compose(
+        LYING, turn_z(turn(float(rng.uniform(-3, 3)))), turn_x(turn(float(rng.choice([0.0, 0.0, 0.7]))))
+    )
+    return planar_loop(
+        tuple((float(x), float(y)) for x, y in points),
+        cut=int(rng.integers(1, 3)) if len(points) == 4 else 2,
+        active=(0,) if len(points) == 4 else (0, 4),
+        carrier=carrier,
+        placement=placement,
+        heights=tuple(float(h) for h in rng.uniform(-0.2, 0.2, len(points))),
+        rng=rng,
+    )
+
+
+def ram(cut: str = "slider", carrier: Robot | None = None) -> Robot:
+    """A lever moved by a ram, cut at the slider or at the ram's pin; its coordinate is the slider, else the lever."""
+    rng = np.random.default_rng(11)
+    old = carrier or Robot("none", ())
+    root, first = (None, 0) if carrier is None else (old.n_joints - 1, old.n_joints)
+    pin = (0.25, 0.1)
+    foot = (0.5, -0.3)
+    along = pin[0] - foot[0], pin[1] - foot[1]
+    angle, length = math.atan2(along[1], along[0]), math.hypot(*along)
+    base = compose(LYING, shift(*foot), turn_z(turn(angle)))
+    slide: Pose = (((0, 0, 1), (1, 0, 0), (0, 1, 0)), (0.5 * length, 0, 0))  # z along the ram
+    lever = Joint("lever", "revolute", root, *LYING, "arm", is_passive=True)
+    barrel = Joint("foot", "revolute", root, *base, "barrel", is_passive=True)
+    tip = compose(invert(compose(base, slide)), compose(LYING, shift(*pin)))
+    if cut == "pin":
+        joints = (lever, barrel, Joint("slider", "prismatic", first + 1, *slide, "rod"))
+        seam = Cut("pin", "revolute", first, first + 2, shift(*pin), tip)
+    else:
+        rod = compose(shift(*pin), turn_z(turn(angle)))
+        joints = (
+            replace(lever, is_passive=False),
+            barrel,
+            Joint("pin", "revolute", first, *rod, "rod", is_passive=True),
+        )
+        here = compose(invert(compose(LYING, shift(*pin), turn_z(turn(angle)))), compose(base, slide))
+        seam = Cut("slider", "prismatic", first + 1, first + 2, slide, here)
+    links = (*old.links, *(random_ten(rng) for _ in joints))
+    return Robot(
+        name=f"ram-{cut}",
+        joints=(*old.joints, *joints),
+        gravity=old.gravity,
+        links=links,
+        cuts=(seam,),
+        seed=(0.0,) * (first + 3),
+    )
+
+
+def spatial_four_bar() -> Robot:
+    """Two hinges with oblique axes and a rod with a ball at each end; the spin of the rod is taken out."""
+    rng = np.random.default_rng(3)
+    crank = Joint("crank", "revolute", None, *LYING, "crank")
+    tilted = compose(shift(0.8, 0.3, 0.05), turn_x((float(np.cos(1.9)), float(np.sin(1.9)))), turn_z(turn(0.4)))
+    rocker = Joint("rocker", "revolute", None, *tilted, "rocker", is_passive=True)
+    ball, end = compose(LYING, shift(0.2, 0.1, 0.03)), compose(tilted, shift(0.3, 0.35, 0.0))
+    d = np.array(end[1], float) - np.array(ball[1], float)
+    x = d / np.linalg.norm(d)
+    y = np.cross([0.3, 0.5, 1.0], x)
+    y /= np.linalg.norm(y)
+    z = np.cross(x, y)
+    R = tuple(tuple(float(v) for v in row) for row in np.column_stack([z, x, y]))  # its z axis normal to the rod
+    first = compose(invert(LYING), (R, ball[1]))
+    cross = Joint("cross", "revolute", 0, *first, "cross", is_passive=True)
+    swap: Pose = (((0, 0, 1), (1, 0, 0), (0, 1, 0)), (0, 0, 0))
+    rod = Joint("rod", "revolute", 2, *swap, "rod", is_passive=True)
+    there = compose(invert(compose((R, ball[1]), swap)), end)
+    cut = Cut("ball", "spherical", 3, 1, (IDENTITY, there[1]), shift(0.3, 0.35, 0.0))
+    links = (random_ten(rng), random_ten(rng), (0.0,) * 10, random_ten(rng))
+    return Robot("spatial four-bar", (crank, rocker, cross, rod), links=links, cuts=(cut,), seed=(0.0,) * 4)
+
+
+def stewart() -> Robot:
+    """Six driven legs on universal joints, balls at the platform, which hangs at the first leg by three hinges."""
+    rng = np.random.default_rng(1)
+    feet = [np.array([0.6 * math.cos(a), 0.6 * math.sin(a), 0.0]) for a in np.radians([-15, 15, 105, 135, 225, 255])]
+    balls = [np.array([0.3 * math.cos(a), 0.3 * math.sin(a), 0.7]) for a in np.radians([-45, 45, 75, 165, 195, 285])]
+    to_x, to_y = np.eye(3)[[2, 0, 1]].T, np.eye(3)[[1, 2, 0]].T  # frames whose z is x or y of another
+    joints: list[Joint] = []
+    links: list[tuple[float, ...]] = []
+    cuts: list[Cut] = []
+
+    def hang(name: str, kind: str, parent: int | None, R: np.ndarray, p: np.ndarray, is_massless: bool = False) -> int:
+        turn = tuple(tuple(float(v) for v in row) for row in R)
+        place = tuple(float(v) for v in p)
+        joints.append(Joint(name, kind, parent, turn, place, is_passive=kind == "revolute"))  # type: ignore[arg-type]
+        links.append((0.0,) * 10 if is_massless else random_ten(rng))
+        return len(joints) - 1
+
+    platform = -1
+    for k, (foot, ball) in enumerate(zip(feet, balls, strict=True)):
+        way = ball - foot
+        z = way / np.linalg.norm(way)
+        x = np.cross([0.2, 0.3, 1.0], z)
+        x /= np.linalg.norm(x)
+        leg = np.column_stack([x, np.cross(z, x), z])
+        first, second = leg @ to_x, leg @ to_y
+        cross = hang(f"cross{k}", "revolute", None, first, foot, is_massless=True)
+        swing = hang(f"swing{k}", "revolute", cross, first.T @ second, np.zeros(3))
+        rod = hang(f"leg{k}", "prismatic", swing, second.T @ leg, second.T @ (0.5 * way))
+        end = leg.T @ (0.5 * way)
+        if platform < 0:
+            tilt = hang("tilt", "revolute", rod, leg.T @ to_x, end, is_massless=True)
+            roll = hang("roll", "revolute", tilt, to_x.T @ to_y, np.zeros(3), is_massless=True)
+            platform = hang("platform", "revolute", roll, to_y.T, np.zeros(3))
+        else:
+            ends = (tuple(float(v) for v in p) for p in (end, ball - balls[0]))
+            cuts.append(Cut(f"ball{k}", "spherical", rod, platform, *((IDENTITY, p) for p in ends)))  # type: ignore[arg-type]
+    return Robot("stewart", tuple(joints), links=tuple(links), cuts=tuple(cuts), seed=(0.0,) * len(joints))
