@@ -15,7 +15,7 @@ from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import WITH_LOOPS, build
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.closing import closing_of
-from minertia.dynamics.projection import LoopsInClosedForm
+from minertia.dynamics.scalar_loops import LoopsOnScalars
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, call, difference, library, run
 from tests.dynamics.test_loops import motion, with_drives
@@ -37,7 +37,7 @@ def against_newton(robot: Robot) -> None:
     closing = closing_of(robot)
     q, qd, _ = motion(robot, 30)
     closed = closing.close(q)
-    G, form = closing.rates(closed), LoopsInClosedForm(closing, list(q.T))
+    G, form = closing.rates(closed), LoopsOnScalars(closing, list(q.T))
     for c in closing.passive:
         assert isinstance(form.q[c], Turn)
         assert np.allclose(form.q[c].c, np.cos(closed[:, c]), atol=1e-12)

@@ -12,11 +12,13 @@ from minertia.codegen.coefficients import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
+from minertia.dynamics.closing import closing_of
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, frame_named
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.projection import Projection, project
+from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Frame, Robot
 
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
@@ -39,6 +41,9 @@ class Draft:
         self.q_port = Port("q", (self.robot.n_position,), POSITION)
         self.qd_port = Port("qd", (n,), RATE)
         self.qdd_port = Port("qdd", (n,), ACCELERATION)
+        self.passive_port = Port(
+            "passive", (len(self._iterated),), f"positions of {self._iterated_names} [rad, m] near this posture"
+        )
         self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
 
     def chi(self) -> list[dict[str, Scalar]]:
@@ -64,7 +69,36 @@ class Draft:
 
     def closed(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Projection:
         """The motion on the robot's tree: itself where it has no loops."""
-        return project(self.robot, State(self.read(self.q_port), qd, qdd))
+        start = NewtonStart(self.read(self.passive_port), self.setting.closing_steps) if self._iterated else None
+        return project(self.robot, State(self.read(self.q_port), qd, qdd), start)
+
+    @property
+    def _iterated(self) -> list[int]:
+        """Coordinates of the tree that Newton's steps find."""
+        return closing_of(self.robot).iterated if self.robot.open_cuts else []
+
+    @property
+    def _iterated_names(self) -> str:
+        joints = self.robot.opened
+        return ", ".join(joints.joints[joints.independent[c]].name for c in self._iterated)
+
+    def closing_outputs(self) -> tuple[list[Port], list[Scalar]]:
+        """What a program with Newton's steps gives besides: where they ended, and how far that is from closed."""
+        loops = self.closed(self.rest, self.rest).closed
+        assert isinstance(loops, LoopsOnScalars)
+        ports = [
+            Port(
+                "passive_next",
+                self.passive_port.shape,
+                f"positions of {self._iterated_names} [rad, m], for the next call",
+            ),
+            Port(
+                "residual",
+                (1,),
+                "what is left of the loops' equations [rad, parts of their size]: not closed above 1e-6",
+            ),
+        ]
+        return ports, [*(loops.q[c] for c in self._iterated), loops.residual]
 
     def mass(self, chi: Any) -> list[list[Scalar]]:
         """The mass matrix, with rotors where these are asked for."""

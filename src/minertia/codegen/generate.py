@@ -222,7 +222,7 @@ class _Unit:
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         if robot.open_cuts:
-            chosen.append([repr(robot.open_cuts), repr(robot.seed), list(robot.coordinate_names)])
+            chosen.append([repr(robot.open_cuts), repr(robot.seed), list(robot.coordinate_names), s.closing_steps])
         data = [joints, list(robot.gravity), robot.base, repr(robot.coupling), values, chosen, list(s.names)]
         return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from minertia.codegen.setting import PARAMETERS, Representative, Setting
+from minertia.codegen.setting import CLOSING_STEPS, PARAMETERS, Representative, Setting
 from minertia.dynamics.frame import LAST_LINK, ChosenFrame
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.effects import ROTOR_SYMBOLS
@@ -15,6 +15,7 @@ from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
 
 PRECISIONS = ("double", "float")
+MOST_STEPS = 20  # of Newton's method in one call; what needs more does not converge
 SINCOS = ("libm", "own")
 
 
@@ -30,6 +31,7 @@ class CodeModel:
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
     frame: that of wrenches, Jacobians and poses; by default the last link's, in axes of the world.
+    closing_steps: Newton's steps that each call takes for loops without a closed form.
     """
 
     parameters: str = "baked"
@@ -41,10 +43,13 @@ class CodeModel:
     motors: bool = False
     temperature: bool = True
     frame: ChosenFrame = LAST_LINK
+    closing_steps: int = CLOSING_STEPS
 
     def __post_init__(self) -> None:
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
+        if not 1 <= self.closing_steps <= MOST_STEPS:
+            raise MinertiaError(f"closing_steps is a number from 1 to {MOST_STEPS}, not {self.closing_steps}")
         if self.values is not None:
             object.__setattr__(self, "values", tuple(float(v) for v in self.values))
         if self.essential is not None:
@@ -68,6 +73,7 @@ class CodeModel:
             self.temperature and not at_joints,
             at_joints,
             self.frame,
+            self.closing_steps,
         )
 
 

@@ -18,7 +18,7 @@ from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.regressor import regressor_entries
-from minertia.errors import UnknownName
+from minertia.errors import InputError, UnknownName
 
 
 def _inverse_dynamics(d: Draft) -> Built:
@@ -175,8 +175,16 @@ def build(
     if name not in WITH_LOOPS:
         setting.robot.require_tree(f"the program '{name}'")
     draft = Draft(setting, representative)
+    if name == "recursive_update" and draft.passive_port.size:
+        raise InputError(
+            f"the program '{name}' has no code for loops without a closed form, which '{setting.robot.name}' has; take "
+            "'base_regressor' and update outside"
+        )
     inputs, ports, outputs = BUILDERS[name](draft)
     used = _used_inputs(draft, outputs)
+    if draft.passive_port.name in used:
+        more, last = draft.closing_outputs()
+        inputs, ports, outputs = [*inputs, draft.passive_port], [*ports, *more], [*outputs, *last]
     parameters = [port for port in setting.ports if port.name in used]
     program = Program(
         name=name,

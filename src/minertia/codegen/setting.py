@@ -30,6 +30,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 PARAMETERS = ("standard", "base", "mlc", "baked")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
+CLOSING_STEPS = 3  # from the last solution: enough at servo rates, where joints move by some mrad between calls
 LOAD, THETA = "load", "theta"
 BY_PLACE = frozenset(s for s, effect in BY_SYMBOL.items() if {"q", "load"} & set(effect.inputs))
 
@@ -82,6 +83,7 @@ class Setting:
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
     of_velocity: leave out of the program `friction` what depends on more than velocities (springs, friction by load).
     frame: that of wrenches, Jacobians and poses.
+    closing_steps: Newton's steps of loops without a closed form, at each call.
     """
 
     robot: Robot
@@ -95,6 +97,7 @@ class Setting:
     temperature: bool = True
     of_velocity: bool = False
     frame: ChosenFrame = LAST_LINK
+    closing_steps: int = CLOSING_STEPS
 
     def __post_init__(self) -> None:
         if self.motors and self.robot.coupling is None:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, position_rows
+from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, equation_count, position_rows
 from minertia.dynamics.dyad import Dyad, dyad_of
+from minertia.dynamics.elimination import Pivots, pivots_of
 from minertia.errors import InputError
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -37,6 +38,7 @@ SINGULAR = 1e-5  # the same below which no motion of the loop can be told from i
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
+LOOKED_AT = 32  # states in which pivots must be good
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
 
@@ -94,6 +96,15 @@ class Closing:
         found = [b for cut in self.cuts for b in cut_bias(self.tree, cut, list(q.T), list(qd.T))]
         return np.asarray(_stacked(found, len(q)) / self.units)
 
+    @cached_property
+    def starts(self) -> list[int]:
+        """Number of the first equation of each cut, and that of all."""
+        return [0, *np.cumsum([equation_count(cut) for cut in self.cuts]).tolist()]
+
+    def equations_of(self, k: int) -> range:
+        """Numbers of the equations of a cut."""
+        return range(self.starts[k], self.starts[k + 1])
+
     def _units(self, cut: Cut, start: Array) -> Array:
         """The size of a loop [m] for its positions, 1 for its cosines."""
         rows, count = cut_equations(self.tree, cut, list(start))[1], position_rows(cut)
@@ -133,8 +144,7 @@ class Closing:
         """Loops in the order in which they close: one by one where that goes, the rest together."""
         A = self.equations(self.seed[None])[1][0] * self.sizes
         left, cuts = list(self.passive), list(range(len(self.cuts)))
-        ends = np.cumsum([0, *(len(self._units(cut, self.seed)) for cut in self.cuts)])
-        of = [list(range(ends[k], ends[k + 1])) for k in cuts]
+        of = [list(self.equations_of(k)) for k in cuts]
         members = [self._members(cut) for cut in self.cuts]
         found: list[LoopBlock] = []
         while left and cuts:
@@ -207,6 +217,30 @@ class Closing:
             cut = self.cuts[block.cuts[0]]
             found.append(dyad_of(self.tree, cut, block.passive, self.seed.tolist()) if is_alone else None)
         return found
+
+    @cached_property
+    def iterated(self) -> list[int]:
+        """Passive coordinates without a closed form, which expressions and code find by Newton's steps."""
+        pairs = zip(self.blocks, self.dyads, strict=True)
+        return [c for block, dyad in pairs if dyad is None for c in block.passive]
+
+    def pivots(self, block: LoopBlock) -> Pivots:
+        """Pivots of a block's equations: good at the seed and in states drawn around it."""
+        if block not in self._pivots:
+            rng, drawn = np.random.default_rng(0), self.drawn
+            targets = self.seed[self.active] + self.sizes[self.active] * rng.uniform(
+                -1, 1, (LOOKED_AT, len(self.active))
+            )
+            self.draw(targets, rng)
+            states = np.vstack([self.seed, self.drawn])
+            self.drawn = drawn
+            A = self.equations(states)[1] * self.sizes
+            self._pivots[block] = pivots_of(A[:, block.rows][:, :, block.passive])
+        return self._pivots[block]
+
+    @cached_property
+    def _pivots(self) -> dict[LoopBlock, Pivots]:
+        return {}
 
     def _direct(self, q: Array) -> tuple[Array, Flags]:
         """Positions by closed forms, passive angles within half a turn of the seed's, and where they are closed."""

@@ -65,6 +65,11 @@ def position_rows(cut: Cut) -> int:
     return 2 if cut.kind == "prismatic" else 3
 
 
+def equation_count(cut: Cut) -> int:
+    """How many equations a cut has."""
+    return position_rows(cut) + len(NORMAL[cut.kind])
+
+
 def cut_equations(tree: Robot, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
     """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by the coordinates."""
     first, second = _sides(tree, cut, passages(tree, q))

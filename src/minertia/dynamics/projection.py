@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg, sub, total
+from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub, total
 from minertia.dynamics.closing import Closing, closing_of
-from minertia.dynamics.closure_rows import cut_bias, cut_equations
 from minertia.dynamics.compound import mass_matrix
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters
-from minertia.errors import InputError
+from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -39,7 +38,7 @@ class Projection:
     tree: Robot
     state: State
     G: Matrix | None = None
-    closed: _ClosedLoops | LoopsInClosedForm | None = None
+    closed: _ClosedLoops | LoopsOnScalars | None = None
 
     def of_active(self, values: Scalars | None) -> list[Scalar] | None:
         """Values of the robot's coordinates (without a floating base) on those of the tree, None on passive ones."""
@@ -118,77 +117,23 @@ def projected_momentum(closed: Projection, momenta: Entries, rates: Entries, qd:
     return closed.entries(momenta), found
 
 
-def project(robot: Robot, state: State) -> Projection:
-    """The motion of a robot (without letters) as a motion of its tree."""
+def project(robot: Robot, state: State, start: NewtonStart | None = None) -> Projection:
+    """The motion of a robot (without letters) as a motion of its tree.
+
+    start: of the loops that have no closed form, where the state is made of expressions.
+    """
     if not robot.open_cuts:
         return Projection(robot, robot, state)
     first_q, first_v = 7 * robot.is_floating, 6 * robot.is_floating
     is_symbolic = any(isinstance(v, Expr) for v in state.q)
-    closed = (LoopsInClosedForm if is_symbolic else _ClosedLoops)(closing_of(robot), state.q[first_q:])
+    closing, q = closing_of(robot), state.q[first_q:]
+    closed = LoopsOnScalars(closing, q, start) if is_symbolic else _ClosedLoops(closing, q)
     G = _with_base(closed.G, first_v)
     found = Projection(robot, robot.opened, State([*state.q[:first_q], *closed.q], [], []), G, closed)
     qd, qdd = found.rates(state.qd), found.rates(state.qdd)
     if not all(is_zero(v) for v in state.qd):
         qdd = [add(a, b) for a, b in zip(qdd, closed.drift(qd), strict=True)]
     return replace(found, state=State(found.state.q, qd, qdd))
-
-
-class LoopsInClosedForm:
-    """The loops of a robot at one position of its coordinates on any scalar: each a dyad, one after the other."""
-
-    def __init__(self, closing: Closing, q: Scalars) -> None:
-        self.closing, self.first = closing, 6 * closing.robot.is_floating
-        known: dict[int, Scalar] = dict(zip(closing.active, q, strict=True))
-        for block, dyad in zip(closing.blocks, closing.dyads, strict=True):
-            if dyad is None:
-                names = ", ".join(f"'{closing.cuts[k].name}'" for k in block.cuts)
-                raise InputError(
-                    f"the loop {names} of '{closing.robot.name}' has no closed form for expressions and code; planar "
-                    "loops with two passive hinges have one (four-bars, five-bars, levers with driven rams)"
-                )
-            known |= dict(zip(dyad.coordinates, dyad.angles(closing.tree, known), strict=True))
-        self.q = [known[c] for c in range(closing.tree.n)]
-        rows = [row for cut in closing.cuts for row in cut_equations(closing.tree, cut, self.q)[1]]
-        self.solvers = [_Solver(block.passive, [rows[k] for k in block.rows]) for block in closing.blocks]
-        own: dict[int, list[Scalar]] = {
-            c: [int(k == place) for place in range(len(q))] for k, c in enumerate(closing.active)
-        }
-        for solver in self.solvers:
-            columns = [solver.solved({c: own[c][k] for c in own}, (0, 0)) for k in range(len(q))]
-            own |= {c: [column[c] for column in columns] for c in solver.passive}
-        self.G = [own[c] for c in range(closing.tree.n)]
-
-    def drift(self, qd: Scalars) -> list[Scalar]:
-        """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
-        tree, cuts = self.closing.tree, self.closing.cuts
-        bias = [b for cut in cuts for b in cut_bias(tree, cut, self.q, qd[self.first :])]
-        found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
-        for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
-            found |= solver.solved(found, (bias[block.rows[0]], bias[block.rows[1]]))
-        return [0] * self.first + [found[c] for c in range(tree.n)]
-
-
-class _Solver:
-    """Two equations for two passive coordinates."""
-
-    def __init__(self, passive: Sequence[int], rows: Sequence[Mapping[int, Scalar]]) -> None:
-        self.passive, self.rows = tuple(passive), tuple(rows)
-        (a, b), (c, d) = ([row.get(p, 0) for p in self.passive] for row in self.rows)
-        part = div(1, sub(mul(a, d), mul(b, c)))
-        self.inverse = ((mul(d, part), neg(mul(b, part))), (neg(mul(c, part)), mul(a, part)))
-
-    def solved(self, known: Mapping[int, Scalar], bias: tuple[Scalar, Scalar]) -> dict[int, Scalar]:
-        """Passive values for those that are known: A_p x = -(A_k x_k + bias)."""
-        right = [
-            neg(
-                add(
-                    b,
-                    total(*(mul(entry, known[c]) for c, entry in row.items() if c in known and c not in self.passive)),
-                )
-            )
-            for row, b in zip(self.rows, bias, strict=True)
-        ]
-        return {c: _dot(row, right) for c, row in zip(self.passive, self.inverse, strict=True)}
 
 
 class _ClosedLoops:

@@ -17,10 +17,12 @@ from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
 from minertia.dynamics import model
+from minertia.dynamics.closing import closing_of
 from minertia.robot.effects import ROTOR_SYMBOLS
 
 Array = NDArray[np.float64]
 SAMPLES = 8
+OFF = 5e-4  # rad, or part of a loop's size: how far passive joints start from closed, as between calls at a servo rate
 Arrays = dict[str, Array]
 
 # the largest difference, and whether it is small; a difference that is no number counts as large
@@ -64,8 +66,20 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     inputs |= _parameter_inputs(setting, rng)
     if setting.takes("temperature"):
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
+    closed = _closed(setting, program, inputs, rng)
     chi = setting.standard_parameters(inputs)
-    return (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
+    found = (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
+    return found[0], found[1] | closed
+
+
+def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.Generator) -> Arrays:
+    """Where Newton's steps must end, for programs that take them; their start, nearby, is put to the inputs."""
+    if "passive" not in [port.name for port in program.inputs]:
+        return {}
+    closing = closing_of(setting.robot.numeric)
+    q = closing.close(inputs["q"][:, 7 * setting.robot.is_floating :])[:, closing.iterated]
+    inputs["passive"] = q + closing.sizes[closing.iterated] * rng.uniform(-OFF, OFF, q.shape)
+    return {"passive_next": q, "residual": np.zeros((len(q), 1))}
 
 
 def _special_postures(setting: Setting, q: Array) -> None:
@@ -109,7 +123,7 @@ def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
 
 def _from_recursion(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     found = _recursion(setting, inputs, chi)
-    return _named(program, inputs), {port.name: found[port.name] for port in program.ports}
+    return _named(program, inputs), {port.name: found[port.name] for port in program.ports if port.name in found}
 
 
 def _synchronous(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
