@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,12 +14,15 @@ from minertia.algebra.expr import Graph
 from minertia.algebra.turn import Turn
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
+from minertia.codegen.program import Port
 from minertia.codegen.programs import WITH_LOOPS, build
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.closing import closing_of
+from minertia.dynamics.elimination import Eliminated, pivots_of
 from minertia.dynamics.scalar_loops import LoopsOnScalars
 from minertia.robot.robot import Robot
-from tests.codegen.compiled import COMPILERS, call, difference, library, run
+from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
+from tests.codegen.test_cortex_m import FLAGS as CORTEX_M
 from tests.dynamics.test_loops import motion, with_drives
 from tests.loop_robots import five_bar, four_bar, ram, random_loop, spatial_four_bar
 from tests.shared import SHARED, needs_shared
@@ -61,14 +66,16 @@ def test_the_closed_form_of_both_rams_of_a_file_gives_what_newton_gives() -> Non
 
 
 @pytest.mark.parametrize("name", sorted(WITH_LOOPS - {"differentiator", "low_pass", "recursive_update"}))
-def test_programs_compute_the_projected_dynamics(name: str) -> None:
-    robot = with_drives(five_bar())
-    setting = CodeModel("baked").setting(robot)
+@pytest.mark.parametrize("robot", [five_bar(), spatial_four_bar(), ram("slider")], ids=lambda robot: robot.name)
+def test_programs_compute_the_projected_dynamics(robot: Robot, name: str) -> None:
+    setting = CodeModel("baked").setting(with_drives(robot))
     program = build(setting, name, thorough=None)
     inputs, wanted = reference(setting, program)
     found = program.evaluate(**inputs)
-    for port, values in wanted.items():
-        assert difference(np.asarray(found[port]).reshape(values.shape), values) < 1e-11
+    assert [port.name for port in program.ports] == list(wanted)
+    assert np.abs(found.pop("residual", np.zeros(1))).max() < 1e-12
+    for port, values in found.items():
+        assert difference(np.asarray(values).reshape(wanted[port].shape), wanted[port]) < 1e-11
 
 
 @pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
@@ -93,15 +100,97 @@ def test_expressions_of_the_dynamics_close_loops() -> None:
     assert sum(graph.nodes[k][0] == "sqrt" for k in graph.needed(tau)) == 1
 
 
-def test_what_has_no_closed_form_is_refused_in_one_sentence() -> None:
-    with pytest.raises(mi.MinertiaError, match="'ball' of 'spatial four-bar' has no closed form"):
-        count_programs(spatial_four_bar(), ["inverse_dynamics"])
-    with pytest.raises(mi.MinertiaError, match="'slider' of 'ram-slider' has no closed form"):
-        count_programs(ram("slider"), ["inverse_dynamics"])
+def servo_motion(robot: Robot, seconds: float = 0.06) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities and accelerations at 1 kHz from the seed, joints at some 3 rad/s."""
+    closing = closing_of(robot.numeric)
+    t = np.arange(0.0, seconds, 1e-3)[:, None]
+    rate = 20.0 + np.arange(robot.n)
+    size = 0.3 * closing.sizes[closing.active]
+    q = closing.seed[closing.active] + size * (1 - np.cos(rate * t)) / 2
+    return q, size * rate * np.sin(rate * t) / 2, size * rate**2 * np.cos(rate * t) / 2
+
+
+@needs_shared
+@pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
+@pytest.mark.parametrize("file, most", [("delta.xml", 5700), ("cassie_left_leg.xml", 1650)])
+def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Path, file: str, most: int) -> None:
+    robot = replace(mi.read_robot(SHARED / "robots" / "loops" / file), name="loops")
+    made = mi.generate(robot, tmp_path, programs=["inverse_dynamics"])
+    count = made.counts["inverse_dynamics"]
+    assert count["multiplications"] + count["additions"] < most
+    passive = mi.passive_start(robot)
+    state = [Port(name, (robot.n,)) for name in ("q", "qd", "qdd")] + [Port("passive", passive.shape)]
+    outputs = [Port("tau", (robot.n,)), Port("passive_next", passive.shape), Port("residual", (1,))]
+    program = SimpleNamespace(name="inverse_dynamics", inputs=state, ports=outputs, parameters=())
+    lib = library(tmp_path, "loops", COMPILERS[0], ("-O0",))
+    q, qd, qdd = servo_motion(robot)
+    wanted = mi.inverse_dynamics(robot, q, qd, qdd)
+    for k in range(len(q)):
+        given = {"q": q[k : k + 1], "qd": qd[k : k + 1], "qdd": qdd[k : k + 1], "passive": passive[None]}
+        found = call(lib, "loops", program, given)
+        passive = found["passive_next"][0]
+        assert found["residual"][0, 0] < 1e-12
+        assert np.abs(found["tau"][0] - wanted[k]).max() < 1e-9 * np.abs(wanted).max()
+    assert np.allclose(passive, mi.passive_start(robot, q[-1]), atol=1e-12)
+
+
+@pytest.mark.skipif("clang" not in COMPILERS, reason="needs clang")
+def test_code_with_steps_compiles_for_cortex_m(tmp_path: Path) -> None:
+    mi.generate(replace(spatial_four_bar(), name="loops"), tmp_path, target="cortex-m")
+    (tmp_path / "math.h").write_text("float sqrtf(float);\n")  # of the toolchain, which the machine need not have
+    run(["clang", *CORTEX_M, "-Wall", "-Werror", "-I.", "-c", "loops.c", "-o", "x.o"], tmp_path)
+    (tmp_path / "math.h").unlink()
+    assert "FAILED" not in run(["make", "-s", "CC=clang"], tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    (tmp_path / "example.c").write_text(text.split("```c\n")[1].split("```")[0])
+    run(["clang", *STRICT, "-c", "example.c", "-o", "y.o"], tmp_path)
+
+
+def test_steps_from_too_far_off_say_that_loops_are_open_and_more_calls_close_them() -> None:
+    robot = spatial_four_bar()
+    program = mi.program(robot, "inverse_dynamics")
+    kernel = mi.compile(program)
+    q, qd, qdd = motion(robot, 20)
+    close = mi.passive_start(robot, q)
+    tau, at, residual = kernel(q, qd, qdd, close + 1e-3)
+    wanted = mi.inverse_dynamics(robot, q, qd, qdd)
+    assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12 and np.allclose(at, close, atol=1e-11)
+    assert kernel(q, qd, qdd, close + 0.5)[2].min() > 1e-6
+    _, at, residual = kernel(q, qd, qdd, close + 0.3)
+    assert residual.max() > 1e-6
+    tau, at, residual = kernel(q, qd, qdd, at)
+    assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12
+    more = mi.program(robot, "inverse_dynamics", model=mi.CodeModel(closing_steps=5))
+    assert more.evaluate(q=q, qd=qd, qdd=qdd, passive=close + 0.3)["residual"].max() < 1e-12
+
+
+def test_elimination_with_pivots_chosen_before_solves_all_matrices_of_a_structure() -> None:
+    rng = np.random.default_rng(4)
+    there = rng.random((9, 9)) < 0.4
+    there[np.arange(9), rng.permutation(9)] = True
+    A = there * (2.0 + rng.random((20, 9, 9)))
+    A *= np.sign(rng.normal(size=(9, 9)))
+    b = rng.normal(size=(20, 9))
+    rows = [{c: A[:, i, c] for c in range(9) if there[i, c]} for i in range(9)]
+    found = Eliminated(pivots_of(A), rows).solve(list(b.T))
+    error = np.einsum("kij,jk->ki", A, np.array([found[c] for c in range(9)])) - b
+    assert np.abs(error).max() < 1e-11 * np.linalg.cond(A).max()
+
+
+def test_what_code_for_loops_cannot_do_is_refused_in_one_sentence() -> None:
+    graph = Graph()
+    with pytest.raises(mi.MinertiaError, match="'ball' of 'spatial four-bar' has no closed form for expressions"):
+        mi.gravity_torques(spatial_four_bar(), graph.variables("q", 1))
+    with pytest.raises(mi.MinertiaError, match="the program 'recursive_update' has no code for loops without"):
+        count_programs(ram("slider"), ["recursive_update"])
+    with pytest.raises(mi.MinertiaError, match="closing_steps is a number from 1 to 20"):
+        mi.CodeModel(closing_steps=0)
     with pytest.raises(mi.MinertiaError, match="code for ROS 2 is not there yet"):
         mi.generate(four_bar(), None, target="ros2")
-    with pytest.raises(mi.MinertiaError, match="the program 'coriolis_matrix'"):
-        count_programs(four_bar(), ["coriolis_matrix"])
+    with pytest.raises(mi.MinertiaError, match="the program 'inverse_dynamics_derivatives'"):
+        count_programs(four_bar(), ["inverse_dynamics_derivatives"])
+    with pytest.raises(mi.MinertiaError, match="q has shape"):
+        mi.passive_start(four_bar(), [0.0, 1.0])
 
 
 def test_an_angle_known_by_cosine_and_sine_adds_and_has_no_number() -> None:

@@ -24,6 +24,11 @@ from minertia.robot.robot import Frame, Robot
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
 POSITION, RATE, ACCELERATION = "joint positions [rad, m]", "joint velocities [rad/s, m/s]", "accelerations"
 EFFORT = "joint efforts [N m, N]"
+PASSIVE = "passive"  # the input that starts Newton's steps
+RESIDUAL = (
+    "what is left of the loops' equations [rad, parts of their size]: above 1e-6 (1e-4 in single precision) they are "
+    "not closed and the other outputs are wrong"
+)
 HOLDING = "efforts that hold the links [N m, N]"
 
 
@@ -41,9 +46,10 @@ class Draft:
         self.q_port = Port("q", (self.robot.n_position,), POSITION)
         self.qd_port = Port("qd", (n,), RATE)
         self.qdd_port = Port("qdd", (n,), ACCELERATION)
-        self.passive_port = Port(
-            "passive", (len(self._iterated),), f"positions of {self._iterated_names} [rad, m] near this posture"
+        text = (
+            f"positions [rad, m] of {self._iterated_names} that the last call gave; at the seed: {self._iterated_seed}"
         )
+        self.passive_port = Port(PASSIVE, (len(self._iterated),), text)
         self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
 
     def chi(self) -> list[dict[str, Scalar]]:
@@ -79,24 +85,20 @@ class Draft:
 
     @property
     def _iterated_names(self) -> str:
-        joints = self.robot.opened
-        return ", ".join(joints.joints[joints.independent[c]].name for c in self._iterated)
+        tree = self.robot.opened
+        return ", ".join(tree.joints[tree.independent[c]].name for c in self._iterated)
+
+    @property
+    def _iterated_seed(self) -> str:
+        return ", ".join(f"{closing_of(self.robot).seed[c] + 0.0:.6g}" for c in self._iterated)
 
     def closing_outputs(self) -> tuple[list[Port], list[Scalar]]:
         """What a program with Newton's steps gives besides: where they ended, and how far that is from closed."""
         loops = self.closed(self.rest, self.rest).closed
         assert isinstance(loops, LoopsOnScalars)
         ports = [
-            Port(
-                "passive_next",
-                self.passive_port.shape,
-                f"positions of {self._iterated_names} [rad, m], for the next call",
-            ),
-            Port(
-                "residual",
-                (1,),
-                "what is left of the loops' equations [rad, parts of their size]: not closed above 1e-6",
-            ),
+            Port("passive_next", self.passive_port.shape, f"{self._iterated_names} [rad, m], for the next call"),
+            Port("residual", (1,), RESIDUAL),
         ]
         return ports, [*(loops.q[c] for c in self._iterated), loops.residual]
 

@@ -241,7 +241,7 @@ def _facts(unit: _Unit) -> str:
 
 def _header(unit: _Unit) -> str:
     joints = len(unit.setting.robot.coordinate_names)
-    names = entry_names(unit.style.prefix, unit.setting, unit.programs)
+    names = entry_names(unit.style, unit.setting, unit.programs)
     return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()), names)
 
 

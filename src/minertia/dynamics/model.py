@@ -28,6 +28,7 @@ from minertia.dynamics import (
     sensitivity,
 )
 from minertia.dynamics import frame as frames
+from minertia.dynamics.closing import closing_of
 from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
@@ -252,6 +253,25 @@ def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[st
         found = momentum.power_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
         energy, power = (call.table(entries, names) for entries in found)
         return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
+
+
+def passive_start(robot: Robot, q: ArrayLike | None = None) -> Array:
+    """Positions of the passive joints without a closed form, shape (N, passive): what programs take as `passive`.
+
+    q (N, n): of the coordinates, reached from the robot's seed on its branch; None for the seed itself.
+    """
+    expect_robot(robot)
+    if not robot.open_cuts:
+        return np.zeros((*np.shape(q)[:-1], 0) if q is not None else (0,))
+    closing = closing_of(robot.numeric)
+    if q is None:
+        return np.asarray(closing.seed[closing.iterated])
+    given = np.asarray(q, float)
+    if given.ndim not in (1, 2) or given.shape[-1] != robot.n_position:
+        raise ShapeError(f"q has shape {given.shape}; '{robot.name}' needs (..., {robot.n_position})")
+    flat = given.reshape(-1, robot.n_position)[:, 7 * robot.is_floating :]
+    found = closing.close(flat)[:, closing.iterated]
+    return np.asarray(found.reshape(*given.shape[:-1], len(closing.iterated)))
 
 
 class _Call:

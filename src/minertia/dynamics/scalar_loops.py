@@ -76,7 +76,7 @@ class LoopsOnScalars:
         """{number of the equation: value and derivatives} of some cuts."""
         tree = self.closing.tree
         q = [known.get(c, 0) for c in range(tree.n)]
-        found = {}
+        found: dict[int, tuple[Scalar, Row]] = {}
         for k in cuts:
             pairs = zip(*cut_equations(tree, self.closing.cuts[k], q), strict=True)
             found |= dict(enumerate(pairs, start=self.closing.starts[k]))

@@ -222,24 +222,27 @@ class Renderer:
     def _statements(
         self, order: Sequence[int], names: dict[int, str], remarks: Mapping[int, str] = MappingProxyType({})
     ) -> list[str]:
-        graph, lines = self.program.graph, list[str]()
-        angles = self._angles(order)
-        if angles:
-            lines += self._angle_block(order, names, angles)
+        lines, sines = list[str](), dict[int, str]()
+        for level, angles in enumerate(self._angles(order)):
+            lines += self._angle_block(names, angles, sines, str(level or ""))
         for node in order:
-            if node in names:
-                continue
-            operation, *rest = graph.nodes[node]
-            if operation == "const":
-                names[node] = self.style.number(rest[0])
-            elif operation == "var":
-                names[node] = rest[0]
-            elif operation in ("sin", "cos") and angles:
-                names[node] = f"{operation[0]}[{angles[rest[0]]}]"
-            else:
+            if node not in names and not self._is_named(node, names, sines):
                 lines += [f"  /* {remarks[node]} */"] if node in remarks else []
                 lines.append(self._statement(node, names))
         return lines
+
+    def _is_named(self, node: int, names: dict[int, str], sines: Mapping[int, str]) -> bool:
+        """Whether a node needs no statement: it is a number, an input, or a sine or cosine taken with others."""
+        operation, *rest = self.program.graph.nodes[node]
+        if operation == "const":
+            names[node] = self.style.number(rest[0])
+        elif operation == "var":
+            names[node] = rest[0]
+        elif operation in ("sin", "cos") and rest[0] in sines:
+            names[node] = operation[0] + sines[rest[0]]
+        else:
+            return False
+        return True
 
     def _statement(self, node: int, names: dict[int, str]) -> str:
         operation, *rest = self.program.graph.nodes[node]
@@ -262,32 +265,39 @@ class Renderer:
         self.temporaries += 1
         return f"  const {self.real} {names[node]} = {text};"
 
-    def _angles(self, order: Sequence[int]) -> dict[int, int]:
-        """Arguments of sines and cosines, numbered, where they are taken together; only if they come from inputs."""
+    def _angles(self, order: Sequence[int]) -> list[list[int]]:
+        """Arguments of sines and cosines that are taken together: of inputs, then of what comes from their sines ..."""
         graph = self.program.graph
         if self.style.sincos != "own":
-            return {}
-        found = [graph.nodes[n][1] for n in order if graph.nodes[n][0] in ("sin", "cos")]
-        return {argument: k for k, argument in enumerate(dict.fromkeys(found))}
+            return []
+        depth: dict[int, int] = {}
+        levels: list[dict[int, None]] = []
+        for node in order:
+            operation, *rest = graph.nodes[node]
+            depth[node] = max((depth.get(a, 0) for a in graph.arguments(node)), default=0)
+            if operation in ("sin", "cos"):
+                levels += [{} for _ in range(depth[node] + 1 - len(levels))]
+                levels[depth[node]][rest[0]] = None
+                depth[node] += 1
+        return [list(level) for level in levels]
 
-    def _angle_block(self, order: Sequence[int], names: dict[int, str], angles: dict[int, int]) -> list[str]:
-        """All angles first, then one call for all their sines and cosines."""
+    def _angle_block(
+        self, names: dict[int, str], angles: Sequence[int], sines: dict[int, str], suffix: str
+    ) -> list[str]:
+        """Angles first, then one call for all their sines and cosines, whose places in s and c are put to `sines`."""
         n, lines = len(angles), []
         arguments = [Expr(self.program.graph, a, False) for a in angles]
         for node in schedule(self.program.graph, arguments):
-            operation, *rest = self.program.graph.nodes[node]
-            if node in names:
-                continue
-            if operation in ("const", "var"):
-                names[node] = self.style.number(rest[0]) if operation == "const" else rest[0]
-            else:
+            if node not in names and not self._is_named(node, names, sines):
                 lines.append(self._statement(node, names))
         padded = (n + 3) // 4 * 4
         numbers = [names[a] for a in angles] + [self.style.number(0.0)] * (padded - n)
-        lines.append(f"  {self.real} angle[{padded}], s[{padded}], c[{padded}];")
+        angle, s, c = (f"{name}{suffix}" for name in ("angle", "s", "c"))
+        lines.append(f"  {self.real} {angle}[{padded}], {s}[{padded}], {c}[{padded}];")
         for k in range(0, padded, 4):
-            lines.append(f"  {self.style.prefix}_put(&angle[{k}], {', '.join(numbers[k : k + 4])});")
-        return [*lines, f"  {self.style.prefix}_sincos({n}, angle, s, c);"]
+            lines.append(f"  {self.style.prefix}_put(&{angle}[{k}], {', '.join(numbers[k : k + 4])});")
+        sines |= {argument: f"{suffix}[{k}]" for k, argument in enumerate(angles)}
+        return [*lines, f"  {self.style.prefix}_sincos({n}, {angle}, {s}, {c});"]
 
 
 def _text(port: Port) -> str:

@@ -1,27 +1,32 @@
-"""Names of the entries of arrays for the header: `theta`, `load`, and the columns of regressors (`Y`, `beta`)."""
+"""Names of the entries of arrays for the header: `theta`, `load`, `passive`, columns of regressors (`Y`, `beta`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, THETA, Setting
+from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.names import comment
+from minertia.dynamics.closing import closing_of
 from minertia.robot.parameters import LINK_SYMBOLS
 
 WIDTH = 110
 
 
-def entry_names(prefix: str, setting: Setting, programs: Sequence[Program]) -> str:
+def entry_names(style: CStyle, setting: Setting, programs: Sequence[Program]) -> str:
     """Enumerations with one name for each entry, and lengths; "" where no program has such an array."""
-    guard = prefix.upper()
+    guard = style.prefix.upper()
     used = {port.name for program in programs for port in program.inputs}
     parts = []
     if THETA in used:
         parts.append(_enumeration(guard, "THETA", setting.names, "Entries of theta."))
     if LOAD in used:
         parts.append(_enumeration(guard, "LOAD", LINK_SYMBOLS, "Entries of load."))
+    if PASSIVE in used:
+        parts.append(_passive(guard, style, setting))
     regressors = [p for p in programs if p.shape[1]]
     if regressors:
         rows, columns = regressors[0].shape[0], regressors[0].columns
@@ -40,6 +45,17 @@ def _enumeration(guard: str, array: str, names: Sequence[str], text: str) -> str
         entries.append(f"{guard}_{array}_{plain}" + (f"_{seen[plain]}" if seen[plain] > 1 else "") + f" = {k}")
     entries.append(f"{guard}_{array}_LENGTH = {len(names)}")
     return f"/* {text} */\nenum {{\n{_filled(entries)}\n}};"
+
+
+def _passive(guard: str, style: CStyle, setting: Setting) -> str:
+    """Entries of `passive`, and their values in the closed configuration of the description."""
+    closing = closing_of(setting.robot.numeric)
+    tree = closing.tree
+    names = [tree.joints[tree.independent[c]].name for c in closing.iterated]
+    where = ", ".join(f"{value + 0.0:.6g}" for value in closing.seed[closing.active])
+    values = ", ".join(style.number(float(value) + 0.0) for value in closing.seed[closing.iterated])
+    text = f"Passive joints that Newton's steps find; {guard}_PASSIVE_SEED is closed at q = {where}."
+    return f"{_enumeration(guard, 'PASSIVE', names, text)}\n#define {guard}_PASSIVE_SEED {{{values}}}"
 
 
 def _filled(entries: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from string import Template
 
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
 from minertia.codegen.targets.c import CStyle, Rendered
 
@@ -16,7 +17,7 @@ def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Ren
     if "inverse_dynamics" in found:
         text = "Everything in one loop, for example at 1 kHz:"
         parts.append((text, _one_loop(style, found["inverse_dynamics"], rendered["inverse_dynamics"])))
-    if {"background", "synchronous"} <= found.keys():
+    if {"background", "synchronous"} <= found.keys() and not _has_steps(found["background"]):
         text = "Two rates, where the processor has no time for all of it in every period:"
         parts.append((text, _servo_loop(style, found, rendered)))
     if not parts and programs:
@@ -62,14 +63,14 @@ ONE_LOOP = Template("""#include "$prefix.h"
 void read_encoders($real *q, $real *qd);$sensor
 void desired_acceleration(const $real *q, const $real *qd, $real *qdd); /* reference plus feedback */
 void write_torques(const $real *tau);
-$once
+$memory$once
 /* every millisecond */
 void control_loop(void)
 {
-  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_tau]$warm;
+  $real q[$n_q], qd[$n_qd], qdd[$n_qd], tau[$n_tau]$warm$more;
   read_encoders(q, qd);$measured
   desired_acceleration(q, qd, qdd);
-  ${prefix}_inverse_dynamics($arguments, tau);
+  ${prefix}_inverse_dynamics($arguments, tau$outputs);$kept
   write_torques(tau);
 }
 """)
@@ -82,7 +83,7 @@ def _one_loop(style: CStyle, program: Program, rendered: Rendered) -> str:
     arguments += [f"&for_{program.name}"] if rendered.has_prepare else []
     is_warm = "temperature" in arguments
     return ONE_LOOP.substitute(
-        sizes | _warmth(style, sizes.get("n_temperature", ""), is_warm),
+        sizes | _warmth(style, sizes.get("n_temperature", ""), is_warm) | _steps(style, program),
         prefix=style.prefix,
         real=style.precision,
         once=_once(style, task, [program.name]) if rendered.has_prepare else "",
@@ -95,6 +96,31 @@ def _warmth(style: CStyle, size: str, is_warm: bool) -> dict[str, str]:
         "sensor": f"\nvoid read_temperatures({style.precision} *temperature);" * is_warm,
         "warm": f", temperature[{size}]" * is_warm,
         "measured": "\n  read_temperatures(temperature);" * is_warm,
+    }
+
+
+def _has_steps(program: Program) -> bool:
+    return any(port.name == PASSIVE for port in program.inputs)
+
+
+def _steps(style: CStyle, program: Program) -> dict[str, str]:
+    """What a program with Newton's steps remembers, and what to do where they did not close the loops."""
+    if not _has_steps(program):
+        return dict.fromkeys(("memory", "more", "outputs", "kept"), "")
+    size = next(port.size for port in program.inputs if port.name == PASSIVE)
+    seed, real = f"{style.prefix.upper()}_PASSIVE_SEED", style.precision
+    limit = "1e-6" if real == "double" else "1e-4f"
+    return {
+        "memory": (
+            "void stop(void); /* the loops were not closed */\n\n"
+            f"static {real} passive[{size}] = {seed}; /* what the last call gave */\n"
+        ),
+        "more": f", passive_next[{size}], residual[1]",
+        "outputs": ", passive_next, residual",
+        "kept": (
+            f"\n  for (int k = 0; k < {size}; ++k) passive[k] = passive_next[k];"
+            f"\n  if (!(residual[0] < {limit})) {{ stop(); return; }} /* at first: call again until it has closed */"
+        ),
     }
 
 

@@ -15,12 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.kernels.build import Compiler, find_compiler, run_compiler
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import LOAD, THETA, Setting
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.fmu_source import WRAPPER
 from minertia.codegen.targets.names import comment, printable
+from minertia.dynamics.closing import closing_of
 from minertia.errors import MissingParameters
 from minertia.robot.parameters import LINK, split_name
 from minertia.version import __version__
@@ -107,6 +109,10 @@ class FmuBlock:
         robot = self.setting.robot
         if robot.is_floating:  # upright: quaternion x y z w
             found["q"] = [0.0] * 6 + [1.0] + [0.0] * (robot.n_position - 7)
+        if robot.open_cuts:
+            closing = closing_of(robot.numeric)
+            found["q"] = found.get("q", [])[: 7 * robot.is_floating] + closing.seed[closing.active].tolist()
+            found[PASSIVE] = closing.seed[closing.iterated].tolist()
         return found
 
     def _meaning(self, port: Port, k: int) -> tuple[str, str | None]:

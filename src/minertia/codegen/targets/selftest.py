@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.recursive import square_root_update
 from minertia.base.numeric import random_states
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
@@ -74,11 +75,11 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
 
 def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.Generator) -> Arrays:
     """Where Newton's steps must end, for programs that take them; their start, nearby, is put to the inputs."""
-    if "passive" not in [port.name for port in program.inputs]:
+    if PASSIVE not in [port.name for port in program.inputs]:
         return {}
     closing = closing_of(setting.robot.numeric)
     q = closing.close(inputs["q"][:, 7 * setting.robot.is_floating :])[:, closing.iterated]
-    inputs["passive"] = q + closing.sizes[closing.iterated] * rng.uniform(-OFF, OFF, q.shape)
+    inputs[PASSIVE] = q + closing.sizes[closing.iterated] * rng.uniform(-OFF, OFF, q.shape)
     return {"passive_next": q, "residual": np.zeros((len(q), 1))}
 
 
