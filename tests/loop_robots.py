@@ -9,8 +9,11 @@ import numpy as np
 
 from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
+from minertia.robot.dh.read import parse_toml
+from minertia.robot.dh.write import toml_text
 from minertia.robot.joint import Joint
 from minertia.robot.loop import Cut
+from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot, random_ten
 
@@ -211,3 +214,11 @@ def stewart() -> Robot:
             ends = (tuple(float(v) for v in p) for p in (end, ball - balls[0]))
             cuts.append(Cut(f"ball{k}", "spherical", rod, platform, *((IDENTITY, p) for p in ends)))  # type: ignore[arg-type]
     return Robot("stewart", tuple(joints), links=tuple(links), cuts=tuple(cuts), seed=(0.0,) * len(joints))
+
+
+def with_rough_pins(robot: Robot, cut: str = "FV = 0.3\nFC = 0.2", hinge: str = "FV = 0.3\nFC = 0.2") -> Robot:
+    """A loop with the same friction at all of its hinges, that of the cut one from the table of its file."""
+    head, *joints = toml_text(robot).split("[[joint]]")
+    last, loop = joints[-1].split("[[loop]]")
+    text = "[[joint]]".join([head, *(f"{joint}\n[joint.effects]\n{hinge}\n" for joint in [*joints[:-1], last])])
+    return parse_toml(f"{text}[[loop]]{loop}\n[loop.effects]\n{cut}\n", "rough.toml", ReadOptions())

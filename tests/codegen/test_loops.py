@@ -24,7 +24,7 @@ from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.codegen.test_cortex_m import FLAGS as CORTEX_M
 from tests.dynamics.test_loops import motion, with_drives
-from tests.loop_robots import five_bar, four_bar, ram, random_loop, spatial_four_bar
+from tests.loop_robots import five_bar, four_bar, ram, random_loop, spatial_four_bar, with_rough_pins
 from tests.shared import SHARED, needs_shared
 
 DYADS = {
@@ -33,6 +33,7 @@ DYADS = {
     "four-bar cut at the ground": four_bar(3),
     "five-bar": five_bar(),
     "ram": ram("pin"),
+    "friction at the cut": with_rough_pins(four_bar(2)),
     "on a carrier": random_loop(3),
     "five-bar on a carrier": random_loop(5),
 }

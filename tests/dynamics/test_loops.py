@@ -23,6 +23,7 @@ from tests.loop_robots import (
     random_loop,
     spatial_four_bar,
     stewart,
+    with_rough_pins,
 )
 from tests.oracles import ConstrainedOracle
 from tests.random_robots import random_ten
@@ -109,6 +110,21 @@ def test_friction_of_passive_joints_takes_the_power_of_their_own_rates(robot: Ro
     more = mi.inverse_dynamics(driven.without_effects(["rotors"]), q, qd, qdd)
     less = mi.inverse_dynamics(driven.without_effects(["rotors", "friction"]), q, qd, qdd)
     assert np.allclose(np.sum(qd * (more - less), axis=1), lost)
+
+
+def test_friction_is_the_same_wherever_the_loop_is_cut() -> None:
+    q, qd, qdd = motion(four_bar(2))
+    found = []
+    for cut in (1, 2, 3):
+        robot = with_rough_pins(four_bar(cut))
+        assert [joint.name for joint in robot.joints][-1] == "pin" and robot.passive == (1, 2, 3)
+        bare = robot.without_effects(["friction"])
+        found.append(mi.inverse_dynamics(robot, q, qd, qdd) - mi.inverse_dynamics(bare, q, qd, qdd))
+        rigid = mi.inverse_dynamics(four_bar(cut), q, qd, qdd)
+        assert np.allclose(mi.inverse_dynamics(bare, q, qd, qdd), rigid, atol=1e-11 * np.abs(rigid).max())
+    assert np.allclose(found[1], found[0], rtol=1e-9) and np.allclose(found[2], found[0], rtol=1e-9)
+    smooth = with_rough_pins(four_bar(2), cut="FV = 0.0")
+    assert np.abs(mi.inverse_dynamics(smooth, q, qd, qdd) - mi.inverse_dynamics(robot, q, qd, qdd)).min() > 1e-3
 
 
 @pytest.mark.parametrize("name", [name for name in LOOPS if name != "six legs"])

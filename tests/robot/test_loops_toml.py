@@ -74,6 +74,37 @@ def test_a_general_loop_keeps_its_cut_and_passive_joints() -> None:
     assert "mobility 1: active crank; passive coupler, rocker" in str(mi.check_robot(robot))
 
 
+ROUGH = "[loop.effects]\nFV = 0.3\nFC = 0.2\n"
+
+
+def test_effects_of_a_cut_joint_are_those_of_a_joint_of_its_name() -> None:
+    robot = read(four_bar() + ROUGH)
+    assert [joint.name for joint in robot.joints] == ["crank", "coupler", "rocker", "pin"]
+    assert robot.effect_values == {"FV4": 0.3, "FC4": 0.2} and robot.passive == (1, 2, 3)
+    assert np.allclose(robot.seed[3], robot.seed[2] - robot.seed[0] - robot.seed[1]) and not robot.notes
+    again = read(toml_text(robot))
+    assert again.effect_values == robot.effect_values and again.coordinate_names == ("crank",)
+    assert "general loop, cut at a revolute joint between 'coupler' and 'rocker'" in str(mi.check_robot(robot))
+    empty = [note.where for note in mi.check_robot(robot) if "no mass" in note.text]
+    assert empty == ["link 'crank'", "link 'coupler'", "link 'rocker'"]
+    unsaid = read(four_bar(passive=(), seed="") + ROUGH)
+    assert unsaid.coordinate_names == ("crank",) and "the file does not say" in texts(unsaid)
+
+
+def test_counts_do_not_change_with_the_joint_at_the_cut() -> None:
+    smooth, rough = mi.base_parameters(read(four_bar())), mi.base_parameters(read(four_bar() + ROUGH))
+    assert rough.names == smooth.names
+    both = mi.base_parameters(read(four_bar() + ROUGH), friction=True).names
+    assert {"FV2", "FC2", "FV3", "FC3", "FV4", "FC4"} <= set(both)
+    pins = mi.base_parameters(read(four_bar(PARALLEL, UPRIGHT) + ROUGH), friction=True)
+    assert pins.count == 3 + 3  # FV and FC of the four pins cannot be told apart, and the offset of the crank
+
+
+def test_effects_of_a_cut_without_a_single_motion_are_refused() -> None:
+    with pytest.raises(DescriptionError, match="'pin' has effects, but a spherical cut has no single motion"):
+        read(four_bar(kind="spherical") + ROUGH)
+
+
 def test_a_parallelogram_becomes_followers() -> None:
     robot = read(four_bar(PARALLEL, UPRIGHT))
     assert [joint.follows for joint in robot.joints] == [None, Follows((0,), (-1.0,)), Follows((0,), (1.0,))]

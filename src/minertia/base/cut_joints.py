@@ -40,7 +40,7 @@ PIVOT = 1e-2  # part of it that a factor needs for others to be divided by it
 
 def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
     """What the cut joints add between these columns; the factors are in letters where the robot's lengths are."""
-    for cut in robot.cuts:
+    for cut in (robot.uncut(cut) for cut in robot.cuts):
         chains = cut_chains(robot, cut)
         is_planar = _is_planar(robot, cut, chains)
         cut = _as_hinge(robot, cut, chains) if is_planar else cut
@@ -101,7 +101,7 @@ def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
     z = [np.array(drawn.joints[j].axis, float) for j in firsts]
     later = [drawn.joints[j].R for j in joints if j not in firsts]
     if cut.kind == "revolute":
-        own = drawn.cuts[robot.cuts.index(cut)]
+        own = next(drawn.uncut(other) for other in drawn.cuts if other.name == cut.name)
         later += [pose[0] for chain, pose in zip(chains, (own.first_pose, own.second_pose), strict=True) if chain]
     return all(np.linalg.norm(np.cross(z[0], v)) < TOLERANCE for v in z[1:]) and all(
         math.hypot(float(R[0][2]), float(R[1][2])) < TOLERANCE for R in later

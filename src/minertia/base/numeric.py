@@ -51,10 +51,15 @@ def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLi
 
 def massless_columns(robot: Robot) -> frozenset[str]:
     """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
-    if not robot.open_cuts or not robot.has_parameters:
-        return frozenset()
-    empty = [j for j, ten in enumerate(robot.links) if (ten is None or not any(ten)) and _is_between(robot, j)]
+    pins = [j for cut in robot.cuts if (j := robot.pin(cut)) is not None]
+    empty = pins + [j for j in _between(robot) if j not in pins]
     return frozenset(full_name(symbol, j + 1) for j in empty for symbol in LINK_SYMBOLS)
+
+
+def _between(robot: Robot) -> list[int]:
+    if not robot.open_cuts or not robot.has_parameters:
+        return []
+    return [j for j, ten in enumerate(robot.links) if (ten is None or not any(ten)) and _is_between(robot, j)]
 
 
 def _is_between(robot: Robot, j: int) -> bool:

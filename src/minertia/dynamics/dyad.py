@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, div, mul, neg, sin, sqrt, sub
 from minertia.algebra.turn import Turn
-from minertia.algebra.vec3 import HERE, Pose, Vec, apply, compose, transpose
+from minertia.algebra.vec3 import HERE, Pose, Vec, apply, column, compose, transpose
 from minertia.dynamics.closure_rows import cut_chains
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -37,19 +37,34 @@ class _Unknown(NamedTuple):
 class Dyad:
     """Two links between known points: joints first and second (coordinates of the tree), the sign of its branch."""
 
-    coordinates: tuple[int, int]
+    coordinates: tuple[int, ...]
     first: _Unknown
     second: _Unknown
     other: tuple[tuple[int, ...], Pose]  # the side of the cut without the first hinge
     sign: int
+    pin: Cut | None = None  # the fixed cut behind the joint of the third coordinate, where there is one
 
     @property
     def is_one_sided(self) -> bool:
         """Whether both hinges are on one side of the cut."""
         return self.first.chain == self.second.chain
 
-    def angles(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Turn, Turn]:
-        """Both angles; q: positions of the tree's coordinates that are known."""
+    def angles(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Turn, ...]:
+        """All angles; q: positions of the tree's coordinates that are known."""
+        found = self._both(tree, q)
+        return found if self.pin is None else (*found, self._third(tree, q, self.pin, found))
+
+    def _third(self, tree: Robot, q: Mapping[int, Scalar], cut: Cut, both: tuple[Turn, Turn]) -> Turn:
+        """The angle of the joint at the cut, from the directions of both sides."""
+        known = {**q, **dict(zip(self.coordinates, both, strict=False))}
+        first, second = cut_chains(tree, cut)
+        joint = tree.joints[first[-1]]
+        before = _along(tree, known, first[:-1], (joint.R, joint.p))[0]
+        after = _along(tree, known, second, cut.second_pose)[0]
+        along = apply(transpose(before), column(after, 0))
+        return Turn(along[0], along[1])
+
+    def _both(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Turn, Turn]:
         start, levers = self._start(tree, q)
         d, a, b = levers
         along, across = _parts(d, a, b)
@@ -96,6 +111,9 @@ def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[floa
 
     seed: closed positions of the tree's coordinates, which have the branch.
     """
+    pin, fixed = tree.pin(cut), cut
+    if pin is not None:  # its joint hangs on nothing else, so that it comes last
+        passive, cut = tuple(c for c in passive if (c, 1) not in tree.shares(pin)), tree.uncut(cut)
     chains = cut_chains(tree, cut)
     if len(passive) != 2:
         return None
@@ -104,7 +122,9 @@ def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[floa
         return None
     first, second = unknown[0], unknown[1]
     other = (chains[1], cut.second_pose) if first.chain is chains[0] else (chains[0], cut.first_pose)
-    found = Dyad((passive[0], passive[1]), first, second, other, 1)
+    found = Dyad(passive, first, second, other, 1)
+    if pin is not None and tree.joints[pin].follows is None:
+        found = replace(found, coordinates=(*passive, tree.shares(pin)[0][0]), pin=fixed)
     return found if found.branch(tree, seed) > 0 else replace(found, sign=-1)
 
 

@@ -7,7 +7,7 @@ resolved in one place.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from minertia.algebra.polynomial import Poly, letter
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose
@@ -67,7 +67,10 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """A cut joint of the file: frames in the own frames of two bodies, which coincide but for the joint's motion."""
+    """A cut joint of the file: frames in the own frames of two bodies, which coincide but for the joint's motion.
+
+    effects, constants: at the cut joint, as those of a `JointSpec`.
+    """
 
     name: str
     kind: str
@@ -76,6 +79,8 @@ class LoopSpec:
     first_pose: Pose = HERE
     second_pose: Pose = HERE
     line: int | None = None
+    effects: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,7 @@ def check_count(count: int, what: str, source: str | None) -> None:
 
 def assemble(description: Description) -> Robot:
     """Check the tree, merge what is fixed, close loops, and make the robot."""
+    description = _with_pins(description)
     robot = _Assembly(description).robot()
     if not description.loops:
         return robot
@@ -125,6 +131,30 @@ def assemble(description: Description) -> Robot:
     lines = {spec.name: spec.line for spec in description.loops}
     exact, automatic = description.exact, description.automatic
     return with_loops(robot, LoopsSaid(description.seed, said, lines, exact, automatic, description.reference))
+
+
+def _with_pins(description: Description) -> Description:
+    """Cut joints with effects as joints of the tree behind the others, each with a link of no mass that is fixed."""
+    bodies, joints, loops = list(description.bodies), list(description.joints), []
+    is_said = any(spec.is_passive is not None for spec in joints)
+    links = {body.name for body in bodies}
+    for loop in description.loops:
+        if not loop.effects:
+            loops.append(loop)
+            continue
+        if loop.kind not in KINDS:
+            text = f"loop '{loop.name}' has effects, but a {loop.kind} cut has no single motion; cut the loop elsewhere"
+            raise DescriptionError(text, file=description.source, line=loop.line)
+        link = loop.name
+        while link in links:
+            link += "_pin"
+        links.add(link)
+        bodies.append(BodySpec(link, (0.0,) * 10, loop.line))
+        pin = JointSpec(loop.name, loop.kind, loop.first, link, loop.first_pose, line=loop.line)
+        is_passive = True if is_said else None
+        joints.append(replace(pin, effects=loop.effects, constants=loop.constants, is_passive=is_passive))
+        loops.append(replace(loop, kind="fixed", first=link, first_pose=HERE, effects={}, constants={}))
+    return replace(description, bodies=bodies, joints=joints, loops=loops)
 
 
 class _Assembly:
@@ -209,6 +239,8 @@ class _Assembly:
                 self._fail(f"joint '{spec.name}' carries the root link '{d.root}', which closes a loop", spec.line)
             parent_of[spec.child] = spec
         order = self._depth_first() if d.depth_first else self._parents_first()
+        pins = {loop.name for loop in d.loops} - {spec.name for spec in order for x in order if x.parent == spec.child}
+        order.sort(key=lambda spec: spec.name in pins)  # so that the others keep their numbers
         if len(order) != len(d.joints):
             lost = next(spec for spec in d.joints if spec not in order)
             self._fail(

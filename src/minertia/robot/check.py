@@ -52,7 +52,9 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
 
 def missing_masses(robot: Robot) -> list[Note]:
     """A warning for each moving link that has no mass, bodies fixed to it counted."""
-    return [Note("warning", _link(name), NO_MASS) for name, ten in _moving_links(robot) if ten is None or not any(ten)]
+    pins = {robot.joints[j].link for cut in robot.cuts if (j := robot.pin(cut)) is not None}
+    links = [(name, ten) for name, ten in _moving_links(robot) if name not in pins]
+    return [Note("warning", _link(name), NO_MASS) for name, ten in links if ten is None or not any(ten)]
 
 
 def reach(robot: Robot) -> float:
@@ -142,8 +144,9 @@ def _loops(robot: Robot) -> Iterator[Note]:
         return
     inside = {j: joint for j, joint in enumerate(robot.joints) if j in loop_joints(robot)}
     for cut in robot.cuts:
-        links = " and ".join(f"'{_name_of(robot, j)}'" for j in (cut.first, cut.second))
         left = float(np.abs(residual(robot, robot.seed, [cut])).max())
+        cut = robot.uncut(cut)
+        links = " and ".join(f"'{_name_of(robot, j)}'" for j in (cut.first, cut.second))
         form = cut.form or "general loop"
         text = f"{form}, cut at a {cut.kind} joint between {links}; the seed closes it to {left:.1g} m or rad"
         yield Note("info", f"loop '{cut.name}'", text)

@@ -14,12 +14,21 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly
 from minertia.errors import DescriptionError
-from minertia.robot.closure import Array, close, follower_map
+from minertia.robot.closure import Array, close, cut_frames, follower_map, joint_frames
 from minertia.robot.joint import Follows
-from minertia.robot.loop import PARALLELOGRAM
+from minertia.robot.loop import PARALLELOGRAM, Cut
 from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
-from minertia.robot.seeds import FAR_OFF, Seed, SeedSearch, independent_rows, loop_joints, singular_values, size_of
+from minertia.robot.seeds import (
+    FAR_OFF,
+    Seed,
+    SeedSearch,
+    cut_joints,
+    independent_rows,
+    loop_joints,
+    singular_values,
+    size_of,
+)
 
 ROUNDED = 1e-5  # part of a loop's size [m], and rad: sides and axes that differ by less are meant to be equal
 EXACT = 1e-10  # the same where the file is taken as written
@@ -67,7 +76,7 @@ class _Loops:
     def __init__(self, robot: Robot, said: LoopsSaid) -> None:
         # two sides that are equal in the file would get two letters, and differ wherever letters are drawn
         robot = robot.with_values(_letters(robot) & {*said.automatic})
-        self.said = said
+        self.said = said = _with_pins(robot, said)
         self.size = size_of(robot)
         self.given = robot = _held_by_followers(robot, ROUNDED * self.size)
         self.inside = loop_joints(robot)
@@ -270,6 +279,32 @@ class _Loops:
     def _fail(self, message: str) -> NoReturn:
         lines = [line for line in self.said.lines.values() if line is not None]
         raise DescriptionError(message, file=self.given.source, line=lines[0] if len(lines) == 1 else None)
+
+
+def _with_pins(robot: Robot, said: LoopsSaid) -> LoopsSaid:
+    """What is said, with the positions of cut joints that the other joints of their loop determine."""
+    seed, reference = dict(said.seed), dict(said.reference)
+    names = [joint.name for joint in robot.joints]
+    for cut in robot.cuts:
+        j = robot.pin(cut)
+        if j is None:
+            continue
+        others = {names[k] for k in cut_joints(robot, cut)} - {names[j]}
+        q = [0.0 if k == j else reference.get(name, 0.0) for k, name in enumerate(names)]
+        reference.setdefault(names[j], _pin_position(robot, cut, q))
+        if seed and others <= set(seed):
+            q = [0.0 if k == j else seed.get(name, q[k]) for k, name in enumerate(names)]
+            seed.setdefault(names[j], _pin_position(robot, cut, q))
+    return replace(said, seed=seed, reference=reference)
+
+
+def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
+    """Position of a joint that is fixed to the second side of its cut, where it is at 0 in q."""
+    R_a, p_a, R_b, p_b = cut_frames(robot, joint_frames(robot, q), cut)
+    if cut.first is not None and robot.joints[cut.first].kind == "prismatic":
+        return float(R_a[:, 2] @ (p_b - p_a))
+    turned = R_a.T @ R_b
+    return float(np.arctan2(turned[1, 0], turned[0, 0]))
 
 
 def _held_by_followers(robot: Robot, tolerance: float) -> Robot:

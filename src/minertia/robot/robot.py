@@ -26,7 +26,7 @@ from minertia.robot.effects import (
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
 from minertia.robot.joint import Joint, numeric_pose, partial_pose
-from minertia.robot.loop import Cut
+from minertia.robot.loop import CUT_KINDS, Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 if TYPE_CHECKING:
@@ -211,6 +211,23 @@ class Robot:
     def driven(self) -> tuple[int, ...]:
         """Indices of the joints that are not passive: those with a motor, and those that follow one."""
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
+
+    def pin(self, cut: Cut) -> int | None:
+        """The joint that a cut is where it has effects: it carries a link without mass, to which the cut is fixed."""
+        j = cut.first
+        if cut.kind != "fixed" or j is None or cut.first_pose != HERE or self.joints[j].kind not in CUT_KINDS:
+            return None
+        ten = self.links[j] if j < len(self.links) else None
+        is_leaf = all(joint.parent != j for joint in self.joints)
+        return j if is_leaf and (ten is None or not any(ten)) else None
+
+    def uncut(self, cut: Cut) -> Cut:
+        """A cut as the joint that it is, where that is a joint of the tree for the sake of its effects."""
+        j = self.pin(cut)
+        if j is None:
+            return cut
+        joint = self.joints[j]
+        return replace(cut, kind=joint.kind, first=joint.parent, first_pose=(joint.R, joint.p))
 
     def require_tree(self, what: str) -> None:
         """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""

@@ -7,14 +7,23 @@ from dataclasses import dataclass, field, replace
 
 from minertia.algebra.vec3 import Pose
 from minertia.robot.assembly import Description, JointSpec, LoopSpec
+from minertia.robot.dh.body import read_constants, read_effects
 from minertia.robot.dh.placement import Letters
 from minertia.robot.dh.rows import Placements
+from minertia.robot.effects import EFFECT_SYMBOLS
 from minertia.robot.loop import CUT_KINDS
 from minertia.robot.read import ReadOptions
 from minertia.tables import CheckedTable, parse_table
 
 ENDS = ("first", "second")
-LOOP_KEYS = ("name", "kind", *ENDS, *(f"{end}_{part}" for end in ENDS for part in ("position", "rotation")), "seed")
+LOOP_KEYS = (
+    "name",
+    "kind",
+    *ENDS,
+    *(f"{end}_{part}" for end in ENDS for part in ("position", "rotation")),
+    "seed",
+    "effects",
+)
 SIDE_KEYS = ("loop", "passive")
 
 
@@ -51,15 +60,27 @@ class LoopTables:
         first, second = (self.link_of(row, end) for end in ENDS)
         if first == second:
             raise row.fail("'first' and 'second' are the same link; a loop joins two", "second")
-        return LoopSpec(name, kind, first, second, self._pose(row, "first"), self._pose(row, "second"), row.line())
+        effects = row.table("effects")
+        return LoopSpec(
+            name,
+            kind,
+            first,
+            second,
+            self._pose(row, "first"),
+            self._pose(row, "second"),
+            row.line(),
+            read_effects(effects, EFFECT_SYMBOLS),
+            read_constants(effects),
+        )
 
     def _pose(self, row: CheckedTable, end: str) -> Pose:
         return self.placements.rotation(row, f"{end}_rotation"), self.placements.plain_position(row, f"{end}_position")
 
     def _take_seed(self, row: CheckedTable) -> None:
         table = row.table("seed")
+        own = [loop.name for loop in self.loops if loop.effects]
         for joint in table:
-            if joint not in self.joints:
+            if joint not in (*self.joints, *own):
                 there = ", ".join(self.joints[:30])
                 raise table.fail(f"the seed names the joint '{joint}', which does not move; there are: {there}", joint)
             value = table.number(joint, 0.0)
