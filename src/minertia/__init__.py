@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
     from minertia.dynamics.frame import ChosenFrame, FrameWrench
     from minertia.dynamics.model import (
+        actuation_matrix,
+        coordinate_efforts,
         coriolis_matrix,
         forward_dynamics,
         forward_dynamics_derivatives,
@@ -128,6 +130,8 @@ _HOME = {
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
     "compile": "minertia.codegen.compiled",
+    "actuation_matrix": "minertia.dynamics.model",
+    "coordinate_efforts": "minertia.dynamics.model",
     "coriolis_matrix": "minertia.dynamics.model",
     "excite": "minertia.excitation.excite",
     "forward_dynamics": "minertia.dynamics.model",
@@ -217,12 +221,14 @@ __all__ = [
     "Trajectory",
     "Workspace",
     "__version__",
+    "actuation_matrix",
     "audit",
     "base_parameters",
     "build_problem",
     "bundled_robots",
     "check_robot",
     "compile",
+    "coordinate_efforts",
     "coriolis_matrix",
     "excite",
     "forward_dynamics",

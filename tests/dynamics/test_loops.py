@@ -127,6 +127,29 @@ def test_friction_is_the_same_wherever_the_loop_is_cut() -> None:
     assert np.abs(mi.inverse_dynamics(smooth, q, qd, qdd) - mi.inverse_dynamics(robot, q, qd, qdd)).min() > 1e-3
 
 
+def with_motor(robot: Robot, name: str) -> Robot:
+    """A motor at one of the passive joints, too."""
+    return replace(robot, joints=tuple(replace(j, has_motor=j.name == name) for j in robot.joints))
+
+
+@pytest.mark.parametrize("robot", [with_motor(five_bar(), "hinge3"), with_motor(ram("pin"), "lever")], ids=["5", "ram"])
+def test_motors_at_passive_joints_act_by_the_power_of_their_own_rates(robot: Robot) -> None:
+    q, qd, qdd = motion(robot)
+    G = mi.actuation_matrix(robot, q)
+    assert G.shape == (len(q), robot.n + 1, robot.n) and len(robot.actuated) == robot.n + 1
+    closing = closing_of(robot)
+    rates = (closing.rates(closing.close(q)) @ qd[:, :, None])[:, :, 0][:, list(robot.actuated)]
+    assert np.allclose(np.einsum("kmi,ki->km", G, qd), rates)
+    motors = np.random.default_rng(3).normal(size=rates.shape)
+    tau = mi.coordinate_efforts(robot, q, motors)
+    assert np.allclose(np.sum(qd * tau, axis=1), np.sum(rates * motors, axis=1))
+    strain = np.linalg.svd(np.swapaxes(G, 1, 2))[2][:, -1]  # what the motors do against one another
+    assert np.allclose(mi.coordinate_efforts(robot, q, motors + 3.0 * strain), tau)
+    assert np.allclose(mi.coordinate_efforts(robot, q[0], motors[0]), tau[0])
+    with pytest.raises(mi.MinertiaError, match="the efforts of the motors have shape"):
+        mi.coordinate_efforts(robot, q, motors[:, :-1])
+
+
 @pytest.mark.parametrize("name", [name for name in LOOPS if name != "six legs"])
 def test_coriolis_reference_and_momentum_models_agree_with_inverse_dynamics(name: str) -> None:
     robot = LOOPS[name]

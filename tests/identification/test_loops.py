@@ -48,6 +48,20 @@ def test_a_four_bar_is_identified_with_friction_of_its_passive_joints(tmp_path: 
     assert np.allclose(mi.inverse_dynamics(again, q, q, q), wanted, atol=1e-3 * np.abs(wanted).max())
 
 
+def test_more_motors_than_coordinates_are_identified_from_all_of_their_efforts() -> None:
+    true = replace(five_bar(), joints=tuple(replace(j, has_motor=j.name == "hinge3") for j in five_bar().joints))
+    true = replace(true, effects=tuple({"IA": 0.2} if j.has_motor or not j.is_passive else {} for j in true.joints))
+    log = recording(true, 0, 0.15).select(slice(0, 250))
+    G = mi.actuation_matrix(true, log.q)
+    preload = np.linalg.svd(np.swapaxes(G, 1, 2))[2][:, -1] * (2.0 + np.sin(log.t))[:, None]
+    motors = np.linalg.pinv(np.swapaxes(G, 1, 2)) @ log.tau[:, :, None]
+    tau = mi.coordinate_efforts(true, log.q, motors[:, :, 0] + preload)
+    bare = true.without_effects(["rotors"])
+    found = mi.identify(bare, [replace(log, tau=tau)], effects=("rotor", "IA4"), estimator="wls")
+    values = {p.name: p.value for p in found.parameters}
+    assert true.joints[3].has_motor and values["IA4"] == pytest.approx(0.2, abs=0.01)
+
+
 def test_effects_are_chosen_and_set_ups_tried_only_where_loops_close() -> None:
     """Other signs and zeros of the joints would take the loop apart; they are no explanation and no error."""
     true = with_friction(five_bar())

@@ -100,6 +100,20 @@ def test_counts_do_not_change_with_the_joint_at_the_cut() -> None:
     assert pins.count == 3 + 3  # FV and FC of the four pins cannot be told apart, and the offset of the crank
 
 
+def test_a_passive_joint_may_have_a_motor_and_a_rotor() -> None:
+    text = four_bar().replace("passive = true\n", "passive = true\nmotor = true\n", 1)
+    robot = read(text)
+    assert robot.coordinate_names == ("crank",) and robot.actuated == (0, 1)
+    assert read(toml_text(robot)).actuated == (0, 1)
+    assert {"IA2", "OFF2"} <= set(robot.columns(True, True)) and "IA3" not in robot.columns(True, True)
+    notes = str(mi.check_robot(robot))
+    assert "2 motors, also at coupler, for mobility 1" in notes and "split is not unique" in notes
+    with pytest.raises(DescriptionError, match="2 joints of the loop 'pin' are active .* motor = true"):
+        read(four_bar(passive=("rocker",)))
+    with pytest.raises(DescriptionError, match="'motor' is said of passive joints"):
+        read(four_bar().replace('name = "crank"\n', 'name = "crank"\nmotor = true\n'))
+
+
 def test_effects_of_a_cut_without_a_single_motion_are_refused() -> None:
     with pytest.raises(DescriptionError, match="'pin' has effects, but a spherical cut has no single motion"):
         read(four_bar(kind="spherical") + ROUGH)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, sub
+from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.algebra.vec3 import ZERO
 from minertia.dynamics import (
     compound,
@@ -253,6 +253,41 @@ def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[st
         found = momentum.power_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
         energy, power = (call.table(entries, names) for entries in found)
         return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
+
+
+def actuation_matrix(robot: Robot, q: ArrayLike) -> Array:
+    """G_m, shape (N, motors, n): velocities of joints with motors = G_m qd, efforts of the coordinates = G_m' tau_m.
+
+    The joints with motors are `robot.actuated`: the coordinates, and passive joints that are driven, too.  With more
+    motors than coordinates many tau_m give the same efforts: what they strain inside the loops moves nothing.
+    """
+    call = _Call(robot, (), q=q)
+    first = 6 * robot.is_floating
+    rows = []
+    for j in robot.actuated:
+        rate: list[Scalar] = [0] * robot.n_velocity
+        for c, ratio in call.tree.shares(j):
+            own = call.closed.G[first + c] if call.closed.G is not None else _unit(first + c, robot.n_velocity)
+            rate = [add(a, mul(ratio, b)) for a, b in zip(rate, own, strict=True)]
+        rows.append(rate)
+    return np.asarray(call.matrix(rows))
+
+
+def coordinate_efforts(robot: Robot, q: ArrayLike, motor_efforts: ArrayLike) -> Array:
+    """Efforts of the coordinates (N, n) for those of all joints with motors (N, motors): G_m' tau_m."""
+    given = np.asarray(motor_efforts, float)
+    G = actuation_matrix(robot, q)
+    if given.shape != G.shape[:-1]:
+        names = ", ".join(robot.joints[j].name for j in robot.actuated)
+        raise ShapeError(
+            f"the efforts of the motors have shape {given.shape}; '{robot.name}' needs {G.shape[:-1]}, one for each of "
+            f"{names}"
+        )
+    return np.asarray(np.einsum("...mk,...m->...k", G, given))
+
+
+def _unit(k: int, n: int) -> list[Scalar]:
+    return [int(i == k) for i in range(n)]
 
 
 def passive_start(robot: Robot, q: ArrayLike | None = None) -> Array:

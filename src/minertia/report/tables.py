@@ -120,7 +120,7 @@ def _limits(joint: Joint) -> tuple[str, ...]:
 def follows_text(robot: Robot, joint: Joint) -> str:
     """The joints it depends on and how."""
     if joint.follows is None:
-        return "passive, by its loop" if joint.is_passive else ""
+        return f"passive, by its loop{', with a motor' * joint.has_motor}" if joint.is_passive else ""
     offset = f" {joint.follows.offset:+g}" if joint.follows.offset else ""
     terms = [f"{ratio:g} * {robot.joints[k].name}" for k, ratio in joint.follows.shares]
     return f"{' + '.join(terms)}{offset}"

@@ -48,7 +48,7 @@ class JointSpec:
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
     effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether a
-    loop moves it, None where the file does not say.
+    loop moves it, None where the file does not say.  has_motor: whether it has a motor though a loop moves it.
     """
 
     name: str
@@ -63,6 +63,7 @@ class JointSpec:
     line: int | None = None
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     is_passive: bool | None = None
+    has_motor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,7 @@ class _Assembly:
                     limits=spec.limits,
                     follows=self._follows(spec),
                     file_frame=spec.child_frame,
+                    has_motor=spec.has_motor,
                 )
             )
             self.place[spec.child] = (j, spec.child_frame)

@@ -154,6 +154,10 @@ def _loops(robot: Robot) -> Iterator[Note]:
     passive = [joint.name for joint in inside.values() if joint.is_passive]
     text = f"mobility {len(active)}: active {', '.join(active)}; passive {', '.join(passive)}"
     yield Note("info", "loops", text)
+    more = [joint.name for joint in inside.values() if joint.is_passive and joint.has_motor]
+    if more:
+        text = f"{len(active) + len(more)} motors, also at {', '.join(more)}, for mobility {len(active)}"
+        yield Note("info", "loops", f"{text}: efforts are those of the coordinates, their split is not unique")
 
 
 def _name_of(robot: Robot, j: int | None) -> str:

@@ -65,8 +65,8 @@ class Joint:
     R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
     floats, or polynomials in letters.
     file_frame: pose of the description file's own link frame in the joint frame.
-    is_passive: whether it moves by the closing of a loop, so that it is no coordinate and has no motor; in a
-    parallelogram it follows others, too.
+    is_passive: whether it moves by the closing of a loop, so that it is no coordinate; in a parallelogram it follows
+    others, too.  has_motor: whether a passive joint has a motor all the same (redundant actuation).
     """
 
     name: str
@@ -79,6 +79,7 @@ class Joint:
     follows: Follows | None = None
     file_frame: Pose = HERE
     is_passive: bool = False
+    has_motor: bool = False
 
     def __repr__(self) -> str:
         parent = "the ground" if self.parent is None else f"joint {self.parent + 1}"

@@ -203,7 +203,8 @@ class _Loops:
         if len(active) > len(spanned):
             self._fail(
                 f"{len(active)} joints of {self._listed()} are active ({names}), but they move only {len(spanned)} of "
-                f"its {mobility} degrees of freedom one by one; make the others passive"
+                f"its {mobility} degrees of freedom one by one; make the others passive (with motor = true where they "
+                "are driven, too)"
             )
         if not more and len(spanned) < mobility:
             self._fail(

@@ -208,6 +208,12 @@ class Robot:
         return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive and joint.follows is None)
 
     @property
+    def actuated(self) -> tuple[int, ...]:
+        """Indices of the coordinates and of the passive joints that have a motor all the same."""
+        more = [j for j, joint in enumerate(self.joints) if joint.is_passive and joint.has_motor]
+        return tuple(sorted((*self.independent, *more)))
+
+    @property
     def driven(self) -> tuple[int, ...]:
         """Indices of the joints that are not passive: those with a motor, and those that follow one."""
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
@@ -349,11 +355,11 @@ class Robot:
         return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
-        """Names of the standard parameters, in order; passive joints have no motor, so no rotor and no offset."""
+        """Names of the standard parameters, in order; passive joints without a motor have no rotor and no offset."""
         effects = _chosen(rotors, friction)
         names = [full_name(s, 0) for s in LINK_SYMBOLS] if self.is_floating else []
         for j, joint in enumerate(self.joints):
-            own = [s for s in effects if not (joint.is_passive and s in OF_MOTORS)]
+            own = [s for s in effects if s not in OF_MOTORS or not joint.is_passive or joint.has_motor]
             symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in own if j in self.coupled_motors))
             names += [full_name(symbol, j + 1) for symbol in symbols]
         return tuple(names)

@@ -24,7 +24,7 @@ LOOP_KEYS = (
     "seed",
     "effects",
 )
-SIDE_KEYS = ("loop", "passive")
+SIDE_KEYS = ("loop", "passive", "motors")
 
 
 @dataclass
@@ -121,10 +121,15 @@ def with_side_file(description: Description, options: ReadOptions) -> Descriptio
 
 def _with_passive(joints: Sequence[JointSpec], top: CheckedTable, moving: Sequence[str]) -> list[JointSpec]:
     """The joints with what the list `passive` says; with it, joints that it does not name are active."""
-    if "passive" not in top:
-        return list(joints)
+    motors = top.texts("motors") or ()
     names = top.texts("passive") or ()
-    for name in names:
-        if name not in moving:
-            raise top.fail(f"'passive' names the joint '{name}', which does not move; correct it", "passive")
+    for key, given in (("passive", names), ("motors", motors)):
+        for name in given:
+            if name not in moving:
+                raise top.fail(f"'{key}' names the joint '{name}', which does not move; correct it", key)
+            if name not in names:
+                raise top.fail(f"'motors' names passive joints that are driven, and '{name}' is not passive", key)
+    joints = [replace(s, has_motor=s.name in motors) for s in joints]
+    if "passive" not in top:
+        return joints
     return [s if s.kind == "fixed" or s.follows else replace(s, is_passive=s.name in names) for s in joints]

@@ -50,7 +50,7 @@ TOP_KEYS = (
     "loop",
 )
 KINDS = ("revolute", "prismatic", "fixed")
-MOTION_KEYS = ("drive", "effects", "limits", "follows", "passive")  # what a fixed joint cannot have
+MOTION_KEYS = ("drive", "effects", "limits", "follows", "passive", "motor")  # what a fixed joint cannot have
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
@@ -171,6 +171,10 @@ class _TableReader:
         for row, is_passive in zip(self.rows, said, strict=True):
             if is_passive and not has_loops:
                 raise row.fail("it is passive, but the file has no [[loop]] that could move it", "passive")
+            if "motor" in row and not is_passive:
+                raise row.fail("'motor' is said of passive joints; every other joint has one", "motor")
+        motors = [row.flag("motor", False) for row in self.rows]
+        joints = [replace(spec, has_motor=has_motor) for spec, has_motor in zip(joints, motors, strict=True)]
         if not any("passive" in row for row in self.rows):
             return joints
         return [

@@ -13,7 +13,19 @@ from minertia.robot.robot import Note
 from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
 from minertia.tables import CheckedTable, finite, shown
 
-JOINT_KEYS = ("name", "kind", "parent", "convention", "link", "drive", "effects", "limits", "follows", "passive")
+JOINT_KEYS = (
+    "name",
+    "kind",
+    "parent",
+    "convention",
+    "link",
+    "drive",
+    "effects",
+    "limits",
+    "follows",
+    "passive",
+    "motor",
+)
 
 
 class Placements:

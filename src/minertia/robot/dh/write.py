@@ -94,7 +94,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "limits": _limits(joint.limits),
         "follows": _follows(robot, joint),
     }
-    passive = {"passive": True} if joint.is_passive else {}
+    passive = ({"passive": True} | ({"motor": True} if joint.has_motor else {})) if joint.is_passive else {}
     return table | passive | {key: part for key, part in parts.items() if part}
 
 
