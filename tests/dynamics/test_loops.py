@@ -12,6 +12,7 @@ from minertia.algebra.vec3 import shift
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.robot.joint import Follows
 from minertia.robot.loop import Cut
+from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Robot
 from tests.loop_robots import (
     FOUR_BAR,
@@ -180,6 +181,23 @@ def test_accelerations_are_those_of_pinocchio_with_constraints(name: str) -> Non
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
     for k in range(len(q)):
         assert np.allclose(oracle.forward_dynamics(q[k], qd[k], tau[k]), qdd[k], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "robot, form",
+    [
+        (four_bar(3), "four-bar (dyad)"),
+        (five_bar(), "five-bar (dyad)"),
+        (ram("pin"), "ram (dyad)"),
+        (ram("slider"), "general loop"),
+        (spatial_four_bar(), "general loop"),
+        (with_rough_pins(four_bar()), "four-bar (dyad)"),
+    ],
+)
+def test_a_loop_is_called_a_dyad_where_it_has_a_closed_form(robot: Robot, form: str) -> None:
+    assert loop_forms(robot) == (form,)
+    assert [dyad is not None for dyad in closing_of(robot).dyads] == ["(dyad)" in form]
+    assert f"{form}, cut at a" in str(mi.check_robot(robot))
 
 
 def test_a_wrench_acts_with_the_jacobian_of_the_closed_robot() -> None:

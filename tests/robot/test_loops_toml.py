@@ -70,7 +70,7 @@ def test_a_general_loop_keeps_its_cut_and_passive_joints() -> None:
     assert robot.open_cuts == robot.cuts
     assert np.abs(residual(robot, robot.seed)).max() < CLOSED
     assert robot.seed[0] == 0.7
-    assert "general loop, cut at a revolute joint between 'coupler' and 'rocker'" in str(mi.check_robot(robot))
+    assert "four-bar (dyad), cut at a revolute joint between 'coupler' and 'rocker'" in str(mi.check_robot(robot))
     assert "mobility 1: active crank; passive coupler, rocker" in str(mi.check_robot(robot))
 
 
@@ -84,7 +84,7 @@ def test_effects_of_a_cut_joint_are_those_of_a_joint_of_its_name() -> None:
     assert np.allclose(robot.seed[3], robot.seed[2] - robot.seed[0] - robot.seed[1]) and not robot.notes
     again = read(toml_text(robot))
     assert again.effect_values == robot.effect_values and again.coordinate_names == ("crank",)
-    assert "general loop, cut at a revolute joint between 'coupler' and 'rocker'" in str(mi.check_robot(robot))
+    assert "four-bar (dyad), cut at a revolute joint between 'coupler' and 'rocker'" in str(mi.check_robot(robot))
     empty = [note.where for note in mi.check_robot(robot) if "no mass" in note.text]
     assert empty == ["link 'crank'", "link 'coupler'", "link 'rocker'"]
     unsaid = read(four_bar(passive=(), seed="") + ROUGH)

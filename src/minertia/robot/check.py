@@ -11,6 +11,7 @@ from minertia.robot.closure import residual
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.joint import Follows, Joint
+from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Note, Robot, expect_robot
 from minertia.robot.seeds import loop_joints
 
@@ -143,11 +144,10 @@ def _loops(robot: Robot) -> Iterator[Note]:
     if not robot.cuts or robot.seed is None:
         return
     inside = {j: joint for j, joint in enumerate(robot.joints) if j in loop_joints(robot)}
-    for cut in robot.cuts:
+    for cut, form in zip(robot.cuts, loop_forms(robot), strict=True):
         left = float(np.abs(residual(robot, robot.seed, [cut])).max())
         cut = robot.uncut(cut)
         links = " and ".join(f"'{_name_of(robot, j)}'" for j in (cut.first, cut.second))
-        form = cut.form or "general loop"
         text = f"{form}, cut at a {cut.kind} joint between {links}; the seed closes it to {left:.1g} m or rad"
         yield Note("info", f"loop '{cut.name}'", text)
     active = [joint.name for j, joint in inside.items() if j in robot.independent]
