@@ -16,6 +16,7 @@ from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.codegen.program import Port
 from minertia.codegen.programs import WITH_LOOPS, build
+from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.elimination import Eliminated, pivots_of
@@ -36,6 +37,12 @@ DYADS = {
     "friction at the cut": with_rough_pins(four_bar(2)),
     "on a carrier": random_loop(3),
     "five-bar on a carrier": random_loop(5),
+}
+
+
+PROJECTED = {
+    robot.name: CodeModel("baked").setting(with_drives(robot))
+    for robot in (five_bar(), spatial_four_bar(), ram("slider"))
 }
 
 
@@ -67,9 +74,8 @@ def test_the_closed_form_of_both_rams_of_a_file_gives_what_newton_gives() -> Non
 
 
 @pytest.mark.parametrize("name", sorted(WITH_LOOPS - {"differentiator", "low_pass", "recursive_update"}))
-@pytest.mark.parametrize("robot", [five_bar(), spatial_four_bar(), ram("slider")], ids=lambda robot: robot.name)
-def test_programs_compute_the_projected_dynamics(robot: Robot, name: str) -> None:
-    setting = CodeModel("baked").setting(with_drives(robot))
+@pytest.mark.parametrize("setting", PROJECTED.values(), ids=PROJECTED)
+def test_programs_compute_the_projected_dynamics(setting: Setting, name: str) -> None:
     program = build(setting, name, thorough=None)
     inputs, wanted = reference(setting, program)
     found = program.evaluate(**inputs)

@@ -12,9 +12,10 @@ from minertia.codegen.draft import EFFORT, Built, Draft, combined, flat, summed
 from minertia.codegen.program import Port
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.derivatives import coriolis_matrix
-from minertia.dynamics.effects import effect_columns
+from minertia.dynamics.effects import effect_columns, effect_torques
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State
+from minertia.dynamics.projection import projected_coriolis
 from minertia.dynamics.reference_motion import expect_fixed_base, reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
 from minertia.dynamics.sensitivity import inverse_slopes, slopes_under
@@ -30,30 +31,37 @@ def reference_ports(d: Draft) -> tuple[Port, Port]:
 
 
 def _coriolis(d: Draft) -> Built:
-    C = coriolis_matrix(d.robot, d.chi(), d.read(d.q_port), d.read(d.qd_port))
+    chi, qd = d.chi(), d.read(d.qd_port)
+    closed = d.closed(qd, d.rest)
+    C = projected_coriolis(closed, chi, coriolis_matrix(closed.tree, chi, closed.state.q, closed.state.qd), qd)
     port = Port("C", (len(C), len(C)), "Coriolis matrix: C qd = h, and D' - 2 C is skew [kg m2/s, kg m/s, kg/s]")
     return [d.q_port, d.qd_port], [port], flat(C)
 
 
 def _slotine_li(d: Draft) -> Built:
-    chi, q, qd = d.chi(), d.read(d.q_port), d.read(d.qd_port)
+    chi, qd = d.chi(), d.read(d.qd_port)
     v_port, a_port = reference_ports(d)
-    rigid = reference_torques(d.robot, chi, q, qd, d.read(v_port), d.read(a_port))
-    tau = d.at_motors(summed(rigid, d.effects(chi, qd, d.read(a_port), rigid)))
+    closed = d.closed(qd, d.read(a_port))
+    state, qdr = closed.along_reference(qd, d.read(v_port))
+    rigid = reference_torques(closed.tree, chi, state.q, state.qd, qdr, state.qdd)
+    more = effect_torques(closed.tree, chi, state, rigid, closed.of_active(d.warmth))
+    tau = d.at_motors(closed.efforts(summed(rigid, more)))
     text = f"{EFFORT}: D qddr + C(q, qd) qdr + g, rotors at qddr, friction at qd"
     return [d.q_port, d.qd_port, v_port, a_port, *d.warmth_ports], [Port("tau", (len(tau),), text)], tau
 
 
 def reference_rows(d: Draft) -> list[list[Scalar]]:
     """Y(q, qd, qdr, qddr) of the base parameters, row by row."""
-    q, qd = d.read(d.q_port), d.read(d.qd_port)
+    qd = d.read(d.qd_port)
     v_port, a_port = reference_ports(d)
     wanted = frozenset(d.setting.base.kept)
-    entries = reference_entries(d.robot, q, qd, d.read(v_port), d.read(a_port), wanted)
-    for column in effect_columns(d.robot, State(q, qd, d.read(a_port)), wanted):
+    closed = d.closed(qd, d.read(a_port))
+    state, qdr = closed.along_reference(qd, d.read(v_port))
+    entries = reference_entries(closed.tree, state.q, state.qd, qdr, state.qdd, wanted)
+    for column in effect_columns(closed.tree, state, wanted):
         name = full_name(column.symbol, column.joint + 1)
         entries |= {(c, name): entry for c, entry in column.efforts.items()}
-    return base_rows(d, entries, d.robot.n_velocity)
+    return base_rows(d, closed.entries(entries), d.robot.n_velocity)
 
 
 def base_rows(d: Draft, entries: Entries, rows: int) -> list[list[Scalar]]:

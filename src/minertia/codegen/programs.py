@@ -161,7 +161,12 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
 }
-WITH_LOOPS = frozenset({*_RECURSIONS, *FRAME_BUILDERS, "differentiator", "low_pass"})
+WITH_LOOPS = frozenset(
+    {
+        *(*_RECURSIONS, *FRAME_BUILDERS, "differentiator", "low_pass", "coriolis_matrix", "slotine_li"),
+        *("slotine_li_regressor", "momentum_regressor", "power_regressor"),
+    }
+)
 # programs that a floating base does not have
 FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 

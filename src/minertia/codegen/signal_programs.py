@@ -15,6 +15,7 @@ from minertia.dynamics.energy import kinetic_energy
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.momentum import momentum_entries, power_entries
+from minertia.dynamics.projection import projected_momentum
 from minertia.dynamics.reference_motion import expect_fixed_base
 
 PERIOD = "time between two calls [s]"
@@ -54,8 +55,10 @@ def _product(row: list[Scalar], x: list[Expr]) -> Scalar:
 
 def _momentum_regressor(d: Draft) -> Built:
     wanted = frozenset(d.setting.base.kept)
-    parts = momentum_entries(d.robot, d.read(d.q_port), d.read(d.qd_port), wanted)
-    momenta, rates = (base_rows(d, entries, d.robot.n) for entries in parts)
+    qd = d.read(d.qd_port)
+    closed = d.closed(qd, d.rest)
+    parts = momentum_entries(closed.tree, closed.state.q, closed.state.qd, wanted)
+    momenta, rates = (base_rows(d, entries, d.robot.n) for entries in projected_momentum(closed, *parts, qd))
     shape = (len(momenta), len(momenta[0]))
     ports = [
         Port("Yp", shape, "momenta for unit base parameters"),
@@ -66,7 +69,8 @@ def _momentum_regressor(d: Draft) -> Built:
 
 def _power_regressor(d: Draft) -> Built:
     wanted = frozenset(d.setting.base.kept)
-    parts = power_entries(d.robot, d.read(d.q_port), d.read(d.qd_port), wanted)
+    closed = d.closed(d.read(d.qd_port), d.rest)
+    parts = power_entries(closed.tree, closed.state.q, closed.state.qd, wanted)
     (energy,), (power,) = (base_rows(d, entries, 1) for entries in parts)
     ports = [
         Port("E", (len(energy),), "energy [J] for unit base parameters"),

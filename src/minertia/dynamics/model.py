@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
 from minertia.dynamics import (
     compound,
@@ -336,12 +336,7 @@ class _Call:
     @property
     def along_reference(self) -> tuple[State, list[Scalar]]:
         """State of the tree whose accelerations belong to the reference, and velocities of the reference there."""
-        if self.closed.G is None:
-            return self.state, self.reference
-        own = [sub(a, b) for a, b in zip(self.state.qdd, self.closed.bend(*[self.velocities] * 2), strict=True)]
-        bent = self.closed.bend(self.velocities, self.reference)
-        qdd = [add(a, b) for a, b in zip(own, bent, strict=True)]
-        return State(self.state.q, self.state.qd, qdd), self.closed.rates(self.reference)
+        return self.closed.along_reference(self.velocities, self.reference)
 
     def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
         """The wrench as it acts on the link of its frame."""

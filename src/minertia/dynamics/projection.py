@@ -59,6 +59,17 @@ class Projection:
         pairs = zip(*(self.closed.drift(self.rates(w)) for w in (plus, minus)), strict=True)
         return [mul(0.25, sub(a, b)) for a, b in pairs]
 
+    def along_reference(self, qd: Scalars, qdr: Scalars) -> tuple[State, list[Scalar]]:
+        """The state with accelerations of a reference, G qddr + G' qdr, and velocities G qdr of the reference.
+
+        The state was projected with the reference's accelerations; qd, qdr: velocities of the robot and the reference.
+        """
+        if self.G is None:
+            return self.state, list(qdr)
+        parts = zip(self.state.qdd, self.bend(qd, qd), self.bend(qd, qdr), strict=True)
+        qdd = [add(sub(a, own), bent) for a, own, bent in parts]
+        return State(self.state.q, self.state.qd, qdd), self.rates(qdr)
+
     def efforts(self, values: Scalars) -> list[Scalar]:
         """G' tau."""
         return list(values) if self.G is None else [_dot(column, values) for column in zip(*self.G, strict=True)]

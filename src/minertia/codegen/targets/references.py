@@ -15,6 +15,7 @@ from minertia.dynamics import model
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.kinematics import State
+from minertia.dynamics.projection import project
 from minertia.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS
 
@@ -103,9 +104,10 @@ def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rn
 
 
 def _efforts_of_effects(setting: Setting, given: Arrays, chi: Any, rigid: Array) -> Array:
-    state = State(*(list(given[name].T) for name in ("q", "qd", "qddr")))
-    warmth = given.get("temperature")
-    found = effect_torques(setting.robot.numeric, chi, state, list(rigid.T), None if warmth is None else list(warmth.T))
+    closed = project(setting.robot.numeric, State(*(list(given[name].T) for name in ("q", "qd", "qddr"))))
+    state, _ = closed.along_reference(list(given["qd"].T), list(given["qdr"].T))
+    warmth = closed.of_active(list(given["temperature"].T) if "temperature" in given else None)
+    found = closed.efforts(effect_torques(closed.tree, chi, state, list(rigid.T), warmth))
     return np.stack([np.broadcast_to(np.asarray(f, float), len(rigid)) for f in found], axis=1)
 
 
