@@ -119,7 +119,9 @@ def servo_motion(robot: Robot, seconds: float = 0.06) -> tuple[np.ndarray, np.nd
 
 @needs_shared
 @pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
-@pytest.mark.parametrize("file, most", [("delta.xml", 5700), ("cassie_left_leg.xml", 1650)])
+@pytest.mark.parametrize(
+    "file, most", [pytest.param("delta.xml", 5700, marks=pytest.mark.slow), ("cassie_left_leg.xml", 1650)]
+)
 def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Path, file: str, most: int) -> None:
     robot = replace(mi.read_robot(SHARED / "robots" / "loops" / file), name="loops")
     made = mi.generate(robot, tmp_path, programs=["inverse_dynamics"])
