@@ -25,7 +25,6 @@ from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import Rehearsal, RehearsalOptions, summary
 
 pytest.importorskip("mujoco")
-pytestmark = pytest.mark.xdist_group("rehearsal")  # one for all
 SHORT = RehearsalOptions(duration=6.0, harmonics=4, rate=500.0, seed=1)
 
 
