@@ -67,6 +67,7 @@ def broken(folder: Path) -> int:
     raise ValueError(folder)
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # of packages that other tests loaded
 def test_work_ends_with_its_status_or_with_its_time(tmp_path):
     works = [
         Work(lambda folder: len(list(folder.iterdir())), 30.0),

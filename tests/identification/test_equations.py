@@ -123,6 +123,10 @@ def test_estimators_take_every_kind(name, equations):
 def test_simulated_instruments_refuse_power():
     with pytest.raises(MinertiaError, match="momentum or torque"):
         _found(_robot(3), "power", 0.01, estimator="iv")
+
+
+@pytest.mark.slow
+def test_simulated_instruments_take_momentum():
     assert _found(_robot(3), "momentum", 0.01, estimator="iv").validation[0].relative < 0.03
 
 

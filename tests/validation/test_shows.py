@@ -155,6 +155,7 @@ def motions(puma: Robot) -> tuple[Excitation, Excitation]:
     return first, second
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_rehearsal_shows_them(puma: Robot, motions: tuple[Excitation, Excitation]) -> None:
     options = RehearsalOptions(duration=3.0, harmonics=3, rate=500.0, seed=1, show=("guiding", "adaptive"))
