@@ -212,6 +212,19 @@ class Robot:
         """Indices of the joints that are not passive: those with a motor, and those that follow one."""
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
 
+    @cached_property
+    def crosses(self) -> tuple[int, ...]:
+        """Joints whose links have no mass and only join two joints of a loop whose axes meet: universal joints."""
+        if not self.open_cuts or not self.has_parameters:
+            return ()
+        return tuple(j for j, ten in enumerate(self.links) if not (ten and any(ten)) and self._is_between(j))
+
+    def _is_between(self, j: int) -> bool:
+        """Whether a link's one joint further out starts at its origin, and no loop is cut at it."""
+        further = [joint for joint in self.numeric.joints if joint.parent == j]
+        ends = [end for cut in self.cuts for end in (cut.first, cut.second)]
+        return len(further) == 1 and all(s == 0 for s in further[0].p) and j not in ends
+
     def require_tree(self, what: str) -> None:
         """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
         if self.passive or self.open_cuts:
