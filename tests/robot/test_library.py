@@ -48,6 +48,7 @@ COUNTS = {
     "gantry": (3, 4),
     "emps": (1, 1),
 }
+TIPS = {"delta": "platform", "five_bar": "right_forearm", "palletiser": "flange", "parallelogram_arm": "turn"}
 SLOW = {"delta": pytest.mark.slow}
 needs_facts = pytest.mark.skipif(not FACTS.is_file(), reason="the shared facts are not here")
 
@@ -81,6 +82,7 @@ def test_counts_and_coordinates_of_robots_with_loops(name):
     coordinates, counts = LOOPS[name]
     assert robot.coordinate_names == tuple(coordinates.split())
     assert not [note for note in check_robot(robot) if note.level != "info"]
+    assert robot.joints[robot.tip].name == TIPS[name]
     assert base_parameters(robot).count == counts[0]
 
 

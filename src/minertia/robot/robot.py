@@ -213,6 +213,19 @@ class Robot:
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
 
     @cached_property
+    def tip(self) -> int:
+        """The joint whose link carries a load or tool where nobody names one.
+
+        The last joint; with closed loops, whose rods may come last, the last end in no loop, or else where most meet.
+        """
+        if not self.cuts:
+            return self.n_joints - 1
+        met = [j for cut in self.cuts for j in (cut.first, cut.second) if j is not None]
+        inside = {k for j in met for k in self.ancestors(j)}
+        ends = [j for j in range(self.n_joints) if j not in inside and all(x.parent != j for x in self.joints)]
+        return ends[-1] if ends else max(met, key=lambda j: (met.count(j), j))
+
+    @cached_property
     def crosses(self) -> tuple[int, ...]:
         """Joints whose links have no mass and only join two joints of a loop whose axes meet: universal joints."""
         if not self.open_cuts or not self.has_parameters:
@@ -498,8 +511,7 @@ class Robot:
     def payload_frame(self, at: str | None) -> Frame:
         """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
         if at is None:
-            last = self.n_joints - 1
-            return Frame(last, self.joints[last].file_frame)
+            return Frame(self.tip, self.joints[self.tip].file_frame)
         if at in self.frames:
             return self.frames[at]
         if any(at in (joint.name, joint.link) for joint in self.joints):
