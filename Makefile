@@ -21,15 +21,16 @@ lint: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/mypy
 
+# a worker keeps neighbouring tests, so that what a module sets up is set up once
 unit: $(VENV)/.ready
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist worksteal
 
 unit-all: $(VENV)/.ready
-	$(BIN)/pytest -n auto --dist loadgroup -m ""
+	$(BIN)/pytest -n auto --dist worksteal -m ""
 
 # would the tests notice?  300 small faults drawn by seed, one at a time (an hour or two of one core)
 mutants: $(VENV)/.ready
-	$(BIN)/python tools/mutants.py --count 300 --seed 0 --out build/mutants.txt
+	$(BIN)/python -m tools.mutants --count 300 --seed 0 --jobs $$(nproc) --out build/mutants.txt
 
 docs: $(VENV)/.ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs

@@ -13,6 +13,7 @@ from benchmarks.batches import path
 from benchmarks.measure import Row, median_time, seconds
 from minertia.base.derive import base_parameters
 from minertia.codegen.kernels import build
+from minertia.codegen.kernels import cache as libraries
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function
 from minertia.codegen.programs import build as build_program
 from minertia.codegen.setting import Setting
@@ -34,9 +35,9 @@ def rows() -> Iterator[Row]:
     if build.find_compiler() is None:
         return
     wall = time.perf_counter
-    old = os.environ.get(build.CACHE_VARIABLE)
+    old = os.environ.get(libraries.VARIABLE)
     with tempfile.TemporaryDirectory() as folder, path("compiled"):
-        os.environ[build.CACHE_VARIABLE] = folder
+        os.environ[libraries.VARIABLE] = folder
         torques, regressor = peers.torques("panda"), peers.regressor("panda")
         for label, make in (
             ("one sample, panda", lambda: compile_function(torques)),
@@ -45,6 +46,6 @@ def rows() -> Iterator[Row]:
         ):
             yield Row(f"compile: {label}", seconds(make, wall), note="wall time")
             yield Row(f"second use: {label}", median_time(make, 9))
-        os.environ.pop(build.CACHE_VARIABLE)
+        os.environ.pop(libraries.VARIABLE)
     if old is not None:
-        os.environ[build.CACHE_VARIABLE] = old
+        os.environ[libraries.VARIABLE] = old

@@ -1,19 +1,23 @@
 """`python -m benchmarks.gpu [ROBOT]`: programs on a CUDA device against its memory and against frax, in one run.
 
-Needs CuPy and a device; frax (JAX) takes part where it is installed, with its own Panda.
+Needs CuPy and a device; frax (JAX) takes part where it is installed, with its own Panda.  Prints what it measures and
+writes it to results/<device>.json; `python -m benchmarks.page` puts it on the page.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import minertia as mi
+from benchmarks import results
 from minertia.base.numeric import random_states
 
 MANY, FEW = 2**25, 4096
@@ -29,6 +33,7 @@ PROGRAMS = (
 REPEATS = 15
 LAUNCHES = 10  # in a row: the device must not wait for Python between them
 COPY_BYTES = 4 << 30
+FRAX = "frax `rnea`, jit and vmap, best batch of 2^12 to 2^22"
 
 
 def seconds(cupy: Any, call: Callable[[], Any], launches: int = 1) -> float:
@@ -69,8 +74,10 @@ def arrays_of(cupy: Any, program: Any, robot: mi.Robot, count: int, precision: s
     return found
 
 
-def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float) -> None:
-    """One line for one program."""
+def measure(
+    cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float
+) -> Iterator[dict[str, Any]]:
+    """One line for one program: many samples, and few in one launch."""
     program = mi.program(robot, name)
     kernel = mi.compile(program, device="cuda", precision=precision)
     size = 8 if precision == "double" else 4
@@ -90,6 +97,10 @@ def measure(cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, 
         f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 2 * LAUNCHES):5.1f} us from Python",
         flush=True,
     )
+    title = name.replace("_", " ")
+    about = {"arrays": layout, "precision": precision}
+    yield {"program": title, **about, "rate": count / time, "share": moved / copy}
+    yield {"program": f"{title}, {FEW} samples, one launch of a CUDA graph", **about, "seconds": latency}
 
 
 def graph_seconds(cupy: Any, call: Callable[[], Any]) -> float:
@@ -125,7 +136,7 @@ def check(cupy: Any, robot: mi.Robot, name: str, arrays: Sequence[Any], out: Any
     print(f"  largest difference to the processor: {worst:.1e} of the largest torque")
 
 
-def measure_frax() -> None:
+def measure_frax() -> Iterator[dict[str, Any]]:
     """The peer: its recursion under jit and vmap, with accelerations and gravity, best batch of several."""
     import jax
 
@@ -153,23 +164,35 @@ def measure_frax() -> None:
             f"frax rnea                    {'double' if wide else 'float':6s} best batch   {best / 1e6:7.1f} M/s",
             flush=True,
         )
+        yield {"program": FRAX, "arrays": "", "precision": "double" if wide else "float", "rate": best}
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and keep it."""
     import cupy
 
     robot = mi.read_robot(sys.argv[1] if len(sys.argv) > 1 else "puma560_physical")
-    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     copy = copy_bandwidth(cupy)
-    print(f"{properties['name'].decode()}, '{robot.name}', a copy moves {copy / 1e12:.2f} TB/s")
+    print(f"{device}, '{robot.name}', a copy moves {copy / 1e12:.2f} TB/s")
+    rows: list[dict[str, Any]] = []
     for name in PROGRAMS:
         for precision in ("double", "float"):
             for layout in ("joint-major", "sample-major"):
-                measure(cupy, robot, name, precision, layout, copy)
+                rows += measure(cupy, robot, name, precision, layout, copy)
                 cupy.get_default_memory_pool().free_all_blocks()
     if importlib.util.find_spec("frax"):
-        measure_frax()
+        rows += measure_frax()
+    about = {
+        "about": f"Robot '{robot.name}', up to 2^25 samples; a copy moves {copy / 1e12:.2f} TB/s",
+        "versions": [f"Python {platform.python_version()}", f"CuPy {cupy.__version__}", *_frax_version()],
+    }
+    print(results.save_device(device.split()[-1].lower(), rows, about))
+
+
+def _frax_version() -> list[str]:
+    has = importlib.util.find_spec("frax") is not None
+    return [f"frax {importlib.metadata.version('frax')}"] if has else []
 
 
 if __name__ == "__main__":

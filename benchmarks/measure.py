@@ -15,7 +15,8 @@ class Row:
     """One comparison: seconds per unit of work (median of the rounds) of ours and of the peer.
 
     goal: the ratio that was asked for on a machine with 8 lanes (AVX-512), None where none was; spread: quartiles of
-    the ratio over the rounds.
+    the ratio over the rounds; middle: its median, where both were timed in turns (a slow spell hits both of a round,
+    but not both medians alike).
     """
 
     subject: str
@@ -25,9 +26,12 @@ class Row:
     goal: float | None = None
     spread: tuple[float, float] | None = None
     note: str = ""
+    middle: float | None = None
 
     @property
     def ratio(self) -> float | None:
+        if self.middle is not None:
+            return self.middle
         return None if self.peer is None else self.peer / self.ours
 
 
@@ -58,4 +62,4 @@ def compare(
     ratios = sorted(b / a for a, b in times)
     quartiles = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
     a, b = (statistics.median(column) for column in zip(*times, strict=True))
-    return Row(subject, a, b, peer_name, goal, quartiles, note)
+    return Row(subject, a, b, peer_name, goal, quartiles, note, statistics.median(ratios))

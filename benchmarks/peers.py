@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib.util
 import platform
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from tests.oracles import PinocchioOracle
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.codegen.kernels.build import Compiler
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
@@ -27,6 +29,14 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 HERE = Path(__file__).parent
+CPP_FUNCTIONS = {  # our program -> the function of pinocchio_loop.cpp, and how many arrays it fills
+    "inverse_dynamics": ("peer_rnea", 1),
+    "mass_matrix": ("peer_mass_matrix", 1),
+    "forward_dynamics": ("peer_forward_dynamics", 1),
+    "inverse_dynamics_derivatives": ("peer_derivatives", 2),
+    "coriolis_matrix": ("peer_coriolis_matrix", 1),
+}
+OTHERS = {"CasADi": "casadi", "dynibo": "dynibo"}  # title -> module and package
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
     "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
@@ -87,6 +97,26 @@ def oracle(name: str) -> PinocchioOracle:
     return PinocchioOracle(arm(name))
 
 
+def c_compilers() -> dict[str, Compiler]:
+    """The C compilers of this machine that our code is timed with."""
+    found = {}
+    for name in ("gcc", "clang"):
+        if shutil.which(name):
+            found[name] = Compiler((name,), name)
+    return found
+
+
+def missing() -> list[str]:
+    """What this machine lacks to compare with, and how to get it."""
+    libraries, why = cpp_libraries()
+    found = [] if libraries else [f"Pinocchio in C++ ({why})"]
+    found += [f"our code compiled by {name}" for name in ("gcc", "clang") if name not in c_compilers()]
+    for title, package in OTHERS.items():
+        if importlib.util.find_spec(package) is None:
+            found.append(f"{title} (pip install {package})")
+    return found
+
+
 class CppPeer:
     """Pinocchio's loops over samples in C++."""
 
@@ -96,9 +126,14 @@ class CppPeer:
         self.library.peer_regressor.restype = ctypes.c_double
         self.handle = ctypes.c_void_p(self.library.peer_open(_text(robot).encode()))
 
-    def rnea(self, state: tuple[np.ndarray, ...], tau: np.ndarray) -> None:
-        n = ctypes.c_long(len(tau))
-        self.library.peer_rnea(self.handle, n, *map(_pointer, (*state, tau)))
+    def run(self, program: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """One of our programs, by the function of Pinocchio that computes the same."""
+        name, given = CPP_FUNCTIONS[program]
+        function = getattr(self.library, name)
+        function(self.handle, ctypes.c_long(len(inputs[0])), *map(_pointer, (*inputs, *outputs[:given])))
+
+    def rnea(self, state: Sequence[np.ndarray], tau: np.ndarray) -> None:
+        self.run("inverse_dynamics", state, [tau])
 
     def regressor(self, state: tuple[np.ndarray, ...]) -> None:
         n = ctypes.c_long(len(state[0]))

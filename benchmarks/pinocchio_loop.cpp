@@ -2,7 +2,10 @@
 // The model is a text: n, then per joint the parent (-1: ground), kind (0 turns, 1 slides), placement R (row-major) and p,
 // then mass, centre of mass and inertia about it (xx xy xz yy yz zz).
 #include <pinocchio/multibody.hpp>
+#include <pinocchio/algorithm/aba.hpp>
+#include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/regressor.hpp>
+#include <pinocchio/algorithm/rnea-derivatives.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 #include <sstream>
 #include <string>
@@ -72,4 +75,60 @@ extern "C" double peer_regressor(void *handle, long samples, const double *q, co
         sink += peer->data->jointTorqueRegressor(0, 0);
     }
     return sink;
+}
+
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// The mass matrix; Pinocchio fills the upper triangle, and so does this.
+extern "C" void peer_mass_matrix(void *handle, long samples, const double *q, double *M) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n);
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        crba(peer->model, *peer->data, x);
+        Eigen::Map<Rows>(M + s * n * n, n, n) = peer->data->M;
+    }
+}
+
+extern "C" void peer_forward_dynamics(void *handle, long samples, const double *q, const double *qd, const double *tau,
+                                      double *qdd) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n), v(n), f(n);
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
+        f = Eigen::Map<const Eigen::VectorXd>(tau + s * n, n);
+        aba(peer->model, *peer->data, x, v, f);
+        Eigen::Map<Eigen::VectorXd>(qdd + s * n, n) = peer->data->ddq;
+    }
+}
+
+// d tau / d q and d tau / d qd.
+extern "C" void peer_derivatives(void *handle, long samples, const double *q, const double *qd, const double *qdd,
+                                 double *dq, double *dqd) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n), v(n), a(n);
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
+        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
+        computeRNEADerivatives(peer->model, *peer->data, x, v, a);
+        Eigen::Map<Rows>(dq + s * n * n, n, n) = peer->data->dtau_dq;
+        Eigen::Map<Rows>(dqd + s * n * n, n, n) = peer->data->dtau_dv;
+    }
+}
+
+extern "C" void peer_coriolis_matrix(void *handle, long samples, const double *q, const double *qd, double *C) {
+    Peer *peer = static_cast<Peer *>(handle);
+    const int n = peer->model.nv;
+    Eigen::VectorXd x(n), v(n);
+    for (long s = 0; s < samples; s++) {
+        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
+        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
+        computeCoriolisMatrix(peer->model, *peer->data, x, v);
+        Eigen::Map<Rows>(C + s * n * n, n, n) = peer->data->C;
+    }
 }

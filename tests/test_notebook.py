@@ -18,7 +18,6 @@ from minertia.notebook import POINTS, clipped, frame, html_table, stated, thinne
 from tests.arm import LOAD, recorded_arm
 
 LONGEST = 200
-pytestmark = pytest.mark.xdist_group("notebook")  # one set of results for all
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,6 @@ pytestmark = [
         reason="needs the source tree and a setuptools that reads its pyproject.toml",
     ),
     pytest.mark.skipif(sys.platform == "win32", reason="paths of a POSIX environment"),
-    pytest.mark.xdist_group("wheel"),  # built and installed once
 ]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -186,6 +186,6 @@ def test_columns_that_are_asked_for_are_kept():
 
 
 def test_relations_are_compared_column_by_column():
-    K = np.array([[1e-9, 2.0, 0.0], [0.0, 4.0, 0.0]])
+    K = np.array([[1e-14, 2.0, 0.0], [0.0, 4.0, 0.0]])
     sample = Sample.of_relations(K)
     assert sample.shown.tolist() == [True, True, False]

@@ -318,3 +318,36 @@ def test_sine_and_cosine_are_within_two_ulp(path):
             wanted = exact(angles.astype(np.longdouble))
             error = np.abs(column - wanted) / np.spacing(np.abs(wanted).astype(float))
             assert error.max() < ulps
+
+
+def test_sine_and_cosine_are_within_two_ulp_next_to_right_angles(path):
+    """At the numbers nearest to them a reduction has nothing left but the last parts of pi/2."""
+    mpmath = pytest.importorskip("mpmath")
+    g = Graph()
+    (x,) = g.variables("x", 1)
+    kernel = BatchKernel(Program("sincos", g, (Port("x", (1,)),), (Port("y", (2,)),), (x.sin(), x.cos())))
+    with mpmath.workprec(200):
+        turns = [*range(1, 400), *range(1000, 127_000, 251)]
+        angles = np.array([float(k * mpmath.pi / 2) for k in turns])
+        angles = np.concatenate([angles, -np.nextafter(angles, 0)])
+        found = kernel(angles[:, None])
+        for column, exact in zip(found.T, (mpmath.sin, mpmath.cos), strict=True):
+            for angle, value in zip(angles, column, strict=True):
+                wanted = exact(mpmath.mpf(float(angle)))
+                assert abs(mpmath.mpf(float(value)) - wanted) < 2 * np.spacing(abs(float(wanted)))
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (4, 5, 7), (6, 8, 9)])
+def test_entries_of_inputs_in_any_choice(path, sizes):
+    """Entries are loaded two at a time: alone, with the one beside it, and the last of an odd number; rows likewise."""
+    rng, g = np.random.default_rng(sum(sizes)), Graph()
+    ports = [Port(f"x{k}", (size,)) for k, size in enumerate(sizes)]
+    variables = [g.variables(port.name, port.size) for port in ports]
+    chosen = [(k, e) for k, size in enumerate(sizes) for e in range(size) if e == size - 1 or rng.random() < 0.6]
+    rng.shuffle(chosen)
+    outputs = tuple(variables[k][e] * 2.0 + variables[0][0] for k, e in chosen)
+    kernel = BatchKernel(Program("pick", g, tuple(ports), (Port("y", (len(chosen),)),), outputs))
+    for count in (1, 9, 130):
+        arrays = [rng.normal(size=(count, size)) for size in sizes]
+        wanted = np.stack([arrays[k][:, e] * 2.0 + arrays[0][:, 0] for k, e in chosen], axis=1)
+        assert np.array_equal(kernel(*arrays), wanted)

@@ -127,7 +127,9 @@ def puma():
     ("precision", "tuning"),
     [
         ("double", {}),
-        ("double", {"sums": 10, "warps": 2, "instruction": TENSOR_WIDE, "is_early": False}),
+        pytest.param(
+            *("double", {"sums": 10, "warps": 2, "instruction": TENSOR_WIDE, "is_early": False}), marks=pytest.mark.slow
+        ),
         pytest.param("double", {"samples": 48, "warps": 3, "blocks": 2, "order": "columns"}, marks=pytest.mark.slow),
         pytest.param("double", {"blocks": 12}, marks=pytest.mark.slow),
         ("float", {"warps": 8, "samples": 256}),
@@ -193,7 +195,7 @@ def test_solutions_are_those_of_the_processor(tmp_path, puma, monkeypatch):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["tree", "floating"])
+@pytest.mark.parametrize("name", [pytest.param("tree", marks=pytest.mark.slow), "floating"])
 def test_rows_with_gaps(tmp_path, name):
     """Branches and a floating base: rows that have some columns of a block, and many columns in several parts."""
     robot = robots_of_every_kind()[name]

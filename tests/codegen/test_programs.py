@@ -42,9 +42,19 @@ def _programs(robot):
     return [name for name in BUILDERS if not (robot.is_floating and name in FIXED_BASE)]
 
 
-@pytest.mark.parametrize("effects", [False, True], ids=["links", "effects"])
-@pytest.mark.parametrize("parameters", PARAMETERS)
-@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+SCHEDULES = [  # the arms of six joints take seconds each
+    pytest.param(
+        *(robot, parameters, effects),
+        id=f"{name}-{parameters}-{'effects' if effects else 'links'}",
+        marks=() if effects and parameters == "base" or name not in ("puma560", "stanford") else pytest.mark.slow,
+    )
+    for name, robot in ROBOTS.items()
+    for parameters in PARAMETERS
+    for effects in (False, True)
+]
+
+
+@pytest.mark.parametrize(("robot", "parameters", "effects"), SCHEDULES)
 def test_schedule_equals_recursion(robot, parameters, effects):
     setting = Setting(robot, parameters, rotors=effects, friction=effects, payload=effects)
     for name in _programs(robot):

@@ -92,7 +92,15 @@ def test_no_step_makes_a_body_that_cannot_exist():
         factor = G
         for _ in range(20):
             q, qd, qdr, qddr = rng.normal(size=(4, 6)) * np.array([[3], [5], [5], [9]])
-            given = {"q": q, "qd": qd, "qdr": qdr, "qddr": qddr, "damping": np.ones(6), "rate": [rate], "G": factor}
+            given = {
+                "q": q,
+                "qd": qd,
+                "qdr": qdr,
+                "qddr": qddr,
+                "damping": np.ones(6),
+                "rate": np.full(6, rate),
+                "G": factor,
+            }
             before, factor = factor, program.evaluate(**given)["G_next"]
             growth = np.linalg.svd(
                 np.linalg.solve(before.reshape(-1, 4, 4), factor.reshape(-1, 4, 4)), compute_uv=False
@@ -116,7 +124,7 @@ def test_the_adaptive_law_tracks_with_a_load_it_does_not_know():
         goal, speed, bend = 0.6 * np.sin(w * t), 0.6 * w * np.cos(w * t), -0.6 * w**2 * np.sin(w * t)
         qdr = speed + 8 * (goal - q)
         qddr = bend + 8 * (speed - qd)
-        given = {"q": q, "qd": qd, "qdr": qdr, "qddr": qddr, "damping": [6.0, 4.0], "rate": [0.4 * h], "G": G}
+        given = {"q": q, "qd": qd, "qdr": qdr, "qddr": qddr, "damping": [6.0, 4.0], "rate": [0.4 * h] * 2, "G": G}
         found = law.evaluate(**given)
         G = found["G_next"]
         qdd = mi.forward_dynamics(true, q, qd, found["tau"])

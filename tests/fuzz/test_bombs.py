@@ -18,7 +18,6 @@ from tests.fuzz.seeds import csv_text
 ROOM = 10  # MB of numbers that may be held, in these tests
 TAKEN = 170  # MB that reading may take: what is held twice over, blocks of a file, and what a package loads
 NAMES = tuple(bombs.bombs(Path()))
-pytestmark = pytest.mark.xdist_group("bombs")  # read once
 needs_usage = pytest.mark.skipif(sys.platform != "linux", reason="no way to ask for the memory taken")
 
 

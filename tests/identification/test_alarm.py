@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from minertia.errors import InputError, ShapeError
-from minertia.identification.alarm import observer_thresholds
+from minertia.identification.alarm import observer_thresholds, output_thresholds
 
 RATE, GAIN = 100.0, 20.0
 
@@ -37,6 +37,30 @@ def test_false_alarms_are_as_rare_as_stated():
         assert _alarms(_residual(2.0, 1) + np.array([3.0, 0.0]), found) > 0
     assert 3 < found.values[0] / found.values[1] < 8  # each joint has its own
     assert "2 false alarms an hour" in repr(found)
+
+
+def test_rare_high_peaks_count_among_many_low_ones():
+    """A joint that sticks now and then: thresholds stand above what was seen twenty times, and not far above it."""
+    rng = np.random.default_rng(4)
+    noise = 0.02 * rng.normal(size=(round(0.2 * 3600 * RATE), 1))
+    for k in range(500, len(noise) - 200, 1500):
+        noise[k : k + 40] += 1.0 + 0.05 * rng.normal()
+    (threshold,) = observer_thresholds(noise, RATE, GAIN, 1.0).values
+    assert 1.05 < threshold < 1.5
+
+
+def test_samples_that_count_have_thresholds_of_their_own():
+    share = GAIN / RATE
+    r = lfilter([share], [1, share - 1], _residual(0.2, 2), axis=0)
+    calm = np.zeros(r.shape, bool)
+    calm[: len(r) // 2] = True
+    loud = np.where(calm, r, 5 * r)
+    among = output_thresholds(loud, RATE, GAIN, 2.0, among=calm)
+    everywhere = output_thresholds(loud, RATE, GAIN, 2.0)
+    assert all(3 * a < b for a, b in zip(among.values, everywhere.values, strict=True))
+    assert calm[:5].all()  # what is given is left as it is
+    with pytest.raises(ShapeError, match="samples that count"):
+        output_thresholds(loud, RATE, GAIN, 2.0, among=calm[:, 0])
 
 
 def test_wrong_requests_are_one_sentence():

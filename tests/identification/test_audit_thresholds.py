@@ -20,6 +20,7 @@ from minertia.identification.logs.repair import (
     usual_step,
     without_repeats,
     without_standstill,
+    worth_cutting,
 )
 from tests.identification.logs import chain, motion, recorded
 
@@ -309,3 +310,79 @@ def test_what_moves_less_than_a_part_of_its_travel_stands_still():
     for part, moves in ((0.03, True), (0.01, False)):  # of the travel of 2, per second: 0.2 % in 0.1 s
         q = np.where(t < 10, np.sin(2 * math.pi * 0.3 * t), part * 2 * (t - 10))[:, None]
         assert (moving_parts(Recording(t, q, q))[-1][1] > 3900) == moves
+
+
+@pytest.mark.parametrize(("start", "samples"), [(0.0, 20), (1e3, 20), (-50.0, 2000)])
+def test_even_logs_stay_as_they_are(start, samples):
+    """However short, and whenever they begin."""
+    t = start + 0.01 * np.arange(samples)
+    q = np.sin(3 * (t - start))[:, None]
+    recording = Recording(t, q, q)
+    assert even_grid(recording) is None and repaired(recording, standstill=False) is recording
+    one_late = t + 0.002 * (np.arange(samples) == 10)
+    grid = even_grid(Recording(one_late, q, q))
+    assert grid is not None and grid.start == t[0] and grid.step == pytest.approx(0.01, rel=1e-6)
+    assert grid.count == samples and grid.times(0, grid.count)[-1] == pytest.approx(t[-1])
+    assert [grid.before(start + x) for x in (0.0, 0.0049, 0.01, 0.0151)] == [1, 1, 2, 2]
+
+
+def test_a_repaired_log_begins_where_the_log_does():
+    """Positions to the fourth order of the step, efforts to the second, at all times of the grid."""
+    rng = np.random.default_rng(0)
+    t = 7.0 + np.cumsum(0.01 * rng.uniform(0.8, 1.2, 500))
+    q, tau = np.sin(2 * t)[:, None], np.cos(2 * t)[:, None]
+    even = repaired(Recording(t, q, tau), standstill=False)
+    assert even.t[0] == t[0] and t[-1] - even.t[-1] < 0.01 and np.ptp(np.diff(even.t)) < 1e-9
+    inner = slice(3, -3)
+    np.testing.assert_allclose(even.q[inner, 0], np.sin(2 * even.t[inner]), atol=2e-8)
+    np.testing.assert_allclose(even.tau[:, 0], np.cos(2 * even.t), atol=2e-4)
+
+
+def test_what_is_cut_off_is_standstill_and_no_more():
+    recording = still(0.5, 0.4)
+    first, last = moving_parts(recording)[0]
+    cut = without_standstill(recording)
+    assert (cut.t[0], cut.t[-1]) == (recording.t[first], recording.t[last]) and len(cut) == last - first + 1
+    assert cut.notes[-1] == f"standstill cut off: {recording.t[first]:.3g} s at the start, " + (
+        f"{recording.t[-1] - recording.t[last]:.3g} s at the end"
+    )
+
+
+@pytest.mark.parametrize(("samples", "moves"), [(20, False), (21, True)])
+def test_a_log_as_short_as_the_window_shows_no_motion(samples, moves):
+    """Of 0.1 s, in which motion is measured."""
+    t = np.arange(samples) / 200
+    parts = moving_parts(Recording(t, np.sin(t)[:, None], t[:, None]))
+    assert parts == ([(0, 20)] if moves else [])
+
+
+@pytest.mark.parametrize(("back", "is_kept"), [(0.7, True), (1.3, False)])
+def test_slow_logs_may_go_back_by_ten_steps(back, is_kept):
+    """At 10 Hz: some samples came late, or there are two logs."""
+    t = 0.1 * np.arange(400.0)
+    t[200:] -= back
+    recording = Recording(t, np.sin(t)[:, None], np.cos(t)[:, None])
+    if is_kept:
+        kept = without_repeats(recording)
+        assert np.all(np.diff(kept.t) > 0) and len(kept) == 393
+    else:
+        with pytest.raises(RecordingError, match="row 201: time goes back by"):
+            without_repeats(recording)
+
+
+def test_other_channels_are_never_beyond_what_was_measured():
+    """A switch that is thrown stays between off and on when the log is resampled, and so does an effort."""
+    rng = np.random.default_rng(0)
+    t = np.cumsum(0.01 * rng.uniform(0.8, 1.2, 300))
+    switch = (t > 1.5).astype(float)[:, None]
+    even = repaired(Recording(t, np.sin(t)[:, None], switch, channels={"switch": switch}), standstill=False)
+    for values in (even.channels["switch"], even.tau):
+        assert values.min() >= -1e-12 and values.max() <= 1 + 1e-12 and len(np.unique(values.round(9))) <= 3
+
+
+def test_standstill_is_cut_from_a_fifth_of_a_second_on():
+    """At 64 Hz: 13 samples are enough, 12 are not, at either end."""
+    t = 3.0 + np.arange(400) / 64
+    assert worth_cutting((13, 386), t) == (13, 386)
+    assert worth_cutting((12, 386), t) == (0, 386)
+    assert worth_cutting((13, 387), t) == (13, 399)

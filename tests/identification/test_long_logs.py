@@ -24,6 +24,7 @@ from tests.identification.motions import fourier_motion
 
 ROBOT = read_robot("puma560", letters=False)
 FILTERS = (Filter(cutoff_hz=8.0), Filter(cutoff_hz=8.0, on="signals"), Filter(cutoff_hz=8.0, rate_hz=200.0))
+SOME = [FILTERS[1], *(pytest.param(filter, marks=pytest.mark.slow) for filter in FILTERS[::2])]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def stamps(count: int = 4340) -> np.ndarray:
     return (np.arange(count) + lost + 0.2 * rng.uniform(-1, 1, count)) / 200.0
 
 
-@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("filter", SOME)
 @pytest.mark.usefixtures("in_blocks")
 def test_uneven_stamps(logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
     uneven = [rewritten(log, "uneven", stamps()) for log in logs]

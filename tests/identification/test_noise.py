@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 from scipy.stats import t as student
 
 import minertia.identification.evidence.intervals as intervals
@@ -61,6 +62,50 @@ def test_the_variance_of_a_power_is_that_of_its_degrees_of_freedom():
     theta, covariance = fitted_powers(B, np.array([20.0, 60.0]), freedom)
     assert theta[0] == pytest.approx(2.0)
     assert 2 * theta[0] ** 2 / covariance[0, 0] == pytest.approx(40.0, rel=0.15)  # chi squared of 40; a floor widens it
+
+
+@pytest.mark.parametrize("time", [6.0, 9.0, 28.0, 90.0, 300.0])
+def test_noise_of_any_memory_is_near_some_of_the_kinds(time):
+    """From a few samples to a third of the stretch: a sum of two kinds has nearly the same autocorrelation."""
+    kinds = Kinds.of(1000)
+    own = np.exp(-np.arange(kinds.memory.shape[1]) / time)
+    theta, rest = nnls(kinds.memory.T, own)
+    assert rest < 0.1 * np.linalg.norm(own) and theta.sum() == pytest.approx(1.0, abs=0.1)
+
+
+def test_octaves_leave_no_frequency_out():
+    """From sixteen periods in the stretch to the highest: together they are nearly white."""
+    kinds = Kinds.of(2000)
+    exponentials = 1 + int(np.ceil(np.log(2000 / 5) / np.log(10**0.5)))
+    octaves = kinds.spectra[exponentials:]
+    cycles = np.arange(octaves.shape[1]) / kinds.size
+    peaks = cycles[np.argmax(octaves, axis=1)]
+    inside = (cycles > peaks[-1]) & (cycles < 0.49)
+    theta, _ = nnls(octaves[:, inside].T, np.ones(inside.sum()))
+    assert np.all(np.abs(theta @ octaves[:, inside] - 1) < 0.02)
+    assert peaks[0] == pytest.approx(0.5, abs=0.01) and peaks[:-1] / peaks[1:] == pytest.approx(2.0, rel=0.1)
+    assert 16 / 2000 < peaks[-1] < 32.5 / 2000
+
+
+def test_powers_scatter_as_is_stated():
+    """Power in bands drawn with their degrees of freedom about that of white noise and some that is slow."""
+    rng, kinds = np.random.default_rng(0), Kinds.of(400)
+    B = kinds.expected(400)[:, [0, 3]]
+    freedom, theta = B[:, 0], np.array([1.0, 0.5])
+    draws, stated = [], []
+    for _ in range(300):
+        found, covariance = fitted_powers(B, B @ theta * rng.chisquare(freedom) / freedom, freedom)
+        draws.append(found)
+        stated.append(np.sqrt(np.diag(covariance)))
+    assert np.mean(draws, axis=0) == pytest.approx(theta, rel=0.1)
+    assert np.std(draws, axis=0) == pytest.approx(np.median(stated, axis=0), rel=0.25)
+
+
+def test_a_band_in_two_halves_says_the_same():
+    theta, covariance = fitted_powers(np.array([[10.0], [30.0]]), np.array([24.0, 54.0]), np.array([10.0, 30.0]))
+    B, power, freedom = np.array([[10.0], [15.0], [15.0]]), np.array([24.0, 27.0, 27.0]), np.array([10.0, 15.0, 15.0])
+    parted = fitted_powers(B, power, freedom)
+    assert parted[0] == pytest.approx(theta) and parted[1] == pytest.approx(covariance)
 
 
 @pytest.mark.parametrize("time", [20, 63, 200])

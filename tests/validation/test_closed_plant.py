@@ -86,6 +86,25 @@ def test_a_passive_joint_rubs_with_its_own_rate():
     np.testing.assert_allclose(D @ lost, wanted, rtol=2e-3)
 
 
+def test_a_touch_acts_at_the_tip():
+    robot = mi.read_robot("palletiser").numeric.without_effects(FRICTIONLESS)
+    plant, h = ClosedPlant(robot), 1e-6
+    q, qd = start(robot), np.array([0.2, -0.1, 0.3, 0.1])
+    plant.place(q, qd)
+    _, velocity, jacobian = plant.grip()
+    ends = []
+    for sign in (1, -1):
+        plant.place(q + sign * h * qd)
+        ends.append(plant.grip()[0])
+    np.testing.assert_allclose(velocity, (ends[0] - ends[1]) / (2 * h), atol=1e-7)
+    force, hold = np.array([3.0, -2.0, 5.0]), mi.gravity_torques(robot, q)
+    plant.place(q)
+    plant.touched(lambda t, point, velocity: force, 0.0)
+    plant.step(hold)
+    wanted = np.linalg.solve(np.asarray(mi.mass_matrix(robot, q)), jacobian.T @ force)
+    np.testing.assert_allclose(plant.qd / plant.period, wanted, rtol=1e-4, atol=1e-6)
+
+
 def test_a_loop_past_its_reach_is_out_of_control():
     robot = ram("pin").without_effects(FRICTIONLESS)
     plant = ClosedPlant(robot)

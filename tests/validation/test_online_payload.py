@@ -1,8 +1,10 @@
-"""A load that is picked up and put down again is noticed and weighed while the robot moves (needs MuJoCo)."""
+"""A load that is picked up and put down again is noticed and weighed while the robot moves."""
 
 from __future__ import annotations
 
 from statistics import NormalDist
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +18,8 @@ from minertia.robot.robot import Robot
 from minertia.validation.change import ChangeDetector, clipped_weights
 from minertia.validation.control_model import control_model
 from minertia.validation.online_payload import OnlinePayload, PayloadListener, _polynomial, load_columns, watch_payload
+from minertia.validation.plant import ControlSample, Imperfections, Plant
 from minertia.validation.tracking import Gains
-
-pytest.importorskip("mujoco")
-from minertia.validation.plant import Imperfections, Plant
 
 MASS = 2.0
 
@@ -43,6 +43,7 @@ NOISE = [0.3, 0.4, 0.12, 0.013, 0.01, 0.008]
 @pytest.mark.parametrize("seed", [0, 4, 5, 6])
 def test_a_load_comes_and_goes(puma: Robot, seed: int) -> None:
     """Both changes are noticed within 0.25 s, and nothing else is taken for one."""
+    pytest.importorskip("mujoco")
     family = Fourier(5.0, 4)
     motion = family.from_free(
         np.array([0, 1.2, -1.5, 0, 0.3, 0]), 0.25 * np.random.default_rng(seed).normal(size=(6, family.free))
@@ -92,6 +93,10 @@ def test_outliers_pull_no_harder() -> None:
 def test_refusals(puma: Robot) -> None:
     with pytest.raises(Infeasible, match="positive memory"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3, memory=0.0)
+    for wrong in ({"every": 0}, {"memory": -1.0}):
+        with pytest.raises(Infeasible, match="at least one sample"):
+            PayloadListener(puma, control_model(puma), 0.1, 1e-3, **wrong)
+    assert PayloadListener(puma, control_model(puma), 0.1, 1e-3, every=1).every == 1
     with pytest.raises(Infeasible, match="too short"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3).result()
 
@@ -151,11 +156,13 @@ def listener(puma: Robot) -> PayloadListener:
     return PayloadListener(puma, control_model(puma), 0.5, 2e-3)
 
 
-def test_settings_of_a_listener(listener: PayloadListener) -> None:
+def test_settings_of_a_listener(puma: Robot, listener: PayloadListener) -> None:
     """A window of 60 ms, a memory of half a second, an update every fifth sample."""
     assert listener.half == 15 and listener.forgetting == pytest.approx(np.exp(-0.01 / 0.5))
     assert listener.q.maxlen == 31 and listener.tau.maxlen == 16 and listener.asked.maxlen == 31
     assert listener.detector.span == 3 * (7 + 1)
+    slow = PayloadListener(puma, control_model(puma), 0.5, 0.05)
+    assert slow.q.maxlen == 7  # what a polynomial of degree four needs, and two to spare
 
 
 def test_innovations_are_over_their_own_deviation(listener: PayloadListener) -> None:
@@ -188,3 +195,103 @@ def test_estimates_by_time() -> None:
     assert seen.mass.tolist() == [9.0, 19.0, 29.0] and seen.mass_deviation == pytest.approx([0.9, 1.9, 2.9])
     with pytest.raises(Infeasible, match="no estimate before 1 s"):
         seen.at(0.99)
+
+
+PERIOD = 2e-3
+LOAD = (MASS, (0.02, 0.01, 0.1), (0.01, 0.001, 0, 0.02, 0, 0.03))
+FREQUENCIES, PHASES = np.array([0.31, 0.43, 0.57, 0.71, 0.83, 0.97]), np.arange(6.0)
+
+
+def heard(puma: Robot, seconds: float, loaded_at: float, seed: int, **options: float) -> PayloadListener:
+    """A listener to a motion without any error of control, whose efforts are those of theory and noise.
+
+    An effort is held for a period, so it is that of the middle of it.
+    """
+    rng, w = np.random.default_rng(seed), 2 * np.pi * FREQUENCIES
+    t = PERIOD * np.arange(round(seconds / PERIOD))
+
+    def at(t: np.ndarray) -> tuple[np.ndarray, ...]:
+        x = np.outer(t, w) + PHASES
+        return np.sin(x), w * np.cos(x), -(w**2) * np.sin(x)
+
+    q, qd, qdd = at(t)
+    tau = inverse_dynamics(puma, *at(t + PERIOD / 2))
+    tau = np.where(t[:, None] < loaded_at, tau, inverse_dynamics(puma.with_payload(*LOAD), *at(t + PERIOD / 2)))
+    tau = tau + np.array(NOISE) * rng.normal(size=tau.shape)
+    listener = PayloadListener(puma, control_model(puma), NOISE, PERIOD, **options)
+    for k, now in enumerate(t):
+        listener(ControlSample(now, q[k], qd[k], q[k], qd[k], qdd[k]), tau[k])
+    return listener
+
+
+def test_a_load_is_weighed_as_well_as_is_stated(puma: Robot) -> None:
+    """All ten parameters, within what is stated, which forgetting makes a root of two too much."""
+    truth = np.subtract(puma.with_payload(*LOAD).links[-1], puma.links[-1])  # type: ignore[arg-type]
+    off = []
+    for seed in range(3):
+        seen = heard(puma, 1.4, 0.0, seed).result()
+        assert not seen.changes and seen.t[0] == pytest.approx(0.068)  # a fifth sample, with a whole window before it
+        assert np.diff(seen.t) == pytest.approx(5 * PERIOD)
+        off.append((seen.values[-1] - truth) / seen.deviations[-1])
+        assert 3.0 < seen.deviations[0].max() < 30.0  # a load is anything to begin with
+        assert 0.001 < seen.mass_deviation[-1] < 0.01 and abs(seen.mass[-1] - MASS) < 0.02
+    assert 0.4 < np.sqrt(np.mean(np.square(off))) < 1.2
+
+
+def test_a_longer_memory_knows_more(puma: Robot) -> None:
+    short, long = (heard(puma, 1.4, 0.0, 0, memory=memory).result().mass_deviation[-1] for memory in (0.1, 0.4))
+    assert 1.5 < short / long < 4.0  # about the root of four
+
+
+def test_a_load_that_comes_is_noticed_and_what_was_before_is_dropped(puma: Robot) -> None:
+    listener = heard(puma, 1.5, 0.8, 0)
+    seen = listener.result()
+    assert len(seen.changes) == 1 and 0.8 < seen.changes[0] < 1.0
+    before, after = seen.at(0.79), seen.at(1.49)
+    assert abs(before[0][-1]) < 4 * before[1][-1] < 0.2
+    assert abs(after[0][-1] - MASS) < 4 * after[1][-1] < 0.4
+    later = seen.t[seen.t > seen.changes[0]]
+    assert later[0] - seen.changes[0] == pytest.approx(0.06, abs=0.011)  # a window that has only the new load in it
+    assert seen.mass_deviation[seen.t > seen.changes[0]][0] > 3 * before[1][-1]
+
+
+def test_joints_that_turn_back_teach_nothing(puma: Robot) -> None:
+    """No friction is known there: with every reference turning in every window no row counts."""
+    model = control_model(puma)
+    listener = PayloadListener(puma, model, NOISE, PERIOD)
+    zero = np.zeros(6)
+    for k in range(100):
+        back = np.full(6, 1.0 if k % 2 else -1.0)
+        listener(ControlSample(k * PERIOD, 0.5 * back, zero, zero, back, zero), np.full(6, 100.0))
+    seen = listener.result()
+    assert np.all(seen.values == 0.0) and seen.mass_deviation[-1] > seen.mass_deviation[0]
+
+
+class WithoutErrors:
+    """A plant whose motion is that of the reference; it keeps what it was given."""
+
+    period = PERIOD
+
+    def __init__(self, torque_noise: float) -> None:
+        self.flaws = Imperfections(torque_noise=torque_noise)
+
+    def run(self, controller: Any, trajectory: Any, *, events: Any, listener: PayloadListener) -> None:
+        self.listener = listener
+        for k in range(100):
+            q, qd = np.full(6, 0.1 + 0.001 * k), np.full(6, 0.5)
+            sample = ControlSample(k * PERIOD, q, qd, q, qd, np.zeros(6))
+            listener(sample, controller(sample))
+
+
+@pytest.mark.parametrize("noise", [0.0, 5.0])
+def test_noise_is_never_less_than_a_part_of_gravity(puma: Robot, noise: float) -> None:
+    """Of what the drives hold at the first position; the controller that is not given has gains of its own."""
+    start = np.array([0.0, 0.3, -0.2, 0.1, 0.2, 0.0])
+    largest = np.abs(control_model(puma).gravity(start)).max()
+    for side in (1.0, -1.0):
+        arm = puma.with_gravity((0.0, 0.0, -9.81 * side))
+        plant = WithoutErrors(noise)
+        seen = watch_payload(arm, SimpleNamespace(q=start[None]), [], plant)  # type: ignore[arg-type]
+        assert np.all(np.isfinite(seen.deviations)) and plant.listener.sigma.shape == (6,)
+        least = plant.listener.sigma.min() / largest
+        assert least == pytest.approx(5.0 / largest) if noise else 1e-4 < least < 1e-2

@@ -226,6 +226,17 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
         Annotated[float | None, _option("rate", "HZ", "Rate after decimation.", callback=finite)],
         lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None)),
     ),
+    "equations": CampaignOption(
+        Annotated[
+            str | None,
+            _option(
+                "equations",
+                "KIND",
+                "Rows that are fitted: torque (usual), or momentum or power, without accelerations.",
+            ),
+        ],
+        lambda campaign, kind: replace(campaign, filter=replace(campaign.filter, equations=kind)),
+    ),
     "drop_torn": CampaignOption(
         DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
     ),

@@ -48,6 +48,18 @@ def rehearse(
             show_default=False,
         ),
     ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="NAMES",
+            help="Generated controllers to try: adaptive, collision, guiding, or several with commas, or all.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[
+        float, typer.Option("--watch", metavar="SECONDS", help="Of motion in which false alarms are counted.")
+    ] = 60.0,
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
@@ -67,12 +79,12 @@ def rehearse(
 
     options = RehearsalOptions(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
-        stribeck=stribeck, load=load,
+        stribeck=stribeck, load=load, show=shown_names(show), watch=watch,
     )  # fmt: skip
     given = read_given(robot, snap=snap, numbers=True, without=without)
     say_notes(model_notes(given), file=sys.stderr)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
-    check_folder(out, (PAGE, *file_names(given)), force=force)
+    check_folder(out, (PAGE, *file_names(given, options)), force=force)
     with folder_at_once(out, force=force) as draft:
         found = run(given, options, limits=bounds, out=draft, progress=say_step)
         write_page(found, draft)
@@ -85,6 +97,14 @@ def rehearse(
     for sentence in found.skipped:
         diagnose(f"skipped {sentence}")
     diagnose(f"wrote {out / PAGE}")
+
+
+def shown_names(text: str | None) -> tuple[str, ...]:
+    """The controllers that are named, all of them for "all"."""
+    from minertia.validation.shows import SHOWS
+
+    words = tuple(word.strip() for word in (text or "").split(",") if word.strip())
+    return tuple(SHOWS) if words == ("all",) else words
 
 
 def _say(found: Rehearsal) -> None:

@@ -41,7 +41,7 @@ def _adaptive_law(d: Draft) -> Built:
     robot, n = d.robot, d.robot.n
     v_port, a_port = reference_ports(d)
     damping = Port("damping", (n,), "gains of tau = ... - damping (qd - qdr) [N m s/rad, N s/m]")
-    rate = Port("rate", (1,), "gain of the adaptation times the time between two calls")
+    rate = Port("rate", (robot.n_joints,), "gain of each link's adaptation times the time between two calls")
     held = Port("G", (robot.n_joints, 16), FACTORS)
     q, qd, qdr, qddr = (d.read(port) for port in (d.q_port, d.qd_port, v_port, a_port))
     factors = _squares(d.read(held), robot.n_joints)
@@ -54,7 +54,7 @@ def _adaptive_law(d: Draft) -> Built:
     tau = summed(summed(rigid, d.effects(chi, qd, qddr, rigid)), resisted)
     motions = reference_motions(robot, q, qd, qdr, qddr)
     slopes = _slopes(d, motions, q, s)
-    after = [_stepped(G, slope, d.read(rate)[0]) for G, slope in zip(factors, slopes, strict=True)]
+    after = [_stepped(*each) for each in zip(factors, slopes, d.read(rate), strict=True)]
     ports = [Port("tau", (n,), EFFORT), Port("chi", (robot.n_joints, 10), f"{TEN}, of this call")]
     outputs = [*tau, *(link[symbol] for link in links for symbol in LINK_SYMBOLS)]
     outputs += [entry for G in after for row in G for entry in row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,8 @@ from scipy.signal import lfilter
 from minertia.errors import InputError, ShapeError
 
 Array = NDArray[np.float64]
-TAIL = 0.9  # quantile where the tail begins
-FEWEST = 20  # peaks of a joint that a tail is fitted to
+TAIL = 0.9  # quantile above which peaks are looked for
+HIGHEST = 20  # peaks of a joint that a tail is fitted to
 APART = 3.0  # time constants between two peaks that count as two
 
 
@@ -37,39 +38,61 @@ def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour:
     gain [1/s]: of the observer, so that r is the residual behind a first-order filter.  per_hour: false alarms of all
     joints together in an hour of such motion.
 
-    Peaks of |r| above its 90 % quantile, some time constants apart, are taken to fall off exponentially: their rate at
-    a height b above it is exp(-b / mean excess).  Tails of friction and noise fall off faster, so that the stated rate
-    is an upper one.
+    Of the peaks of |r| above its 90 % quantile, some time constants apart, the twenty highest are taken to fall off
+    exponentially: their rate at a height b above the next lower one is exp(-b / mean excess), with a mean excess one
+    deviation larger than theirs.  Tails of friction and noise fall off faster, so that the stated rate is an upper one.
+    Lower peaks say nothing of the highest where these come from something rare, such as a joint that sticks.
     """
     e = np.asarray(residual, float)
     _check(e, rate, gain, per_hour)
     share = gain / rate
-    r = np.abs(lfilter([share], [1.0, share - 1.0], e, axis=0))
-    hours = len(e) / rate / 3600.0
+    return output_thresholds(lfilter([share], [1.0, share - 1.0], e, axis=0), rate, gain, per_hour)
+
+
+def output_thresholds(
+    output: ArrayLike, rate: float, gain: float, per_hour: float = 1.0, among: ArrayLike | None = None
+) -> AlarmThresholds:
+    """Thresholds from outputs r (N, n) of the observer itself in free motion [N m or N], as `observer_thresholds` does.
+
+    They hold what the residual of a filtered log does not: velocities that are late and made of encoder steps.
+    among (N, n): the samples of each joint that count, such as those at which it slides; all unless told.  per_hour: at
+    those samples, in an hour of the motion.
+    """
+    r = np.abs(np.asarray(output, float))
+    _check(r, rate, gain, per_hour)
+    counted = np.ones(r.shape, bool) if among is None else np.array(among, bool)
+    if counted.shape != r.shape:
+        raise ShapeError(f"the outputs have shape {r.shape} and the samples that count {counted.shape}")
     apart = max(1, round(APART * rate / gain))
-    values = [_threshold(r[apart:, j], j, apart, hours, per_hour / e.shape[1]) for j in range(e.shape[1])]
-    return AlarmThresholds(tuple(values), per_hour, hours)
+    counted[:apart] = False  # the observer begins
+    hours = len(r) / rate / 3600.0
+    each = [
+        _threshold(np.where(counted[:, j], r[:, j], 0.0), counted[:, j], j, apart, hours, per_hour / r.shape[1])
+        for j in range(r.shape[1])
+    ]
+    return AlarmThresholds(tuple(each), per_hour, hours)
 
 
 def _check(e: Array, rate: float, gain: float, per_hour: float) -> None:
     if e.ndim != 2 or not e.size:
-        raise ShapeError(f"residual has shape {e.shape}; thresholds need (N, n), samples first")
+        raise ShapeError(f"the residual has shape {e.shape}; thresholds need (N, n), samples first")
     if not np.isfinite(e).all():
         raise InputError("the residual holds values that are not finite; leave such samples out")
     if not (0 < gain < rate and per_hour > 0):
         raise InputError("thresholds need a gain between 0 and the rate, and a rate of false alarms above 0")
 
 
-def _threshold(r: Array, joint: int, apart: int, hours: float, per_hour: float) -> float:
-    start = float(np.quantile(r, TAIL)) if len(r) else 0.0
-    peaks = _peaks(r, start, apart)
-    if len(peaks) < FEWEST:
+def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hours: float, per_hour: float) -> float:
+    start = float(np.quantile(r[counted], TAIL)) if counted.any() else 0.0
+    peaks = np.sort(_peaks(r, start, apart))[::-1]
+    if len(peaks) <= HIGHEST:
         raise InputError(
-            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {FEWEST}; "
+            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {HIGHEST + 1}; "
             "give a longer record"
         )
-    excess = float(np.mean(peaks - start))
-    return start + excess * float(np.log(max(1.0, len(peaks) / hours / per_hour)))
+    start = float(peaks[HIGHEST])
+    excess = float(np.mean(peaks[:HIGHEST] - start)) * (1 + 1 / math.sqrt(HIGHEST))
+    return start + excess * math.log(max(1.0, HIGHEST / hours / per_hour))
 
 
 def _peaks(r: Array, start: float, apart: int) -> Any:

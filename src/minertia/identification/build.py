@@ -33,7 +33,7 @@ from minertia.identification.problem.ladder import (
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
-from minertia.identification.problem.rows import LogMotion, blocks_of, states
+from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
 from minertia.notebook import clipped, plural
@@ -82,6 +82,14 @@ class Problem:
             return None
         return with_fixed(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
 
+    def in_torques(self, part: Observation) -> Observation | None:
+        """The fitted logs with efforts for rows and the unknowns of a part; None where these are its rows."""
+        if part.row_names == self.linear.row_names:
+            return None
+        motions, names = _motions(self.logs)
+        whole = _observed(self.linear, [judged_motion(motion) for motion in motions], names)
+        return whole.reduced(part.keep, part.shift)
+
     def __repr__(self) -> str:
         e, seen = self.excitation, self.observation
         return (
@@ -124,7 +132,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
     """The effects that pay on folds of the fitted logs that were left out; the other logs are not looked at."""
     campaign = ready.campaign
     motions, names = _motions(ready.train)
-    short = [shortened(motion) for motion in motions]
+    short = [judged_motion(shortened(motion)) for motion in motions]  # friction shows in efforts
     with one_thread():
         model = linear_of(campaign)
         first = observe(model, short, names=names)

@@ -39,7 +39,7 @@ from minertia.identification.logs.recording import SI
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import load_efforts, predict
-from minertia.identification.problem.rows import PlainMotion, blocks_of, states
+from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
 from minertia.identification.result import Identification, correlated_covariance
 from minertia.threads import one_thread
 
@@ -72,7 +72,9 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
         training=training,
         logs=tuple(r for r, _ in counted),
         parameters=parameters,
-        left_out=left_out_error(part, fit.sigma, fit.refit) if part.count else NOTHING_LEFT_OUT,
+        left_out=left_out_error(part, fit.sigma, fit.refit, problem.in_torques(part))
+        if part.count
+        else NOTHING_LEFT_OUT,
         unseen=unseen,
         rivals={
             name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
@@ -103,8 +105,10 @@ def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, 
     found = []
     for k, log in enumerate(problem.logs):
         own = problem.observation.only([k])
-        as_fitted = (training_residuals(own, estimate.beta, log.name), own.samples)
-        found.append(as_fitted if log.judged is None else residuals_on(problem.linear, estimate.beta, log))
+        if log.judged is None and own.row_names == problem.linear.row_names:
+            found.append((training_residuals(own, estimate.beta, log.name), own.samples))
+        else:
+            found.append(residuals_on(problem.linear, estimate.beta, log))
     return found
 
 
@@ -125,7 +129,7 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     """
     if log.judged is None:
         load = load_efforts(model, beta, states(log.motion)) if model.choice.needs_load else None
-        seen = observe(model, [log.motion], names=[log.name], load=load)
+        seen = observe(model, [judged_motion(log.motion)], names=[log.name], load=load)
         return training_residuals(seen, beta, log.name), seen.samples
     samples = states(log.motion)
     pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]

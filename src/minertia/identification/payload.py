@@ -98,7 +98,8 @@ def identify_gains(
 
 
 def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[PreparedLog, ...]]:
-    """All logs read and filtered alike, those without the load first."""
+    """All logs read and filtered alike, those without the load first; a load shows in the efforts of each joint."""
+    campaign = replace(campaign, filter=replace(campaign.filter, equations="torque"))
     with_load = replace(campaign, train=loaded, validate=()).train
     ready = prepare_campaign(replace(campaign, train=(*unloaded, *with_load), validate=()), tell)
     return ready.campaign, ready.train

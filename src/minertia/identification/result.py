@@ -181,7 +181,7 @@ def identified_model(result: Identification, *, physical: bool = True) -> Identi
         "rivals": {name: [r.to_dict() for r in rs] for name, rs in evidence.rivals.items()},
         "recordings": [r.to_dict() for r in evidence.logs],
         "reach": fitted_reach(result.observation).to_dict(),
-        "noise": dict(zip(result.linear.row_names, estimate.sigma.tolist(), strict=True)),
+        "noise": dict(zip(result.observation.row_names, estimate.sigma.tolist(), strict=True)),
     }
     return IdentifiedModel(
         result.linear,
@@ -238,7 +238,7 @@ def _standard(result: Identification, physical: bool) -> tuple[dict[str, float],
                 if min(space.margins(x).values(), default=1.0) >= 0:
                     return dict(zip(model.standard, x.tolist(), strict=True)), True, 0.0
             R, rows = observation.triangle(estimate.sigma), observation.samples
-            fit = physical_fit(space.free(), R, rows * len(model.rows), weight=GAPS_ONLY)
+            fit = physical_fit(space.free(), R, rows * len(observation.row_names), weight=GAPS_ONLY)
             return dict(zip(model.standard, fit.x.tolist(), strict=True)), True, fit.excess
         except SolverFailed:
             pass

@@ -10,6 +10,7 @@ import numpy as np
 
 from minertia.report.html import escape, facts, markup_table, number, page, paragraph, parameter_name, section, units
 from minertia.report.line_chart import line_chart
+from minertia.report.shown_sections import shown_sections
 from minertia.report.tables import unit_of
 from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal, Returned
 from minertia.validation.tracking import TrackingTable
@@ -39,6 +40,7 @@ def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> st
         parts += _control(rehearsal)
     if rehearsal.weighed is not None:
         parts.append(section("A load weighed on the way", _payload(rehearsal)))
+    parts += shown_sections(rehearsal)
     if rehearsal.training is not None:
         parts.append(section("Training motion", _motion(rehearsal)))
     if rehearsal.files:

@@ -20,7 +20,7 @@ from minertia.dynamics.projection import project
 from minertia.errors import InputError, ShapeError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
-from minertia.validation.plant import RUNAWAY, Plant
+from minertia.validation.plant import GRIP, RUNAWAY, Plant
 
 Array = NDArray[np.float64]
 DRY = "FC"
@@ -95,13 +95,22 @@ class ClosedPlant(Plant):
             self.velocity = found
             self.position = self.position + h * now
 
+    def grip(self) -> tuple[Array, Array, Array]:
+        """Position and velocity of the point `GRIP` of the tip's link, and its Jacobian (3, n)."""
+        R, p = dynamics.forward_kinematics(self.robot, self.position)
+        J = np.asarray(dynamics.jacobian(self.robot, self.position))
+        arm = np.asarray(R) @ np.array(GRIP)
+        jacobian = np.asarray(J[:3] + np.cross(J[3:].T, arm).T)
+        return np.asarray(p + arm), np.asarray(jacobian @ self.velocity), jacobian
+
     def _pushed(self, q: Array, qd: Array, tau: Array, h: float) -> Array:
         """Velocities after a step whose middle has this position and velocity."""
         D, bias, J = self._dynamics(q, qd)
         if not np.all(np.isfinite(D)):
             return np.full(self.robot.n, np.nan)
         inverse = np.linalg.inv(D)
-        free = self.velocity + h * inverse @ (tau - bias - self._more(qd))
+        outside = 0.0 if self.outside is None else self.outside
+        free = self.velocity + h * inverse @ (tau + outside - bias - self._more(qd))
         return np.asarray(free + inverse @ J.T @ _held(J @ free, J @ inverse @ J.T, h * self.dry))
 
     def _dynamics(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,76 @@ FLAGS = ("-std=c99", "-O2")
 PATIENCE = 120.0  # s for one call of the compiler
 
 
+@dataclass(frozen=True)
+class CompiledCode:
+    """A loaded library of generated code for a robot of n coordinates and `joints` joints.
+
+    friction_inputs: what `friction` reads.
+    """
+
+    n: int
+    joints: int
+    library: ctypes.CDLL
+    prefix: str
+    friction_inputs: tuple[str, ...] = ("qd",)
+
+    def function(self, name: str, given: Sequence[int], made: Sequence[int]) -> Callable[..., tuple[Array, ...]]:
+        """A program as a function of arrays; given, made: sizes of its inputs and outputs, in order."""
+        call = getattr(self.library, f"{self.prefix}_{name}")
+        call.restype = None
+        call.argtypes = [ctypes.c_void_p] * (len(given) + len(made))
+        inputs, outputs = [np.empty(k) for k in given], [np.empty(k) for k in made]  # kept: addresses take long
+        places = [buffer.ctypes.data for buffer in (*inputs, *outputs)]
+
+        def run(*values: Array | float) -> tuple[Array, ...]:
+            for buffer, value in zip(inputs, values, strict=True):
+                buffer[:] = value
+            call(*places)
+            return tuple(buffer.copy() for buffer in outputs)
+
+        return run
+
+    def of_state(self, name: str, arguments: int, size: int) -> Callable[..., Array]:
+        """A program of that many arrays of n numbers with one output."""
+        run = self.function(name, (self.n,) * arguments, (size,))
+        return lambda *values: run(*values)[0]
+
+    @property
+    def model(self) -> ControlModel:
+        """What a controller knows, by the programs of `PROGRAMS`."""
+        n = self.n
+        whole, matrix = self.of_state("inverse_dynamics", 3, n), self.of_state("mass_matrix", 1, n * n)
+        effects = self.of_state("friction", len(self.friction_inputs), n)
+
+        def friction(q: Array, qd: Array, qdd: Array) -> Array:
+            given = {"q": q, "qd": qd, "qdd": qdd}
+            return effects(*(given[name] for name in self.friction_inputs))
+
+        return ControlModel(
+            n=n,
+            rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(q, qd, qdd),
+            friction=friction,
+            gravity=self.of_state("gravity", 1, n),
+            mass_matrix=lambda q: matrix(q).reshape(n, n),
+            velocity=self.of_state("velocity_torque", 2, n),
+        )
+
+
 def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
+    """What a controller knows of a robot with its own parameters, by `compiled_code`."""
+    return compiled_code(robot, folder, force=force).model
+
+
+def compiled_code(
+    robot: Robot, folder: str | Path, programs: Sequence[str] = PROGRAMS, *, force: bool = False
+) -> CompiledCode:
     """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
 
     It is compiled and loaded in a folder of this process, where nobody else can exchange it.  `CompilerMissing` where
     there is no compiler: the code is written all the same.  What is compiled is not kept.
     """
     known = CodeModel(rotors=True, friction=True, temperature=False)
-    made = generate(robot, Path(folder), programs=PROGRAMS, model=known, force=force)
+    made = generate(robot, Path(folder), programs=programs, model=known, force=force)
     compiler, prefix = needed_compiler(), identifier(robot.name)
     place = _private_copy(made.files)
     library = place / f"lib{prefix}.so"
@@ -46,7 +109,7 @@ def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> 
     loaded, why = load_new(library)
     if why:
         raise WrongKernel(compiler, FLAGS, why)
-    return _model(robot.n, loaded, prefix, Setting(robot, friction=True).friction_inputs)
+    return CompiledCode(robot.n, robot.n_joints, loaded, prefix, Setting(robot, friction=True).friction_inputs)
 
 
 def _private_copy(files: Sequence[Path]) -> Path:
@@ -68,40 +131,7 @@ def load_model(n: int, library: str | Path, prefix: str, friction_inputs: Sequen
         loaded = ctypes.CDLL(str(Path(library).resolve()))
     except OSError as err:
         raise MinertiaError(f"the compiled code in {library} cannot be loaded: {err}") from None
-    return _model(n, loaded, prefix, friction_inputs)
-
-
-def _model(n: int, loaded: ctypes.CDLL, prefix: str, friction_inputs: Sequence[str]) -> ControlModel:
-    def function(name: str, sizes: tuple[int, ...], size: int) -> Callable[..., Array]:
-        call = getattr(loaded, f"{prefix}_{name}")
-        call.restype = None
-        call.argtypes = [ctypes.c_void_p] * (len(sizes) + 1)
-        given, out = [np.empty(k) for k in sizes], np.empty(size)  # kept, as asking for an address takes long
-        places = [buffer.ctypes.data for buffer in (*given, out)]
-
-        def run(*values: Array) -> Array:
-            for buffer, value in zip(given, values, strict=True):
-                buffer[:] = value
-            call(*places)
-            return out.copy()
-
-        return run
-
-    whole, matrix = function("inverse_dynamics", (n, n, n), n), function("mass_matrix", (n,), n * n)
-    effects = function("friction", (n,) * len(friction_inputs), n)
-
-    def friction(q: Array, qd: Array, qdd: Array) -> Array:
-        given = {"q": q, "qd": qd, "qdd": qdd}
-        return effects(*(given[name] for name in friction_inputs))
-
-    return ControlModel(
-        n=n,
-        rigid=lambda q, qd, qdd: whole(q, qd, qdd) - friction(q, qd, qdd),
-        friction=friction,
-        gravity=function("gravity", (n,), n),
-        mass_matrix=lambda q: matrix(q).reshape(n, n),
-        velocity=function("velocity_torque", (n, n), n),
-    )
+    return CompiledCode(n, n, loaded, prefix, tuple(friction_inputs)).model
 
 
 def _compile(compiler: Compiler, *arguments: object) -> None:

@@ -88,6 +88,9 @@ class ControlSample(NamedTuple):
 RUNAWAY = 1e3  # rad/s or m/s: no joint moves so fast under control, and MuJoCo still computes
 Controller = Callable[[ControlSample], Array]
 Listener = Callable[[ControlSample, Array], None]  # with the measured effort: an estimator beside the controller
+# time [s], position [m] and velocity [m/s] of a point of the last link -> force on it [N], all in the world's axes
+Touch = Callable[[float, Array, Array], Array]
+GRIP = (0.1, 0.0, 0.1)  # m, in the last link's frame: off the axis of a joint that turns there
 
 
 class Plant:
@@ -115,6 +118,7 @@ class Plant:
         self.flaws = imperfections or Imperfections()
         self.temperature = None if temperature is None else np.broadcast_to(np.asarray(temperature, float), (robot.n,))
         self.stribeck = np.asarray(self.flaws.stribeck, float) if np.any(self.flaws.stribeck) else None
+        self.outside: Array | None = None  # efforts of a touch, as MuJoCo counts coordinates
         self._install(robot)
 
     def _prepare(self, robot: Robot) -> None:
@@ -172,9 +176,27 @@ class Plant:
                 )
             self.data.qfrc_applied[self.dof] = -self.offset
             self.data.qfrc_applied[moved] += effort
+            if self.outside is not None:
+                self.data.qfrc_applied[:] += self.outside
             if self.effects is not None:
                 self.effects.apply()
             self.mujoco.mj_step(self.model, self.data)
+
+    def grip(self) -> tuple[Array, Array, Array]:
+        """Position (3,) [m] and velocity (3,) [m/s] of the point `GRIP` of the last link, and its Jacobian (3, nv)."""
+        mujoco, model, data = self.mujoco, self.model, self.data
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        body = model.body(f"b{self.robot.n_joints - 1}").id
+        point = np.asarray(data.xpos[body] + data.xmat[body].reshape(3, 3) @ np.array(GRIP))
+        jacobian = np.zeros((3, model.nv))
+        mujoco.mj_jac(model, data, jacobian, None, point, body)
+        return point, np.asarray(jacobian @ data.qvel), jacobian
+
+    def touched(self, touch: Touch, t: float) -> None:
+        """Let a force act on the last link for the next period."""
+        point, velocity, jacobian = self.grip()
+        self.outside = np.asarray(jacobian.T @ touch(t, point, velocity))
 
     # ------------------------------------------------------------------ a run
 
@@ -186,10 +208,12 @@ class Plant:
         settle: float = 0.0,
         events: Sequence[tuple[float, Robot]] = (),
         listener: Listener | None = None,
+        touch: Touch | None = None,
     ) -> PlantLog:
         """Follow a trajectory from its first posture; `settle` [s]: how long its last one is held afterwards.
 
-        events: (time, robot) at which the arm becomes another one, such as the same with a payload.
+        events: (time, robot) at which the arm becomes another one, such as the same with a payload.  touch: a force on
+        the last link, asked once a period.
         """
         if trajectory.n != self.robot.n:
             raise ShapeError(f"the trajectory has {trajectory.n} joints and '{self.robot.name}' has {self.robot.n}")
@@ -201,11 +225,14 @@ class Plant:
             for k in range(count):
                 while pending and pending[0][0] <= k * self.period:
                     self._install(pending.pop(0)[1])
+                if touch is not None:
+                    self.touched(touch, k * self.period)
                 recorder.period(k, trajectory, controller, listener)
                 if np.abs(self.qd).max(initial=0.0) > RUNAWAY:
                     recorder.stop(k)
                     break
         finally:
+            self.outside = None
             if self.robot is not robot:
                 self._install(robot)
         return recorder.log()

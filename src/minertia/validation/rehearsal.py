@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from minertia.codegen.generate import TARGETS
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import Infeasible, MissingExtra
+from minertia.errors import Infeasible, MinertiaError, MissingExtra
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
@@ -33,20 +35,24 @@ from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import impossible, nearest_possible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot, expect_robot
+from minertia.threads import one_thread
 from minertia.validation.closed_plant import plant_of
-from minertia.validation.compiled import compiled_model
+from minertia.validation.compiled import CompiledCode, compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections
 from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
+from minertia.validation.rig import Rig
+from minertia.validation.shows import SHOWS, shown_code, shown_robot
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
-LOGS, MODEL, CODE = ("training", "unseen"), "identified.toml", "code"  # names in the folder
+LOGS, MODEL, CODE, CONTROLLERS = ("training", "unseen"), "identified.toml", "code", "controllers"  # in the folder
+SHOWN_CUTOFF = 80.0  # Hz, of velocities where a collision must be felt within 10 ms
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
@@ -91,11 +97,12 @@ def rehearse(
     return result
 
 
-def file_names(robot: Robot) -> tuple[str, ...]:
+def file_names(robot: Robot, options: RehearsalOptions | None = None) -> tuple[str, ...]:
     """Names in its folder of the files that a rehearsal of a robot writes."""
-    code = (name.format(identifier(robot.name)) for name in TARGETS["c"].names)
+    folders = (CODE, CONTROLLERS) if options is not None and options.show else (CODE,)
+    code = [name.format(identifier(robot.name)) for name in TARGETS["c"].names]
     return (*(f"{name}-{what}.csv" for name in LOGS for what in ("motion", "log")), MODEL, RECORD,
-            *(f"{CODE}/{name}" for name in code))  # fmt: skip
+            *(f"{folder}/{name}" for folder in folders for name in code))  # fmt: skip
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -152,6 +159,8 @@ class _RehearsalRun:
             known = model or control_model(result.model.to_robot())
             self._control(known)
             self._weigh(known)
+        if self.options.show:
+            self._show(result.model.to_robot())
         return result
 
     @contextmanager
@@ -262,8 +271,11 @@ class _RehearsalRun:
             except CompilerMissing as err:
                 self.result.skipped.append(f"compiling the generated code: {err}")
                 say("C code written, not compiled")
-            self.result.files += sorted(path for path in code.iterdir() if path.is_file())
+            self._wrote(code)
         return model
+
+    def _wrote(self, folder: Path) -> None:
+        self.result.files += sorted(path for path in folder.glob("*") if path.is_file())
 
     def _control(self, model: ControlModel) -> None:
         result = self.result
@@ -275,13 +287,18 @@ class _RehearsalRun:
             feedback = next(table for table in result.control if table.title == "closed loop")
             say(f"with {by}, {_compared(feedback)}")
 
+    @property
+    def _load(self) -> float:
+        """What the hand takes up [kg]."""
+        usual = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
+        return usual if self.options.load is None else self.options.load
+
     def _weigh(self, model: ControlModel) -> None:
         """A load is picked up and put down; the estimator knows the identified model and the log's noise."""
         result = self.result
         assert result.unseen is not None
         with self._step("payload") as say:
-            usual = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
-            result.load = usual if self.options.load is None else self.options.load
+            result.load = self._load
             loaded = self.robot.with_payload(result.load, (0.0, 0.0, 0.05))
             trajectory = _beginning(result.unseen, 6.0)
             end = float(trajectory.t[-1])
@@ -290,6 +307,38 @@ class _RehearsalRun:
             result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
             values, deviations = result.weighed.at(0.66 * end)
             say(f"{values[-1]:.3f} kg with a deviation of {deviations[-1]:.2g} kg found of {result.load:.3f} kg")
+
+    def _show(self, identified: Robot) -> None:
+        """The generated controllers at work; what cannot be shown is said."""
+        result, s = self.result, self.options
+        assert result.unseen is not None
+        try:
+            known = shown_robot(identified)
+            with self._step("controllers") as say:
+                code = self._controllers(known)
+                say("adaptive law, momentum observer and gravity, written as C, compiled, and their self-test passed")
+        except MinertiaError as err:
+            result.skipped.append(f"controllers at work: {err}")
+            return
+        flaws = replace(self._flaws, velocity_cutoff=SHOWN_CUTOFF, is_dithered=True)
+        motion, period = result.unseen.motion, 1 / s.rate
+        rig = Rig(self.robot, known, code, motion, self.limits, flaws, period, self._load, s.seed)
+        for name in s.show:
+            try:
+                with self._step(name) as say, one_thread():
+                    result.shown[name] = SHOWS[name](rig, s.watch)
+                    say(result.shown[name].sentence())
+            except MinertiaError as err:
+                result.skipped.append(f"{name}: {err}")
+
+    def _controllers(self, known: Robot) -> CompiledCode:
+        if self.folder is None:
+            with tempfile.TemporaryDirectory() as place:
+                return shown_code(known, Path(place))
+        try:
+            return shown_code(known, self.folder / CONTROLLERS)
+        finally:
+            self._wrote(self.folder / CONTROLLERS)
 
 
 def _compared(feedback: TrackingTable) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
@@ -19,6 +19,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.notebook import clipped, html_table, plural
 from minertia.robot.robot import Robot
 from minertia.validation.online_payload import OnlinePayload
+from minertia.validation.shows import SHOWS, Shown
 from minertia.validation.tracking import TrackingTable
 
 Array = NDArray[np.float64]
@@ -37,7 +38,8 @@ class RehearsalOptions:
     controller and the log.  duration [s] of each motion.  resolution [rad or m] of the encoders, by default 1e-5 rad
     where a joint turns and 1e-6 m where it slides.  cutoff [Hz] of the filter on positions.  delay [s] from command to
     effort.  stribeck: how much friction at standstill exceeds Coulomb friction, as a part of it.  load [kg]: taken up
-    by the hand while it is weighed, by default a part of the moving mass.
+    by the hand while it is weighed, by default a part of the moving mass.  show: names of `SHOWS`, controllers that are
+    generated and tried.  watch [s]: free motion in which their false alarms of collisions are counted.
     """
 
     noise: float = 0.01
@@ -51,9 +53,15 @@ class RehearsalOptions:
     delay: float = 0.0
     stribeck: float = 0.0
     load: float | None = None
+    show: tuple[str, ...] = ()
+    watch: float = 60.0
 
     def __post_init__(self) -> None:
-        for name in ("noise", "rate", "duration", "cutoff"):
+        object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
+        for name in self.show:
+            if name not in SHOWS:
+                raise UnknownName("show", name, SHOWS)
+        for name in ("noise", "rate", "duration", "cutoff", "watch"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise Infeasible(f"a rehearsal needs a positive {name}, not {value:g}")
@@ -108,7 +116,8 @@ class Rehearsal:
 
     held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone; stirred:
     of efforts faster than the filter, which the controller makes of the steps of the encoders.  load: mass
-    [kg] that was picked up and put down again while it was weighed.
+    [kg] that was picked up and put down again while it was weighed.  shown: what came of the controllers of
+    `RehearsalOptions.show`.
     """
 
     robot: Robot
@@ -130,6 +139,7 @@ class Rehearsal:
     control: tuple[TrackingTable, ...] = ()
     load: float = 0.0
     weighed: OnlinePayload | None = None
+    shown: dict[str, Shown] = field(default_factory=dict)
 
     @property
     def within(self) -> float:
@@ -173,6 +183,7 @@ class Rehearsal:
             "is_compiled": self.is_compiled,
             "control": [table.to_dict() for table in self.control],
             "payload": self._weighed_data(),
+            "shown": {name: found.to_dict() for name, found in self.shown.items()},
             "files": [path.name for path in self.files],
         }
 

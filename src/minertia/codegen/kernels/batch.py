@@ -7,7 +7,7 @@ straight-line code between the inputs and the entries is written here.  No name 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from minertia.codegen.kernels.schedule import Schedule
@@ -71,13 +71,6 @@ def batch_source(schedule: Schedule) -> str:
 #define LEAST_SQUARES {int(is_matrix)}
 {_text("task.h")}
 {_text("blocks.h")}
-INLINE vd gather(const double *x, const int64_t stride)
-{{
-    vd v;
-    UNROLL for (int l = 0; l < LANES; l++) v[l] = x[l * stride];
-    return v;
-}}
-
 {"".join(bodies)}
 static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
 {{
@@ -207,30 +200,54 @@ class _BatchWriter:
 
 """
 
-    def _plain(self, steps: Iterable[KernelStep]) -> Iterator[str]:
+    def _plain(self, steps: Sequence[KernelStep]) -> Iterator[str]:
         known: set[int] = set()
+        loads = {step.operands: step for step in steps if step.operation == "load"}
         for step in steps:
             for v in step.reads:
                 if v not in known:  # made elsewhere: fetched before its first use
                     known.add(v)
                     yield f"const {self.real} t{v} = {self.place[v]};"
-            (value,) = step.results
-            known.add(value)
-            yield f"const {self.real} t{value} = {self._text(step)};"
-            for place in (self.store.get(value), self.place.get(value)):
-                if place is not None:
-                    yield f"{place} = t{value};"
+            if step.results[0] in known:  # came with the entry beside it
+                continue
+            made = [step.results[0]]
+            if step.operation == "load" and self._is_loaded_by_two(step):
+                made = yield from self._load_two(step, loads)
+            else:
+                yield f"const {self.real} t{made[0]} = {self._text(step)};"
+            known.update(made)
+            for v in made:
+                yield from (f"{place} = t{v};" for place in (self.store.get(v), self.place.get(v)) if place is not None)
+
+    def _is_loaded_by_two(self, load: KernelStep) -> bool:
+        port = load.operands[0]
+        return self.real == "vd" and not self.schedule.common[port] and self.schedule.inputs[port].size > 1
+
+    def _load_two(
+        self, load: KernelStep, loads: Mapping[tuple[int, ...], KernelStep]
+    ) -> Generator[str, None, list[int]]:
+        """Two entries of each sample that stand side by side; the values among them that are loaded here."""
+        port, entry = load.operands
+        size = self.schedule.inputs[port].size
+        first = min(entry & ~1, size - 2)
+        found = [loads.get((port, first + k)) for k in range(2)]
+        if first != entry & ~1:  # the last of an odd number: the one before it came with another
+            found[0] = None
+        names = [f"t{step.results[0]}" if step else f"unused{load.results[0]}" for step in found]
+        yield f"{self.real} {names[0]}, {names[1]};"
+        yield f"load_two(in[{port}] + {first}, {size}, &{names[0]}, &{names[1]});"
+        return [step.results[0] for step in found if step]
 
     def _trig(self, trig: list[KernelStep], start: int) -> Iterator[str]:
         if not trig:
             return
-        count = len(trig)
-        yield f"_Alignas(64) {self.real} angle[{self._padded(count)}];"
-        for k, step in enumerate(trig):
-            (v,) = step.reads
-            yield f"angle[{k}] = {self.place.get(v, f't{v}')};"
-        for k in range(count, self._padded(count)):
-            yield f"angle[{k}] = 0.0;"
+        count, padded = len(trig), self._padded(len(trig))
+        angles = [self.place.get(v, f"t{v}") for step in trig for v in step.reads] + ["0.0"] * (padded - count)
+        yield f"_Alignas(64) {self.real} angle[{padded}];"
+        if self.real == "vd":
+            yield from (f"angle[{k}] = {angle};" for k, angle in enumerate(angles))
+        else:
+            yield from (f"put_four(angle + {k}, {', '.join(angles[k : k + 4])});" for k in range(0, padded, 4))
         vectors = f"{count}" if self.real == "vd" else f"({count} + LANES - 1) / LANES"
         yield f"sincos_many({vectors}, (const vd *)angle, (vd *)(sine + {start}), (vd *)(cosine + {start}));"
         for v in (v for step in trig for v in step.results):
@@ -245,7 +262,7 @@ class _BatchWriter:
                 return place
             if self.schedule.common[port]:
                 return f"(vd){{0}} + {place}"
-            return f"gather(in[{port}] + {entry}, {self.schedule.inputs[port].size})"
+            return f"load_one(in[{port}] + {entry}, {self.schedule.inputs[port].size})"
         a, b, c = (*step.operands, 0, 0, 0)[:3]
         text = self.text[step.operation]
         return text.format(a=f"t{a}", b=f"t{b}", c=f"t{c}", k=number(step.constant) if "{k}" in text else "")

@@ -283,9 +283,10 @@ class Renderer:
             else:
                 lines.append(self._statement(node, names))
         padded = (n + 3) // 4 * 4
+        numbers = [names[a] for a in angles] + [self.style.number(0.0)] * (padded - n)
         lines.append(f"  {self.real} angle[{padded}], s[{padded}], c[{padded}];")
-        lines += [f"  angle[{k}] = {names[a]};" for a, k in angles.items()]
-        lines += [f"  angle[{k}] = {self.style.number(0.0)};" for k in range(n, padded)]
+        for k in range(0, padded, 4):
+            lines.append(f"  {self.style.prefix}_put(&angle[{k}], {', '.join(numbers[k : k + 4])});")
         return [*lines, f"  {self.style.prefix}_sincos({n}, angle, s, c);"]
 
 

@@ -59,6 +59,11 @@ MINERTIA_FUNCTION $real ${prefix}_sign($real x)
 """)
 
 SINCOS = Template("""
+MINERTIA_FUNCTION void ${prefix}_put($real *x, $real a, $real b, $real c, $real d)
+{
+  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
+}
+
 /* Sines and cosines of n angles, absolute error below $error for |x| <= $reach rad; beyond, they are those of the
    angle 0.  No slow path for large angles, so no stack. */
 MINERTIA_FUNCTION void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MINERTIA_RESTRICT s,

@@ -93,6 +93,23 @@ typedef union {
   ${prefix}_word word;
 } ${prefix}_both;
 
+/* Four angles side by side, written in vectors as they are read: a vector that is read right after its numbers were
+   written one by one waits until all of them have reached the memory. */
+static inline void ${prefix}_put($real *x, $real a, $real b, $real c, $real d)
+{
+#if !defined(${prefix}_BYTES)
+  x[0] = a;
+  x[1] = b;
+  x[2] = c;
+  x[3] = d;
+#elif ${prefix}_BYTES == $four
+  *(${prefix}_cells *)x = (${prefix}_vector){a, b, c, d};
+#else
+  *(${prefix}_cells *)x = (${prefix}_vector){a, b};
+  *(${prefix}_cells *)(x + 2) = (${prefix}_vector){c, d};
+#endif
+}
+
 /* Sines and cosines of n angles, absolute error below $error for |x| <= $reach rad; beyond, they are those of the
    angle 0.  Adding a large number rounds x / (pi/2) to the whole number w and leaves w in the last bits of the sum.
    The quarter turns are taken off with pi/2 in parts, of which the first has a product with w that is exact.  The
@@ -115,10 +132,10 @@ static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MIN
     const ${prefix}_vector r = $reduced;
     const ${prefix}_vector y = r * r;
     a.real = r + r * (y * ($sine));
-    b.real = $one - (y * $half - y * y * ($cosine));
+    b.real = $one + y * (-$half + y * ($cosine));
     const ${prefix}_word odd = ${prefix}_mask((moved.word & 1) != 0);
     sine.word = ((b.word & odd) | (a.word & ~odd)) ^ ((moved.word << $shift) & top);
-    cosine.word = ((a.word & odd) | (b.word & ~odd)) ^ (((moved.word + 1) << $shift) & top);
+    cosine.word = ((a.word & odd) | (b.word & ~odd)) ^ (((moved.word << $shift) ^ odd) & top);
     *(${prefix}_cells *)(s + i) = sine.real;
     *(${prefix}_cells *)(c + i) = cosine.real;
   }
@@ -241,6 +258,7 @@ def sincos(style: CStyle) -> str:
         magic=style.number(numbers["magic"]),
         word=numbers["word"],
         wide=numbers["wide"],
+        four=4 * numbers["bits"] // 8,
         top=numbers["bits"] - 1,
         shift=numbers["bits"] - 2,
     )

@@ -135,7 +135,7 @@ def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, 
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     samples, n, links = *qd.shape, robot.n_joints
     qdr, qddr = rng.uniform(-2.0, 2.0, (samples, n)), rng.uniform(-5.0, 5.0, (samples, n))
-    damping, rate = rng.uniform(1.0, 9.0, (samples, n)), np.full((samples, 1), 0.05)
+    damping, rate = rng.uniform(1.0, 9.0, (samples, n)), rng.uniform(0.0, 0.1, (samples, links))
     G = _bodies(samples, links, rng)
     ten = ten_of(G @ G.transpose(0, 1, 3, 2))
     given = inputs | {"qdr": qdr, "qddr": qddr, "damping": damping, "rate": rate, "G": G.reshape(samples, links, 16)}
@@ -149,7 +149,7 @@ def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, 
         warmth = inputs["temperature"][k] if "temperature" in inputs else None
         state = (q[k], qd[k], qdr[k], qddr[k])
         tau[k] = model.slotine_li_torques(robot, *state, parameters=table, temperature=warmth) - damping[k] * s[k]
-        after[k] = [_step(G[k, j], Y[k, :, 10 * j : 10 * j + 10].T @ s[k], 0.05) for j in range(links)]
+        after[k] = [_step(G[k, j], Y[k, :, 10 * j : 10 * j + 10].T @ s[k], rate[k, j]) for j in range(links)]
     return named(program, given), {"tau": tau, "chi": ten, "G_next": after.reshape(samples, links, 16)}
 
 

@@ -175,20 +175,22 @@ def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate:
     """The shift [s] that the joints agree on: first in coarse steps, then between the neighbours of the best one."""
     unit = max(1, largest // COARSE)
     bases = [_basis(Y[:, j, :]) for j in range(tau.shape[1])]
-    shifts = np.arange(-(largest // unit) * unit, largest + 1, unit)
-    costs = _costs(bases, tau, rows, shifts)
+    coarse = np.arange(-(largest // unit) * unit, largest + 1, unit)
+    costs = _costs(bases, tau, rows, coarse)
     if not costs:
         return None
+    k = int(np.argmin(np.mean(costs, axis=0)))
+    around = coarse[max(k - 1, 0) : k + 2]
+    fine = np.unique(np.linspace(around[0], around[-1], 21).round().astype(int))
+    shifts = np.unique(np.concatenate([coarse, fine, [0]]))
+    costs = _costs(bases, tau, rows, shifts)
     mean = np.mean(costs, axis=0)
-    k, zero = int(np.argmin(mean)), int(np.argmin(np.abs(shifts)))
+    k, zero = int(np.argmin(mean)), int(np.searchsorted(shifts, 0))
     best = shifts[[int(np.argmin(cost)) for cost in costs]] / rate
     near = max(AGREE * abs(shifts[k]) / rate, 1.5 * unit / rate)
     if mean[zero] - mean[k] < GAIN or np.mean(np.abs(best - shifts[k] / rate) <= near) < MOST:
         return None
-    if k in (0, len(shifts) - 1):
-        return float(shifts[k] / rate)
-    fine = np.unique(np.linspace(shifts[k - 1], shifts[k + 1], 21).round().astype(int))
-    return _minimum(fine / rate, np.mean(_costs(bases, tau, rows, fine), axis=0))
+    return _minimum(shifts / rate, mean)
 
 
 def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDArray[np.int64]) -> list[Array]:
@@ -237,13 +239,14 @@ def _basis(Y: Array) -> Array:
 
 
 def _minimum(x: Array, cost: Array) -> float:
-    """Where a cost is smallest, by a parabola through its neighbours."""
+    """Where a cost is smallest, by a parabola through its neighbours, which need not be equally far."""
     k = int(np.argmin(cost))
     if k in (0, len(x) - 1):
         return float(x[k])
-    a, b, c = cost[k - 1 : k + 2]
-    bend = a - 2 * b + c
-    return float(x[k] + (0.5 * (a - c) / bend if bend > 0 else 0.0) * (x[k + 1] - x[k - 1]) / 2)
+    (before, after), (a, b, c) = np.diff(x[k - 1 : k + 2]), cost[k - 1 : k + 2]
+    falls, rises = (a - b) / before, (c - b) / after
+    lowest = 0.5 * (falls * after - rises * before) / max(falls + rises, 1e-300)
+    return float(x[k] + min(max(lowest, -before), after))
 
 
 def _even(recording: Recording) -> Recording | None:

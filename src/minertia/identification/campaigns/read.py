@@ -28,7 +28,9 @@ LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
 MODEL_KEYS = ("effects", "fix", "parameters", "prior")
-FILTER_KEYS = ("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s")
+FILTER_KEYS = (
+    *("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s", "equations"),
+)
 ESTIMATOR_KEYS = ("name", *RANGES, "kind")  # which of them an estimator takes, it says itself
 EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
 
@@ -157,7 +159,7 @@ class _CampaignReader:
         given: dict[str, Any] = {
             **{key: table.positive(key) for key in ("cutoff_hz", "rate_hz", "parallel_hz")},
             **{key: table.whole(key) for key in ("order", "window", "degree")},
-            **{key: table.text(key) for key in ("derivative", "on")},
+            **{key: table.text(key) for key in ("derivative", "on", "equations")},
             "trim_s": table.number("trim_s"),
         }
         try:

@@ -54,7 +54,9 @@ class InstrumentalVariable(Estimator):
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         if len(problem.row_names) < problem.model.robot.n_velocity:
-            raise MinertiaError("simulated instruments need the efforts of all joints; identify them all")
+            raise MinertiaError(
+                "simulated instruments need the efforts of all joints; identify them all, by momentum or torque"
+            )
         if problem.model.choice.needs_load:
             raise MinertiaError(
                 "simulated instruments do not go with friction that grows with the load; leave load_coulomb out of the "

@@ -38,22 +38,30 @@ class LeftOut:
 NOTHING_LEFT_OUT = LeftOut(np.zeros(0), np.zeros(0), 0)
 
 
-def left_out_error(problem: Observation, sigma: Array, refit: Callable[[Array], Array] | None = None) -> LeftOut:
+def left_out_error(
+    problem: Observation,
+    sigma: Array,
+    refit: Callable[[Array], Array] | None = None,
+    judged: Observation | None = None,
+) -> LeftOut:
     """Residuals of cross-validation folds (blocks of time), each predicted by a fit of the others.
 
-    refit: values from a triangle of weighted rows; by default those of plain least squares.
+    refit: values from a triangle of weighted rows; by default those of plain least squares.  judged: the same blocks
+    and unknowns with efforts for rows, where those of the problem are not.
     """
+    rows = problem if judged is None else judged
+    count = len(rows.row_names)
     with one_thread():
         folds = block_folds(problem, sigma)
         if not folds:
             return NOTHING_LEFT_OUT
-        rest, effort = np.zeros((2, len(sigma)))
-        for fold in folds:
+        rest, effort = np.zeros((2, count))
+        for fold, own in zip(folds, block_folds(rows, np.ones(count)), strict=True):
             beta = _refitted(fold.fitted, refit)
             if beta is None:  # the other folds do not excite everything
-                return LeftOut(np.full(len(sigma), np.inf), np.ones(len(sigma)), problem.samples)
-            rest += np.sum((fold.left_out @ np.append(-beta, 1.0)) ** 2, axis=1)
-            effort += np.sum(fold.left_out[:, :, -1] ** 2, axis=1)
+                return LeftOut(np.full(count, np.inf), np.ones(count), problem.samples)
+            rest += np.sum((own.left_out @ np.append(-beta, 1.0)) ** 2, axis=1)
+            effort += np.sum(own.left_out[:, :, -1] ** 2, axis=1)
         return LeftOut(np.sqrt(rest), np.sqrt(effort), problem.samples)
 
 

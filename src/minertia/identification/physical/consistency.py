@@ -76,7 +76,8 @@ class PhysicalSpace:
         for k in self.effects:
             joint = link_number(self.model.standard[k]) - 1
             row = self._row(joint)
-            usual = self.effort[self.model.rows.index(row)] if self.effort and row in self.model.rows else 0.1
+            known = len(self.effort) == len(self.model.rows) and row in self.model.rows  # not of rows of power
+            usual = self.effort[self.model.rows.index(row)] if known else 0.1
             part = 0.01 if symbol_of(self.model.standard[k]).startswith("OFF") else 0.1  # offsets are small
             scale[k] = max(abs(float(self.x0[k])), part * usual, 1e-6)
         return scale

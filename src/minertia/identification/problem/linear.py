@@ -6,7 +6,7 @@ effects and joints can tell apart for some motion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -294,6 +294,31 @@ def standard_columns(
         if name in terms:
             _add_term(model, Y[:, :, where[name]], terms[name], state, load, temperature)
     return Y
+
+
+def combined_columns(
+    model: LinearModel,
+    state: tuple[Array, Array, Array],
+    load: Array | None,
+    temperature: Array | None,
+    links: Callable[[list[str]], Array],
+    weights: Array | None = None,
+) -> Array:
+    """Y (N, rows, unknowns) with other columns of the standard parameters than efforts, links(names).
+
+    weights (N, rows): with which the efforts of extra effects add to one row; each is a row unless told.
+    """
+    names, terms = [model.standard[k] for k in model.kept], {t.name: t for t in model.choice.terms}
+    own = [name for name in names if name not in terms]
+    inner = links(own)
+    Y = np.zeros((*inner.shape[:2], len(names)))
+    Y[:, :, [k for k, name in enumerate(names) if name not in terms]] = inner
+    for k, name in enumerate(names):
+        if name in terms:
+            effort = np.zeros((len(Y), len(model.rows)))
+            _add_term(model, effort, terms[name], state, load, temperature)
+            Y[:, :, k] = effort if weights is None else np.sum(weights * effort, axis=1, keepdims=True)
+    return Y if model.mixing is None else np.asarray(Y @ model.mixing)
 
 
 def _add_term(

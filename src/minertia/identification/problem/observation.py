@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
+from minertia.identification.problem.equations import POWER, row_count
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
     Change,
@@ -113,8 +114,9 @@ class Observation:
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Names of the efforts."""
-        return self.model.row_names
+        """Names of the rows of a sample: of the efforts, or of the power of all of them."""
+        names = self.model.row_names
+        return names if self.logs[0].triangles.shape[1] == len(names) else (POWER,)
 
     @cached_property
     def totals(self) -> Array:
@@ -268,7 +270,7 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
             # a log in blocks may know how many samples it keeps
             expected = getattr(motion, "kept", None) or kept_samples(block)
             size = max(SHORTEST_BLOCK, -(-expected // blocks))
-            store = Accumulator(len(model.rows), model.count + 1, size, blocks, method)
+            store = Accumulator(row_count(model, block), model.count + 1, size, blocks, method)
         still &= set(still_joints(model, np.asarray(block.q, float)))
         for Y, tau in maker.rows(block):
             store.add(Y, tau)

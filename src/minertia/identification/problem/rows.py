@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, ShapeError
+from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
 from minertia.identification.problem.linear import LinearModel
-from minertia.identification.signals.filtering import Motion, decimated, half_length
+from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -57,6 +58,13 @@ def blocks_of(log: LogMotion) -> Iterator[MotionLike]:
         yield cast(MotionLike, log)
     else:
         yield from log
+
+
+def judged_motion(log: LogMotion) -> LogMotion:
+    """A log's motion with efforts for rows, whatever it was fitted with."""
+    if hasattr(log, "tau"):
+        return cast(MotionLike, in_torques(log))
+    return [cast(MotionLike, in_torques(block)) for block in blocks_of(log)]
 
 
 def states(log: LogMotion) -> int | None:
@@ -118,6 +126,10 @@ class RowMaker:
         for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
+            if isinstance(piece, Motion) and equations_of(piece) != TORQUE:
+                Y = other_columns(model, piece, (x, v, a), asked, warm)
+                yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
+                continue
             Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
             yield piece, Y, effort[:, list(model.rows)]
 
@@ -155,7 +167,7 @@ def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLi
             yield block, rows, tuple(a[rows] for a in state)
         return
     first, stop, step = block.keep
-    halo = half_length(block.filter, block.rate_hz)
+    halo = half_length(block.filter, block.rate_hz) + (0 if equations_of(block) == TORQUE else REACH)
     size = max(max(PIECE, 8 * halo) // step, 1) * step
     for start in range(first, stop, size):
         end = min(start + size, stop)

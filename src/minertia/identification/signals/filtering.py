@@ -34,6 +34,7 @@ PADDING = 3.0  # periods of the cut-off by which signals are continued beyond th
 OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
 STOPBAND = 7.0  # Kaiser window: 70 dB
 ON = ("equation", "signals")
+EQUATIONS = ("torque", "momentum", "power")
 HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
 LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out of digits
 
@@ -52,6 +53,9 @@ class Filter:
     on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
     same low-pass, before the regressor is built (cheaper on long logs).
     trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
+    equations: what the rows of the linear problem state: "torque" (efforts, with accelerations), "momentum" (efforts as
+    the rate of the momentum of each joint and the rest) or "power" (of all joints together, as the rate of the energy
+    and what friction takes); the last two need no accelerations (theory, eqs. 34 and 35).
     """
 
     cutoff_hz: float | None = None
@@ -63,6 +67,7 @@ class Filter:
     parallel_hz: float | None = None
     on: str = "equation"
     trim_s: float | None = None
+    equations: str = "torque"
 
     def __repr__(self) -> str:
         return stated(self)
@@ -70,8 +75,9 @@ class Filter:
     def __post_init__(self) -> None:
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
             raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
-        if self.on not in ON:
-            raise UnknownName("side to decimate", self.on, ON)
+        for what, value, names in (("side to decimate", self.on, ON), ("kind of equations", self.equations, EQUATIONS)):
+            if value not in names:
+                raise UnknownName(what, value, names)
         for name in ("cutoff_hz", "rate_hz", "parallel_hz"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
@@ -90,6 +96,10 @@ class Filter:
 
     def resolved(self, recording: Recording) -> Filter:
         """The same filter with every number chosen for this recording, checked against its rate."""
+        if self.equations != "torque" and self.on == "signals":
+            raise FilterError(
+                f'{self.equations} is differentiated at the rate of the log; take on = "equation", or torque'
+            )
         rate = even_rate(recording)
         cutoff = self.cutoff_hz
         if cutoff is None:
@@ -220,6 +230,13 @@ def thinned(motion: Motion) -> Motion:
 
 
 # ---------------------------------------------------------------------- derivatives
+
+REACH = 2  # samples on each side that `rate_of_change` needs
+
+
+def rate_of_change(x: Array, rate_hz: float) -> Array:
+    """Derivative along the first axis, over 5 points."""
+    return _central5(x, 1 / rate_hz, Filter())
 
 
 def _central(x: Array, T: float, plan: Filter) -> Array:

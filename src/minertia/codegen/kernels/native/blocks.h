@@ -78,6 +78,20 @@ static void compute(const Task *task, int64_t first, int64_t samples, Space *spa
     evaluate(task, in, (int)((samples + LANES - 1) / LANES), space->W);
 }
 
+/* Entries that follow one another, sample by sample: two entries of a vector of samples at a time. */
+static void write_turned(const double *W, int64_t entries, int64_t samples, double *out)
+{
+    const int64_t whole = entries < 2 ? 0 : samples / LANES * LANES;
+    for (int64_t s = 0; s < whole; s += LANES)
+        for (int64_t e = 0; e < entries; e += 2) {
+            const int64_t at = e + 1 < entries ? e : e - 1; /* of an odd number the last but one is written twice */
+            const double *from = W + at * LEADING + s;
+            store_two(*(const vd *)from, *(const vd *)(from + LEADING), out + s * entries + at, entries);
+        }
+    for (int64_t s = whole; s < samples; s++)
+        for (int64_t e = 0; e < entries; e++) out[s * entries + e] = W[e * LEADING + s];
+}
+
 static void write_rows(const Task *task, int64_t first, int64_t samples, const double *W)
 {
     for (int64_t p = 0; p < task->n_outputs; p++) {
@@ -85,15 +99,23 @@ static void write_rows(const Task *task, int64_t first, int64_t samples, const d
         const int32_t *number = task->numbers[p], *position = task->positions[p];
         double *out = task->output[p] + first * size;
         if (n == size) { /* no zeros: positions are 0, 1, 2 ... and entries follow one another */
-            const double *from = n ? W + (int64_t)number[0] * LEADING : W;
-            for (int64_t s = 0; s < samples; s++, out += size)
-                for (int64_t e = 0; e < n; e++) out[e] = from[e * LEADING + s];
+            if (n) write_turned(W + (int64_t)number[0] * LEADING, n, samples, out);
             continue;
         }
         for (int64_t s = 0; s < samples; s++, out += size) {
             memset(out, 0, (size_t)size * sizeof(double));
             for (int64_t e = 0; e < n; e++) out[position[e]] = W[(int64_t)number[e] * LEADING + s];
         }
+    }
+}
+
+/* Asks for the memory that a block of rows is written to, so that it has arrived once the block is computed. */
+static void expect_rows(const Task *task, int64_t first, int64_t samples)
+{
+    for (int64_t p = 0; p < task->n_outputs; p++) {
+        const char *out = (const char *)(task->output[p] + first * task->size[p]);
+        const int64_t bytes = samples * task->size[p] * (int64_t)sizeof(double);
+        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(out + at, 1);
     }
 }
 
@@ -122,7 +144,14 @@ static void complete(const Task *task, int64_t first, int64_t samples, Space *sp
     double *W = (double *)space->W, *T = (double *)space->T;
     const int64_t rows = task->n_rows;
     const double *tau = task->tau + first * rows;
-    for (int64_t s = 0; s < samples; s++)
+    const int64_t whole = rows < 2 ? 0 : samples / LANES * LANES;
+    for (int64_t s = 0; s < whole; s += LANES)
+        for (int64_t r = 0; r < rows; r += 2) {
+            const int64_t at = r + 1 < rows ? r : r - 1; /* of an odd number the last but one is read twice */
+            double *to = T + at * LEADING + s;
+            load_two(tau + s * rows + at, rows, (vd *)to, (vd *)(to + LEADING));
+        }
+    for (int64_t s = whole; s < samples; s++)
         for (int64_t r = 0; r < rows; r++) T[r * LEADING + s] = tau[s * rows + r];
     if (task->weights) {
         const double *weight = task->weights + first * task->weight_stride;
@@ -262,6 +291,7 @@ static int run_task(const Task *task)
     for (int64_t done = 0; done < task->count; done += SAMPLES) {
         const int64_t first = task->first + done;
         const int64_t samples = task->count - done < SAMPLES ? task->count - done : SAMPLES;
+        if (task->mode == ROWS) expect_rows(task, first, samples);
         compute(task, first, samples, &space);
         if (is_sum && task->n_outputs) write_entries(task, first, samples, (double *)space.W);
         if (task->mode == ROWS) write_rows(task, first, samples, (double *)space.W);

@@ -99,7 +99,8 @@ static PyObject *input(const Function *f, int p, PyObject *given)
         Py_INCREF(array);
     else
         array = real_numbers(f, p, given);
-    if (array && PyArray_SIZE(ARRAY(array)) != f->input_size[p]) {
+    const int is_vector = array && PyArray_NDIM(ARRAY(array)) == 1; /* the usual case: NumPy multiplies no lengths */
+    if (array && (is_vector ? PyArray_DIMS(ARRAY(array))[0] : PyArray_SIZE(ARRAY(array))) != f->input_size[p]) {
         PyErr_Format(f->error, "input %d has %zd entries; this function needs %zd", p + 1,
                      (Py_ssize_t)PyArray_SIZE(ARRAY(array)), (Py_ssize_t)f->input_size[p]);
         Py_CLEAR(array);
@@ -162,10 +163,11 @@ static int outputs(Function *f, PyObject *given, PyObject **out)
     return 0;
 }
 
-static int overlap(PyObject *a, PyObject *b)
+/* Whether two arrays of so many doubles share memory. */
+static int overlap(PyObject *a, npy_intp size_a, PyObject *b, npy_intp size_b)
 {
-    const char *start_a = PyArray_DATA(ARRAY(a)), *start_b = PyArray_DATA(ARRAY(b));
-    return start_a < start_b + PyArray_NBYTES(ARRAY(b)) && start_b < start_a + PyArray_NBYTES(ARRAY(a));
+    const double *start_a = PyArray_DATA(ARRAY(a)), *start_b = PyArray_DATA(ARRAY(b));
+    return start_a < start_b + size_b && start_b < start_a + size_a;
 }
 
 /* Copies the inputs in whose memory an output stands: they would change while they are read. */
@@ -173,13 +175,13 @@ static int part_from_outputs(const Function *f, PyObject **in, PyObject **out)
 {
     for (int p = 0; p < f->n_outputs; p++)
         for (int k = 0; k < p; k++)
-            if (overlap(out[p], out[k])) {
+            if (overlap(out[p], f->output_size[p], out[k], f->output_size[k])) {
                 PyErr_SetString(f->error, "the arrays given as out overlap one another");
                 return -1;
             }
     for (int i = 0; i < f->n_inputs; i++)
         for (int p = 0; p < f->n_outputs; p++)
-            if (overlap(in[i], out[p])) {
+            if (overlap(in[i], f->input_size[i], out[p], f->output_size[p])) {
                 PyObject *copy = PyArray_NewCopy(ARRAY(in[i]), NPY_CORDER);
                 if (!copy) return -1;
                 Py_DECREF(in[i]);

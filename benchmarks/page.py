@@ -1,0 +1,156 @@
+"""`python -m benchmarks.page`: docs/benchmarks.md and its pictures, from the results of all machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results
+from benchmarks.bars import Group, bars
+from benchmarks.measure import Row
+
+SUBJECTS = {
+    "batches": "Many samples",
+    "single_sample": "One sample at a time, in C",
+    "one_call": "One call from Python",
+    "fits": "Least squares",
+    "excitation": "Exciting motions",
+    "long_log": "A long log",
+    "building": "Waiting times",
+}
+TEXT = """Written by `make bench` on each machine in turn: ours and the peer in one process, in turns unless said,
+processor time of one thread, medians; in brackets the quartiles of the ratio.  Every result is first held against
+Pinocchio's (torques 1e-12 of the largest).  Our regressor has the base columns, Pinocchio's all 10 n; "in cache" means
+computed, not written to memory.  Of peers in C and C++ the build of the faster compiler counts.  Goals are for machines
+with AVX-512 (8 lanes); half of those for batches where there is only AVX2 (4 lanes).  NEON has 2 lanes.  The pictures
+show the rows that have a goal.  RobCoGen (pip install robcogen2) takes no part: what it generates needs the Lua module
+template-text and the C++ headers iit-rbd, which PyPI does not have."""
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURES = PAGE.parent / "images" / "benchmarks"
+DEVICES = {"h200": "NVIDIA H200"}
+Sets = Mapping[str, dict[str, Any]]
+Key = tuple[str, str]
+
+
+def main() -> None:
+    """Write the page and its pictures."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """Everything that is made of the results, with its text."""
+    sets = {name: found for name in results.SETS if (found := results.read(name))}
+    lines = ["# Benchmarks", "", *TEXT.splitlines(), "", *_machines(sets)]
+    made = {}
+    for subject, title in SUBJECTS.items():
+        table = _table(sets, subject)
+        if not table:
+            continue
+        lines += [f"## {title}", ""]
+        groups = [group for key, rows in table.items() if (group := _group(key, rows)) is not None]
+        if groups:
+            made[PICTURES / f"{subject}.svg"] = bars(title, groups, results.SETS)
+            lines += [f"![{title}: ratios to the peers as bars](images/benchmarks/{subject}.svg)", ""]
+        lines += [*_rows(table, [name for name in sets if subject in sets[name]["subjects"]]), ""]
+    for name, title in DEVICES.items():
+        device = results.read(name)
+        if device:
+            lines += [f"## On a GPU: {title}", "", *_device(device), ""]
+    return {PAGE: "\n".join(lines), **made}
+
+
+def _machines(sets: Sets) -> Iterator[str]:
+    for name, found in sets.items():
+        dates = sorted({part["date"] for part in found["subjects"].values()})
+        when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+        about = "; ".join([found["machine"], when, ", ".join(found["versions"]), found["compilers"]])
+        yield f"- **{results.SETS[name]}**: {about}."
+        if found.get("missing"):
+            yield f"  Not compared there: {'; '.join(found['missing'])}."
+    yield ""
+
+
+def _table(sets: Sets, subject: str) -> dict[Key, dict[str, Row]]:
+    """(what, peer) -> the row of each set, in the order of the first set that has it."""
+    table: dict[Key, dict[str, Row]] = {}
+    for name, found in sets.items():
+        for entry in found["subjects"].get(subject, {"rows": []})["rows"]:
+            row = results.from_json(entry)
+            table.setdefault((row.subject, row.peer_name), {})[name] = row
+    return table
+
+
+def _goal(rows: Mapping[str, Row]) -> float | None:
+    return next((row.goal for row in rows.values() if row.goal is not None), None)
+
+
+def _group(key: Key, rows: Mapping[str, Row]) -> Group | None:
+    """The bars of a row that has a goal."""
+    ratios = {name: row.ratio for name, row in rows.items() if row.ratio is not None}
+    goal = _goal(rows)
+    if goal is None or not ratios:
+        return None
+    what, peer = key
+    return Group(f"{what} / {_short(peer)}", ratios, goal)
+
+
+def _short(peer: str) -> str:
+    """The name of a peer for a picture."""
+    if peer.startswith("pin."):
+        return "pin"
+    known = {"SLSQP with": "SLSQP", "Pinocchio matrix": "lstsq", "finite differences": "Pinocchio"}
+    return next((word for start, word in known.items() if peer.startswith(start)), peer.partition(" (")[0])
+
+
+def _rows(table: Mapping[Key, Mapping[str, Row]], names: Sequence[str]) -> Iterator[str]:
+    titles = [results.SETS[name] for name in names]
+    yield f"| what | peer | {' | '.join(titles)} | goal |"
+    yield "| --- | --- |" + " --- |" * (len(names) + 1)
+    for (what, peer), rows in table.items():
+        cells = [_cell(rows[name]) if name in rows else "" for name in names]
+        yield f"| {what} | {peer} | {' | '.join(cells)} | {_goal(rows) or ''} |"
+
+
+def _cell(row: Row) -> str:
+    note = f" ({row.note})" if row.note else ""
+    if row.ratio is None or row.peer is None:
+        return f"{time_text(row.ours)}{note}"
+    spread = f" ({row.spread[0]:.1f} to {row.spread[1]:.1f})" if row.spread else ""
+    return f"**{row.ratio:.1f}**{spread}: {time_text(row.ours)}, peer {time_text(row.peer)}{note}"
+
+
+def _device(found: dict[str, Any]) -> Iterator[str]:
+    """One line for each program; precisions side by side."""
+    yield f"{found['about']}; {found['date']}; {', '.join(found['versions'])}.  Rates are samples in a second."
+    yield ""
+    yield "| program | arrays | double | single |"
+    yield "| --- | --- | --- | --- |"
+    table: dict[Key, dict[str, str]] = {}
+    for row in found["rows"]:
+        table.setdefault((row["program"], row["arrays"]), {})[row["precision"]] = _rate(row)
+    for (program, arrays), cells in table.items():
+        yield f"| {program} | {arrays} | {cells.get('double', '')} | {cells.get('float', '')} |"
+
+
+def _rate(row: dict[str, Any]) -> str:
+    if "seconds" in row:
+        return time_text(row["seconds"])
+    rate = row["rate"]
+    text = f"{rate / 1e9:.3g} G/s" if rate >= 4e8 else f"{rate / 1e6:.3g} M/s"
+    return text + (f", {100 * row['share']:.0f} % of a copy" if "share" in row else "")
+
+
+def time_text(s: float) -> str:
+    """A time with its unit."""
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
+        if s * factor >= 1:
+            return f"{s * factor:.3g} {unit}"
+    return f"{s * 1e9:.3g} ns"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Rows without accelerations: momentum of every joint, or energy of all, differentiated before the parallel filter.
+
+The derivative and the filter are linear and change places: what is filtered is the rate of a momentum or an energy, and
+neither was divided by a time twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.model import momentum_regressor, power_regressor
+from minertia.errors import MinertiaError
+from minertia.identification.problem.linear import LinearModel, combined_columns
+from minertia.identification.signals.filtering import Motion, rate_of_change
+
+Array = NDArray[np.float64]
+State = tuple[Array, Array, Array]
+TORQUE, MOMENTUM, POWER = "torque", "momentum", "power"
+
+
+def equations_of(block: object) -> str:
+    """What the rows of a block state; a motion without a filter has only efforts."""
+    return block.filter.equations if isinstance(block, Motion) else TORQUE
+
+
+def in_torques(block: object) -> object:
+    """The same block with efforts for rows, as it is judged."""
+    if not isinstance(block, Motion) or block.filter.equations == TORQUE:
+        return block
+    return replace(block, filter=replace(block.filter, equations=TORQUE))
+
+
+def row_count(model: LinearModel, block: object) -> int:
+    """Rows of a sample."""
+    return 1 if equations_of(block) == POWER else len(model.rows)
+
+
+def other_columns(
+    model: LinearModel, motion: Motion, state: State, load: Array | None, temperature: Array | None
+) -> Array:
+    """Y (N, rows, unknowns) of momentum or power; load, temperature: as `LinearModel.columns` takes them."""
+    q, qd, _ = state
+    is_power = motion.filter.equations == POWER
+
+    def links(names: list[str]) -> Array:
+        regressor = power_regressor if is_power else momentum_regressor
+        stored, rest = regressor(model.robot, q, qd, columns=names)
+        Y = np.asarray(rate_of_change(np.asarray(stored), motion.rate_hz) + rest)
+        return Y[:, None, :] if is_power else Y[:, list(model.rows)]
+
+    if not is_power:
+        return combined_columns(model, state, load, temperature, links)
+    return combined_columns(model, state, load, temperature, links, weights=qd)
+
+
+def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
+    """The other side of the equation (N, rows): efforts, or their power."""
+    if motion.filter.equations != POWER:
+        return tau[:, list(model.rows)]
+    if len(model.rows) < model.robot.n_velocity:
+        raise MinertiaError("equations of power need the efforts of all joints; take momentum or torque for some")
+    return np.asarray(np.sum(state[1] * tau, axis=1, keepdims=True))

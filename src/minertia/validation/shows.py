@@ -1,0 +1,44 @@
+"""The generated controllers at work: a table of what is done with a rig."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
+
+from minertia.errors import Infeasible
+from minertia.robot.inertia import impossible
+from minertia.robot.robot import Robot
+from minertia.robot.smooth import smooth_friction
+from minertia.validation.adaptation import Adaptation, show_adaptation
+from minertia.validation.compiled import CompiledCode, compiled_code
+from minertia.validation.contact import Detection, show_collisions
+from minertia.validation.guiding import Guiding, show_guiding
+from minertia.validation.rig import SHOWN_PROGRAMS, Rig
+
+Shown: TypeAlias = Adaptation | Detection | Guiding
+WIDTH = 0.02  # rad/s or m/s: friction at measured velocities must not jump with the noise of a joint at rest
+
+# name -> what is done with a rig and that many seconds of free motion to be watched
+SHOWS: Mapping[str, Callable[[Rig, float], Shown]] = MappingProxyType(
+    {
+        "adaptive": lambda rig, _: show_adaptation(rig),
+        "collision": show_collisions,
+        "guiding": lambda rig, _: show_guiding(rig),
+    }
+)
+
+
+def shown_robot(robot: Robot) -> Robot:
+    """The identified robot as the controllers have it: smooth friction, and links that adaptation can begin with."""
+    for joint, ten in zip(robot.joints, robot.links, strict=True):
+        why = "it has no mass" if ten is None or ten[9] <= 0 else impossible(ten)
+        if why is not None:
+            raise Infeasible(f"adaptive control cannot begin with link '{joint.link or joint.name}': {why}")
+    return smooth_friction(robot, WIDTH)
+
+
+def shown_code(robot: Robot, folder: Path) -> CompiledCode:
+    """The programs of all shows, written into a folder and compiled."""
+    return compiled_code(robot, folder, SHOWN_PROGRAMS)
