@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,14 @@ def _quaternion(R: Any) -> Any:
     return quat
 
 
+def _cut_open(robot: Robot) -> Robot:
+    """The robot whose parallelograms are loops like others: passive joints that follow no other, cuts to be closed."""
+    joints = tuple(
+        replace(joint, follows=None, is_passive=joint.is_passive or joint.follows is not None) for joint in robot.joints
+    )
+    return replace(robot, joints=joints, cuts=tuple(replace(cut, form="") for cut in robot.cuts))
+
+
 class ConstrainedOracle:
     """Pinocchio's constrained dynamics of a robot with loops; hinges are held at two points of their axis.
 
@@ -104,7 +113,7 @@ class ConstrainedOracle:
 
     def __init__(self, robot: Robot) -> None:
         self.pin: Any = pytest.importorskip("pinocchio")
-        self.robot = robot.numeric
+        self.robot = _cut_open(robot.numeric)
         self.closing = closing_of(self.robot)
         self.model = self.pin.Model()
         self.model.gravity.linear = np.array(robot.gravity)

@@ -29,7 +29,7 @@ from tests.arm import recorded_arm
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SRC = ROOT / "src"
-FOLLOWED = [DOCS / "tutorial.md", DOCS / "coming-from.md", *sorted((DOCS / "howto").glob("*.md"))]
+FOLLOWED = [DOCS / "tutorial.md", DOCS / "coming-from.md", DOCS / "loops.md", *sorted((DOCS / "howto").glob("*.md"))]
 LONG = tuple(f"howto/{name}" for name in ("payload", "coupled-wrist", "currents", "other-programs", "urdf"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_NAME = re.compile(r"(?:#|/\*|<!--) ([\w./-]+\.\w+)\b")

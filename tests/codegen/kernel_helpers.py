@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels import build
-from minertia.robot.read import read_robot
+from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 
@@ -15,6 +15,7 @@ PATHS = [
     pytest.param("interpreter", marks=pytest.mark.skipif(build.native() is None, reason="no extension module")),
     "numpy",
 ]
+WITH_CODE = tuple(name for name in bundled_robots() if name != "delta")  # whose loops have no closed form
 
 
 def robots_of_every_kind() -> dict[str, Robot]:

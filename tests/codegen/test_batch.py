@@ -17,8 +17,7 @@ from minertia.codegen.kernels.task import Task
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.errors import ShapeError
-from minertia.robot.read import bundled_robots
-from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states, with_inertias
+from tests.codegen.kernel_helpers import PATHS, WITH_CODE, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
@@ -46,7 +45,7 @@ def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
         assert relative(Y @ robot.parameter_vector(True, True), wanted) < 1e-11
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize("name", WITH_CODE)
 def test_every_bundled_robot(path, name):
     robot = with_inertias(name)
     state = states(robot, 100)

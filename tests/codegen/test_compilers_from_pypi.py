@@ -16,8 +16,8 @@ from minertia.codegen.kernels.kernel import BatchKernel, torque_program
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics import model
-from minertia.robot.read import bundled_robots, read_robot
-from tests.codegen.kernel_helpers import relative, states, with_inertias
+from minertia.robot.read import read_robot
+from tests.codegen.kernel_helpers import WITH_CODE, relative, states, with_inertias
 
 POINTER = ctypes.c_void_p
 
@@ -46,9 +46,11 @@ class TinyCompiler:
         return ctypes.CFUNCTYPE(None, *[POINTER] * arguments)(address)
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize("name", WITH_CODE)
 def test_every_robot_by_the_small_compiler(name, tmp_path):
     robot = with_inertias(name).numeric
+    if robot.open_cuts:
+        pytest.skip("closing a loop takes roots of the C library, which this compiler does not have")
     generate(
         robot,
         tmp_path,

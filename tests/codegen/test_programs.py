@@ -15,10 +15,11 @@ from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError, MissingParameters, UnknownName
-from minertia.robot.read import ReadOptions, bundled_robots, read_robot
+from minertia.robot.read import ReadOptions, read_robot
 from minertia.robot.urdf.read import parse_urdf
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, call, difference, library
+from tests.codegen.kernel_helpers import WITH_CODE
 from tests.perturbed import perturbed_urdf
 from tests.random_robots import random_robot
 
@@ -107,7 +108,7 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
                 assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize("name", WITH_CODE)
 def test_bundled_robots(name):
     robot = read_robot(name)
     setting = Setting(robot, "standard", rotors=True, friction=True)

@@ -20,19 +20,21 @@ ROBOTS = [*bundled_robots(), *(str(path) for path in FILES)]
 
 
 def planted(name):
-    """The robot's geometry with random bodies, no effects, and every joint on its own."""
+    """The robot's geometry with random bodies, no effects, and every joint on its own; loops are cut open."""
     if name.endswith(".xml"):
         pytest.importorskip("mujoco")
     robot = read_robot(name)
     rng = np.random.default_rng(len(name))
     return replace(
         robot,
-        joints=tuple(replace(joint, follows=None) for joint in robot.joints),
+        joints=tuple(replace(joint, follows=None, is_passive=False) for joint in robot.joints),
         links=tuple(random_ten(rng) for _ in robot.joints),
         base_link=random_ten(rng),
         effects=(),
         coupling=None,
         motor_effects=(),
+        cuts=(),
+        seed=None,
     )
 
 

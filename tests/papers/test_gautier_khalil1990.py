@@ -6,7 +6,7 @@ import pytest
 from papers.letters import polynomial, read
 
 from minertia.base.derive import base_parameters
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.read import read_robot
 from papers import gautier_khalil1990 as paper
 from papers import gautier_khalil_published as published
 from papers import gautier_khalil_relations as relations
@@ -58,7 +58,7 @@ def test_the_general_relations_but_for_the_factor_the_scan_lost():
     assert relations.differences(relations.regrouped("prismatic"), {"YYi": whole}) == {"YYi": 0}
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize("name", paper.trees())
 def test_no_bundled_robot_is_above_the_bound(name):
     _, _, _, bound, across, ours, rank, *_ = paper.bound_row(name)
     assert rank == ours <= across <= bound

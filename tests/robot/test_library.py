@@ -5,8 +5,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from minertia import bundled_robots, read_robot
+from minertia import base_parameters, bundled_robots, check_robot, inverse_dynamics, read_robot
+from minertia.base.numeric import random_states
 from minertia.robot.inertia import impossible, pseudo_inertia
+from tests.oracles import ConstrainedOracle
 from tests.robot.dh_helpers import (
     FACTS,
     SHARED,
@@ -21,9 +23,16 @@ from tests.robot.dh_helpers import (
 )
 
 ROBOTS = (
-    *("cmu_dd_arm2", "emps", "gantry", "iiwa14", "panda", "planar2r", "puma260", "puma560", "puma560_physical"),
-    *("rx90", "scara", "stanford", "tx40", "ur10e"),
+    *("cmu_dd_arm2", "delta", "emps", "five_bar", "gantry", "iiwa14", "palletiser", "panda", "parallelogram_arm"),
+    *("planar2r", "puma260", "puma560", "puma560_physical", "rx90", "scara", "stanford", "tx40", "ur10e"),
 )
+# with closed loops: coordinates; base parameters of the links, with rotors, with friction and offsets, too
+LOOPS = {
+    "delta": ("arm1 arm2 arm3", (34, 34, 57)),
+    "five_bar": ("left_arm right_arm", (11, 11, 21)),
+    "palletiser": ("waist arm flange crank", (25, 26, 40)),
+    "parallelogram_arm": ("waist arm roll bend turn crank", (39, 42, 62)),
+}
 COUNTS = {
     "puma560": (36, 40),
     "puma560_physical": (36, 40),
@@ -39,6 +48,8 @@ COUNTS = {
     "gantry": (3, 4),
     "emps": (1, 1),
 }
+TIPS = {"delta": "platform", "five_bar": "right_forearm", "palletiser": "flange", "parallelogram_arm": "turn"}
+SLOW = {"delta": pytest.mark.slow}
 needs_facts = pytest.mark.skipif(not FACTS.is_file(), reason="the shared facts are not here")
 
 
@@ -49,7 +60,7 @@ def test_all_are_there():
 @pytest.mark.parametrize("name", ROBOTS)
 def test_files_read_and_say_where_they_come_from(name):
     text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
-    assert text.startswith("# ") and "format = 1\n" in text
+    assert text.startswith("# ") and f"format = {3 if name in LOOPS else 1}\n" in text
     robot = read_robot(name)
     assert not robot.notes
     plain = read_robot(name, letters=False)
@@ -63,6 +74,39 @@ def test_counts_by_an_independent_regressor(name):
     model = pinocchio_model(read_robot(name))
     W = regressor(model)
     assert (rank(W), rank(np.hstack([W, rotor_columns(model.nv)]))) == COUNTS[name]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_counts_and_coordinates_of_robots_with_loops(name):
+    robot = read_robot(name)
+    coordinates, counts = LOOPS[name]
+    assert robot.coordinate_names == tuple(coordinates.split())
+    assert not [note for note in check_robot(robot) if note.level != "info"]
+    assert robot.joints[robot.tip].name == TIPS[name]
+    assert base_parameters(robot).count == counts[0]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in LOOPS])
+def test_counts_of_robots_with_loops_with_their_effects(name):
+    robot, counts = read_robot(name), LOOPS[name][1]
+    assert (
+        base_parameters(robot, rotors=True).count,
+        base_parameters(robot, rotors=True, friction=True).count,
+    ) == counts[1:]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_robots_with_loops_accelerate_as_constrained_trees_of_pinocchio(name):
+    """Parallelograms as cut joints of a tree whose joints are all free, too."""
+    robot = read_robot(name, letters=False).without_effects(["rotors", "friction"])
+    oracle = ConstrainedOracle(robot)
+    rng = np.random.default_rng(4)
+    q, qd, qdd = random_states(robot, 3, 4)
+    seed = np.array(robot.seed)[list(robot.independent)]
+    q = seed + rng.uniform(-0.3, 0.3, q.shape)
+    tau = inverse_dynamics(robot, q, qd, qdd)
+    for k in range(len(q)):
+        np.testing.assert_allclose(oracle.forward_dynamics(q[k], qd[k], tau[k]), qdd[k], atol=1e-8)
 
 
 def same_dynamics(model, other, n_states=20):

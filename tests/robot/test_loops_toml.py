@@ -220,7 +220,6 @@ def test_what_works_on_trees_alone_says_so(tmp_path) -> None:  # type: ignore[no
     for call in (
         lambda: mi.generate(robot, tmp_path, target="ros2"),
         lambda: mi.program(robot, "inverse_dynamics_derivatives", model=mi.CodeModel("base")),
-        lambda: mi.excite(robot),
         lambda: mi.symbolic(robot),
     ):
         with pytest.raises(InputError, match=r"closed loops that are no parallelograms \('pin'\)"):

@@ -137,7 +137,7 @@ def test_without_mujoco(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyP
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "Plant", missing)
+    monkeypatch.setattr(rehearsal, "plant_of", missing)
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
     result = rehearse(puma, SHORT, limits=limits, out=tmp_path)
     assert result.identification is None and "minertia[sim]" in result.skipped[0]

@@ -51,22 +51,8 @@ def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLi
 
 def massless_columns(robot: Robot) -> frozenset[str]:
     """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
-    pins = [j for cut in robot.cuts if (j := robot.pin(cut)) is not None]
-    empty = pins + [j for j in _between(robot) if j not in pins]
+    empty = (*robot.crosses, *robot.pins)
     return frozenset(full_name(symbol, j + 1) for j in empty for symbol in LINK_SYMBOLS)
-
-
-def _between(robot: Robot) -> list[int]:
-    if not robot.open_cuts or not robot.has_parameters:
-        return []
-    return [j for j, ten in enumerate(robot.links) if (ten is None or not any(ten)) and _is_between(robot, j)]
-
-
-def _is_between(robot: Robot, j: int) -> bool:
-    """Whether a link only joins two joints whose axes meet: its one joint further out starts at its origin."""
-    further = [joint for joint in robot.numeric.joints if joint.parent == j]
-    ends = [end for cut in robot.cuts for end in (cut.first, cut.second)]
-    return len(further) == 1 and all(s == 0 for s in further[0].p) and j not in ends
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:

@@ -140,10 +140,13 @@ def _say_where(robot: Robot) -> None:
     """Which link is taken to carry the load, where there are several ends to carry it."""
     carriers = {joint.parent for joint in robot.joints}
     ends = [joint.link or joint.name for j, joint in enumerate(robot.joints) if j not in carriers]
-    if len(ends) > 1:
+    taken = robot.joints[robot.tip].link or robot.joints[robot.tip].name
+    others = [name for name in ends if name != taken]
+    if others:
+        which = "an end in no loop" if robot.cuts else "the last link"
         diagnose(
-            f"the load is taken to be at '{ends[-1]}', the last link of the robot's file; '--at NAME' says if it is at "
-            f"{' or '.join(repr(name) for name in ends[:-1])}"
+            f"the load is taken to be at '{taken}', {which} of the robot's file; '--at NAME' says if it is at "
+            f"{' or '.join(repr(name) for name in others)}"
         )
 
 

@@ -164,7 +164,7 @@ class Setting:
 
     @cached_property
     def _load_joint(self) -> int:
-        return self.robot.joint_index(self.payload) if isinstance(self.payload, str) else self.robot.n_joints - 1
+        return self.robot.joint_index(self.payload) if isinstance(self.payload, str) else self.robot.tip
 
     # ------------------------------------------------------------------ from inputs to base parameters
 

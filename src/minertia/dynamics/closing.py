@@ -199,14 +199,20 @@ class Closing:
             for _ in range(CORRECTIONS):
                 found = found - self._step(found)
             return found
-        if all(dyad is not None for dyad in self.dyads):
-            found, done = self._direct(q)
-            done &= self._is_connected(q, done)
-        else:
-            found, done = self._carried_on(q)
+        found, done = self._found(q)
         if not done.all():
             raise self._unreached(q, int(np.flatnonzero(~done)[0]))
         return found
+
+    def is_reached(self, q: Array) -> Flags:
+        """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed."""
+        return self._found(q)[1]
+
+    def _found(self, q: Array) -> tuple[Array, Flags]:
+        if all(dyad is not None for dyad in self.dyads):
+            found, done = self._direct(q)
+            return found, done & self._is_connected(q, done)
+        return self._carried_on(q)
 
     @cached_property
     def dyads(self) -> list[Dyad | None]:

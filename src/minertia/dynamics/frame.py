@@ -33,7 +33,8 @@ class ChosenFrame:
 
     def of(self, robot: Robot) -> str:
         """Its name on a robot."""
-        return robot.joints[-1].link or robot.joints[-1].name if self.name is None else self.name
+        tip = robot.joints[robot.tip]
+        return tip.link or tip.name if self.name is None else self.name
 
 
 LAST_LINK = ChosenFrame()

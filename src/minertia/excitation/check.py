@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
+from minertia.excitation.loops import LoopUse
 from minertia.excitation.model import PointModel
 from minertia.excitation.objective import box_corners
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
@@ -27,7 +28,8 @@ class Margins:
 
     position, velocity, acceleration, effort: per joint.  boxes: {frame: smallest distance to a face}.  floor: smallest
     height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between what.
-    clearance_margin: what both must be at least.
+    clearance_margin: what both must be at least.  loops: transmission angles.  passive: smallest room of loops and of
+    their passive joints (1 at best, 0 at a limit), and of what.
     """
 
     position: tuple[float, ...]
@@ -40,6 +42,9 @@ class Margins:
     clearance: float | None = None
     nearest: str = ""
     clearance_margin: float = 0.0
+    loops: tuple[LoopUse, ...] = ()
+    passive: float | None = None
+    tightest_passive: str = ""
 
     def __repr__(self) -> str:
         names = ("position", "velocity", "acceleration", "effort")
@@ -57,7 +62,7 @@ class Margins:
         for distance in (self.floor, self.clearance):
             if distance is not None and distance < self.clearance_margin:
                 used = max(used, 1 + self.clearance_margin - distance)
-        return used
+        return used if self.passive is None or self.passive >= 0 else max(used, 1 - self.passive)
 
     @property
     def is_feasible(self) -> bool:
@@ -72,7 +77,7 @@ class Margins:
             lines.append(f"Lowest: {self.floor:.3g} m above the floor ({self.lowest}).")
         if self.clearance is not None:
             lines.append(f"Nearest approach: {self.clearance:.3g} m ({self.nearest}).")
-        return lines
+        return [*lines, *(str(loop) for loop in self.loops)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -84,6 +89,7 @@ class Margins:
             "boxes": dict(self.boxes),
             "floor": self.floor,
             "clearance": self.clearance,
+            "loops": {loop.name: [loop.smallest, loop.largest] for loop in self.loops},
         }
 
 
@@ -114,6 +120,9 @@ class Checker:
     def states(self, q: Array, qd: Array, qdd: Array) -> Margins:
         """Margins of any states (N, n)."""
         limits, space = self.limits, self.limits.clearance
+        loops = self._loops(q, qd)
+        if loops is not None and loops[0] < 0:  # what does not close has no distances and no efforts
+            return self._open(q, qd, qdd, *loops)
         low, near = (None, None) if space is None else space.approaches(q)
         return Margins(
             position=_largest((q - limits.middle) / limits.half),
@@ -126,12 +135,43 @@ class Checker:
             clearance=None if near is None else near.distance,
             nearest="" if near is None else near.name,
             clearance_margin=0.0 if space is None else space.margin,
+            loops=() if limits.loops is None else limits.loops.uses(q),
+            passive=None if loops is None else loops[0],
+            tightest_passive="" if loops is None else loops[1],
         )
+
+    def _loops(self, q: Array, qd: Array) -> tuple[float, str] | None:
+        """The smallest room of closed loops, and of what."""
+        loops = self.limits.loops
+        if loops is None:
+            return None
+        room, what = loops.nearest(q, qd)
+        if room >= 0 and not loops.is_on_branch(q).all():
+            return -1.0, "a loop on the branch of its seed"
+        return room, what
+
+    def _open(self, q: Array, qd: Array, qdd: Array, room: float, what: str) -> Margins:
+        """Margins of states that loops or passive joints do not allow."""
+        limits = self.limits
+        used = (_largest((q - limits.middle) / limits.half), _largest(qd / limits.velocity))
+        return Margins(*used, _largest(qdd / limits.acceleration), passive=room, tightest_passive=what)
 
     def room(self, q: Array) -> Array:
         """How far each posture (N, n) at rest is from every limit but those of the joints: 1 when nothing is near,
         0 at a limit, negative beyond it.
         """
+        loops = self.limits.loops
+        if loops is None:
+            return self._room(q)
+        rooms = np.nan_to_num(loops.rooms(q, np.zeros_like(q)).min(axis=1), nan=-1.0)
+        closed = (rooms > 0) & loops.is_on_branch(q)
+        found = np.minimum(rooms, np.where(closed, 1.0, -1.0))
+        if closed.any():
+            found[closed] = np.minimum(2 * found[closed], self._room(q[closed]))
+        return np.asarray(found)
+
+    def _room(self, q: Array) -> Array:
+        """`room` without what loops need."""
         still = np.zeros_like(q)
         found = np.ones(len(q))
         if self.effort is not None and self.limits.effort is not None:
@@ -182,6 +222,8 @@ class Checker:
         ):
             if distance is not None:
                 found.append((distance - margins.clearance_margin, said(name, distance)))
+        if margins.passive is not None:
+            found.append((0.5 * margins.passive, f"it can hardly keep {margins.tightest_passive}"))
         found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
         return min(found, default=(0.0, "a joint is at its limit"))[1]
 
@@ -195,6 +237,8 @@ class Checker:
         for frame, distance in margins.boxes:
             if distance < 0:
                 return f"frame '{frame}' is {-distance:.3g} m outside its box"
+        if margins.passive is not None and margins.passive < 0:
+            return f"it does not keep {margins.tightest_passive}"
         asked = f"{margins.clearance_margin:.3g} m are asked"
         if margins.floor is not None and margins.floor < margins.clearance_margin:
             return f"{_high(margins.lowest, margins.floor)}, {asked} (--floor Z or none)"

@@ -38,9 +38,18 @@ def claims(limits: MotionLimits) -> Claims:
     ]
     boxes = [f"the box of {', '.join(sorted({repr(box.frame) for box in limits.boxes}))}"] if limits.boxes else []
     return Claims(
-        checked=(f"limits of {_and(held)}", *space, *boxes),
+        checked=(f"limits of {_and(held)}", *space, *boxes, *_loops(limits)),
         unchecked=(*unknown, *others, *open_space),
     )
+
+
+def _loops(limits: MotionLimits) -> list[str]:
+    if limits.loops is None:
+        return []
+    model = limits.loops
+    away = f"{model.angle:g} deg between {listed(model.names)} and singular postures, where other branches begin"
+    whose = {limit.name: None for limit in model.passive}
+    return [away] * bool(model.names) + [f"limits of passive joints {listed(list(whose))}"] * bool(whose)
 
 
 def _joint_limits(limits: MotionLimits) -> tuple[list[str], list[str]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.dynamics.closing import closing_of
 from minertia.errors import Infeasible
 from minertia.excitation.capsules import Body, Capsule, Point, length, robot_body, shape_capsules
 from minertia.excitation.distance import Nearest, between_segments, to_boxes
@@ -17,6 +19,7 @@ from minertia.excitation.model import PointModel
 from minertia.excitation.poses import link_poses
 from minertia.excitation.shapes import Shape, check_shapes
 from minertia.robot.robot import Frame, Robot
+from minertia.robot.seeds import cut_joints
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -84,6 +87,7 @@ class CollisionModel:
         around = [c for shape in obstacles if shape.kind != "box" for c in shape_capsules(shape)]
         self.capsules = (*self.body.capsules, *around)
         self.boxes = (*self.body.boxes, *(shape for shape in obstacles if shape.kind == "box"))
+        self.joined = _joined(robot)
         self.points, self.ends = _points(self.capsules)
         self.radius = np.array([c.radius for c in self.capsules])
         self.pairs, self.box_pairs, self.feet = self._pairs(), self._box_pairs(), self._feet()
@@ -138,7 +142,7 @@ class CollisionModel:
 
     def _neighbours(self, a: int | None, b: int | None) -> bool:
         """Links with a joint between them, or with a slide and a joint: what a slide carries rides on its parent."""
-        return self._carries(a, b) or self._carries(b, a)
+        return self._carries(a, b) or self._carries(b, a) or frozenset((a, b)) in self.joined
 
     def _carries(self, a: int | None, b: int | None) -> bool:
         if b is None:
@@ -341,6 +345,19 @@ def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
     return tuple(numbers), np.array(ends, dtype=np.intp).reshape(-1, 2)
 
 
+def _joined(robot: Robot) -> set[frozenset[int | None]]:
+    """Pairs of links of one loop, its carrier among them, or of two that share a link: built to pass one another."""
+    found: set[frozenset[int | None]] = set()
+    loops = [cut_joints(robot, cut) for cut in robot.cuts]
+    for loop in loops:
+        around: set[int | None] = {*loop, *(robot.joints[j].parent for j in loop)}
+        found |= {frozenset(pair) for pair in combinations(around, 2)}
+    for one, other in combinations(loops, 2):
+        if one & other:
+            found |= {frozenset(pair) for pair in product(one, other)}
+    return found
+
+
 def _chosen(names: Sequence[str], which: NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, is_one in zip(names, which, strict=True) if is_one))
 
@@ -369,7 +386,8 @@ def probes(robot: Robot, count: int) -> Array:
     """Random postures (count, n) in the ranges of the robot's file, always the same ones."""
     rng = np.random.default_rng(0)
     ranges = [_range(robot, j) for j in robot.independent]
-    return np.column_stack([rng.uniform(low, high, count) for low, high in ranges])
+    found = np.column_stack([rng.uniform(low, high, count) for low, high in ranges])
+    return found[closing_of(robot.numeric).is_reached(found)] if robot.open_cuts else found
 
 
 def _range(robot: Robot, j: int) -> tuple[float, float]:

@@ -28,7 +28,7 @@ class EffortModel:
     """
 
     def __init__(self, base: BaseParameters) -> None:
-        robot = base.robot.numeric
+        robot, own = _drives(base.robot.numeric)
         chi = robot.parameters()
         table = {full_name(s, j + 1): v for j, x in enumerate(chi) for s, v in x.items()}
         self.beta = base.values([0.0 if _is_bounded(name) else table[name] for name in base.columns])
@@ -38,18 +38,20 @@ class EffortModel:
         ]
         n = robot.n
         zero = np.zeros(n)
+        cut = np.ix_(own, own)
 
         def effects(qd: Array, qdd: Array) -> Array:
             state = State(list(zero), list(qd), list(qdd))
             return np.array(effect_torques(robot, linear, state, zero.tolist()), np.float64)
 
-        self.offset = effects(zero, zero)
-        self.viscous = np.column_stack([effects(e, zero) - self.offset for e in np.eye(n)])
-        self.rotors = np.column_stack([effects(zero, e) - self.offset for e in np.eye(n)])
-        self.coulomb = _bounded_sizes(robot, chi)
-        self.gain = 1 + _load_shares(robot, chi)
+        offset = effects(zero, zero)
+        self.offset = offset[own]
+        self.viscous = np.column_stack([effects(e, zero) - offset for e in np.eye(n)])[cut]
+        self.rotors = np.column_stack([effects(zero, e) - offset for e in np.eye(n)])[cut]
+        self.coulomb = _bounded_sizes(robot, chi)[own]
+        self.gain = 1 + _load_shares(robot, chi)[own]
         sloped = [{s: v for s, v in x.items() if v and s in SLOPED} for x in chi]
-        self.others = SlopedModel(robot, sloped) if any(sloped) else None
+        self.others = SlopedModel(base.robot.numeric, sloped) if any(sloped) else None
 
     def efforts(self, W: Array, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts (N, n)."""
@@ -75,6 +77,13 @@ class EffortModel:
         if self.others is not None:
             for own, more in zip(slopes, self.others.vjp(state[0], state[1], by_effort), strict=False):
                 own += more
+
+
+def _drives(robot: Robot) -> tuple[Robot, list[int]]:
+    """The robot whose joints have the effects of motors, the tree of one with loops, and where its coordinates are."""
+    if not robot.open_cuts:
+        return robot, list(range(robot.n))
+    return robot.opened, [robot.opened.independent.index(j) for j in robot.independent]
 
 
 STANDARD = (*STANDARD_SYMBOLS, *STANDARD_TWINS)

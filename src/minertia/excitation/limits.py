@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.collision import CollisionModel
+from minertia.excitation.loops import LoopModel, require_motions
 from minertia.excitation.space import USUAL, Box, Workspace, room
 from minertia.excitation.trajectory import frozen
 from minertia.notebook import plural
@@ -29,7 +30,8 @@ class MotionLimits:
 
     effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
     know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
-    links.  assumed: what -> joints whose limit the file does not tell.  missing: what is not checked -> why.
+    links.  loops: how far closed loops stay from singular postures, and limits of their passive joints.  assumed: what
+    -> joints whose limit the file does not tell.  missing: what is not checked -> why.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class MotionLimits:
     effort_margin: float = 0.1
     boxes: tuple[Box, ...] = ()
     clearance: CollisionModel | None = None
+    loops: LoopModel | None = None
     notes: tuple[str, ...] = field(default=())
     assumed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +63,7 @@ class MotionLimits:
         parts = [f"{plural(len(self.names), 'joint')}", *(["efforts limited"] if self.effort is not None else [])]
         parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
         parts += ["distances kept"] if self.clearance is not None else []
+        parts += ["loops kept from singular postures"] if self.loops is not None else []
         return f"<MotionLimits of {', '.join(parts)}>"
 
     def _check(self) -> None:
@@ -120,10 +124,27 @@ def motion_limits(
         effort_margin=effort_margin,
         boxes=tuple(workspace.boxes),
         clearance=space.model,
+        loops=_loops(robot, workspace, told),
         notes=tuple(told.notes),
         assumed=told.assumed,
         missing={**told.missing, **space.missing},
     )
+
+
+def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
+    """What the robot's closed loops keep."""
+    if not robot.cuts:
+        return None
+    require_motions(robot)
+    model = LoopModel(robot, workspace.transmission_deg)
+    if model.left_out:
+        told.missing["how near loops come to singular postures"] = _listed(model.left_out)
+    if model.unlimited:
+        told.missing["ranges of passive joints"] = f"the file has none for {_listed(model.unlimited)}"
+    rubbing = [robot.joints[j].name for j in robot.passive if robot.effects[j].get("FC")]
+    if rubbing:
+        told.missing["what dry friction of passive joints adds to efforts"] = _listed(rubbing)
+    return model if model.counts else None
 
 
 @dataclass

@@ -14,7 +14,7 @@ from minertia.robot.robot import Robot
 from minertia.tables import LARGEST, CheckedTable, finite
 
 JOINT_LIMITS = ("position", "velocity", "acceleration", "effort", "effort_margin")
-SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius")
+SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius", "transmission_deg")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def _boxes(entry: LimitsTable) -> list[Box]:
 
 def _space(table: LimitsTable) -> dict[str, Any]:
     """What a table says of the surroundings."""
-    found: dict[str, Any] = {name: table.positive(name) for name in ("margin", "radius") if name in table}
+    numbers = ("margin", "radius", "transmission_deg")
+    found: dict[str, Any] = {name: table.positive(name) for name in numbers if name in table}
     if "self_collision" in table:
         found["self_collision"] = table.flag("self_collision", True)
     if "floor" in table or "table" in table:

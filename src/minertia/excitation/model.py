@@ -16,6 +16,7 @@ from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
 from minertia.dynamics.effects import free_torques
 from minertia.dynamics.kinematics import Passage, State, passages
+from minertia.dynamics.projection import project
 from minertia.dynamics.regressor import regressor_entries
 from minertia.excitation.smooth import SmoothGraph
 from minertia.robot.robot import Frame, Robot, find_frame
@@ -39,14 +40,15 @@ class RegressorModel:
         self.mixing = None if mixing is None or np.array_equal(mixing, np.eye(self.p)) else mixing
         graph = SmoothGraph(smooth) if smooth > 0 else Graph()
         state = [graph.variables(name, robot.n) for name in STATE]
-        entries = regressor_entries(robot.numeric, State(*state), frozenset(columns))
+        closed = project(robot.numeric, State(*state))
+        entries = closed.entries(regressor_entries(closed.tree, closed.state, frozenset(columns)))
         where = {name: c for c, name in enumerate(columns)}
         outputs: list[Any] = [0.0] * (self.n * self.p)
         for (row, name), entry in entries.items():
             outputs[row * self.p + where[name]] = entry
-        self.forward = _forward("regressor", graph, STATE, self.n, outputs, (self.n, self.p))
+        self.forward = forward_kernel("regressor", graph, STATE, self.n, outputs, (self.n, self.p))
         pattern = self.forward.pattern
-        self.backward = _backward("regressor", graph, STATE, self.n, [outputs[k] for k in pattern.positions])
+        self.backward = backward_kernel("regressor", graph, STATE, self.n, [outputs[k] for k in pattern.positions])
         self.parts = [slice(a, b) for a, b in pairwise(pattern.row_start.tolist())]
         self.columns = [pattern.column[part] for part in self.parts]
         self._bench: _Bench | None = None
@@ -97,10 +99,11 @@ class SlopedModel:
     def __init__(self, robot: Robot, chi: Sequence[Mapping[str, float]]) -> None:
         graph, names = Graph(), ("q", "qd")
         q, qd = (graph.variables(name, robot.n) for name in names)
-        efforts = free_torques(robot, chi, State(q, qd, [0] * robot.n))
+        closed = project(robot, State(q, qd, [0] * robot.n))
+        efforts = closed.efforts(free_torques(closed.tree, chi, closed.state))
         outputs = [e if isinstance(e, Expr) else float(e) for e in efforts]
-        self.forward = _forward("effects", graph, names, robot.n, outputs, (robot.n,))
-        self.backward = _backward("effects", graph, names, robot.n, outputs)
+        self.forward = forward_kernel("effects", graph, names, robot.n, outputs, (robot.n,))
+        self.backward = backward_kernel("effects", graph, names, robot.n, outputs)
 
     def value(self, q: Array, qd: Array) -> Array:
         """Efforts (N, n)."""
@@ -119,12 +122,13 @@ class PointModel:
         robot = robot.numeric
         graph = Graph()
         q = graph.variables("q", robot.n)
-        ways = passages(robot, q)
+        closed = project(robot, State(q, [0] * robot.n, [0] * robot.n))
+        ways = passages(closed.tree, closed.state.q)
         found = [find_frame(robot, frame) if isinstance(frame, str) else frame for frame in frames]
         points = [s for frame in found for s in _origin(robot, ways, frame)]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
-        self.forward = _forward("points", graph, ("q",), robot.n, outputs, (len(outputs),))
-        self.backward = _backward("points", graph, ("q",), robot.n, outputs)
+        self.forward = forward_kernel("points", graph, ("q",), robot.n, outputs, (len(outputs),))
+        self.backward = backward_kernel("points", graph, ("q",), robot.n, outputs)
 
     def value(self, q: Array) -> Array:
         """Positions, shape (N, 3 frames)."""
@@ -135,14 +139,14 @@ class PointModel:
         return np.asarray(self.backward(q, weights))
 
 
-def _forward(
+def forward_kernel(
     name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any], shape: tuple[int, ...]
 ) -> BatchKernel:
     """Outputs (N, *shape)."""
     return BatchKernel(Program(name, graph, _ports(names, n), (Port("y", shape),), tuple(outputs)))
 
 
-def _backward(name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any]) -> BatchKernel:
+def backward_kernel(name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any]) -> BatchKernel:
     """Derivatives (N, n) by each input of the sum of outputs with weights (N, count)."""
     adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
     slopes = [adjoints.get(x.id, 0.0) for port in names for x in graph.variables(port, n)]

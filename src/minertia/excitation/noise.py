@@ -72,6 +72,10 @@ def _largest(base: BaseParameters, limits: MotionLimits, effort: EffortModel) ->
     rng, n = np.random.default_rng(0), base.robot.n
     q = rng.uniform(limits.lower, limits.upper, (STATES, n))
     qd, qdd = (rng.uniform(-1, 1, (STATES, n)) * size for size in (limits.velocity, limits.acceleration))
+    if limits.loops is not None:  # where loops close, and passive joints do not race near singular postures
+        fine = np.asarray(np.nan_to_num(limits.loops.rooms(q, 0 * qd), nan=-1.0).min(axis=1) > 0)
+        fine &= limits.loops.is_on_branch(q)
+        q, qd, qdd = (x[fine] if fine.any() else x for x in (q, qd, qdd))
     W = base.regressor(q, qd, qdd).reshape(-1, base.count)
     return effort.largest(effort.efforts(W, q, qd, qdd))
 

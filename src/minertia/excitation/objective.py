@@ -131,11 +131,14 @@ class Objective:
             return None
         bend *= weight / self.sizes[:, None, :]
         room, push = self._clearance_wall(x, weight)
-        found = None if room == INFINITE else self.criterion_and_slopes(state, criterion, weight, sharpness)
+        loops, turns = (INFINITE, None) if room == INFINITE else self._loop_wall(state, weight)
+        found = None if loops == INFINITE else self.criterion_and_slopes(state, criterion, weight, sharpness)
         if found is None:
             return None
         value, slopes = found
-        value += weight * wall + room + self._box_wall(state[0], slopes[0], weight)
+        if turns is not None:
+            slopes[:2] += turns
+        value += weight * wall + room + loops + self._box_wall(state[0], slopes[0], weight)
         return (
             None if value == INFINITE else ObjectiveValue(value, self._gradient(slopes) + push, self._gradient(bend), u)
         )
@@ -170,6 +173,18 @@ class Objective:
             return INFINITE
         slope_q += self.problem.points.vjp(q, weight * slope / half)
         return weight * wall
+
+    def _loop_wall(self, state: Array, weight: float) -> tuple[float, Array | None]:
+        """Singular postures of loops and limits of their passive joints; slopes (2, N, n) by q and qd."""
+        loops = self.problem.limits.loops
+        if loops is None:
+            return 0.0, None
+        rooms, slopes = loops.rooms_and_slopes(state[0], state[1])
+        rooms = (rooms - (1 - self.tight)) / self.tight
+        if not rooms.min() > 0:  # nor is it where a loop does not close
+            return INFINITE, None
+        by_output = -weight * slopes / (rooms * self.tight)
+        return -weight * float(np.log(rooms).sum()), np.array(loops.vjp(state[0], state[1], by_output))
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
         """Distances to the floor, between links and to obstacles, and the gradient by the search's own unknowns."""

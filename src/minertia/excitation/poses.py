@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.dynamics.kinematics import joint_positions
+from minertia.dynamics.kinematics import State, joint_positions
+from minertia.dynamics.projection import project
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -30,7 +31,9 @@ def link_poses(robot: Robot, q: Array) -> list[LinkPose]:
     robot = robot.numeric
     found: list[LinkPose] = []
     base = LinkPose(np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))
-    for joint, position in zip(robot.joints, joint_positions(robot, list(q.T)), strict=True):
+    still = [0] * robot.n
+    closed = project(robot, State(list(q.T), still, still))
+    for joint, position in zip(robot.joints, joint_positions(closed.tree, closed.state.q), strict=True):
         parent = base if joint.parent is None else found[joint.parent]
         turn, slide = (position, 0.0 * position) if joint.kind == "revolute" else (0.0 * position, position)
         R = parent.R @ np.array(joint.R, float)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
+from minertia.excitation.loops import USUAL_DEG
 from minertia.excitation.shapes import Shape
 from minertia.robot.robot import Robot
 
@@ -36,7 +37,8 @@ class Workspace:
 
     floor: its height [m], None for none, "base" for the base plane where the robot stands on it.  self_collision:
     whether links keep apart.  obstacles: `excitation.shapes` that links keep from.  boxes: for origins of named frames.
-    margin [m] from everything; radius [m] of links the file shows nothing of.
+    margin [m] from everything; radius [m] of links the file shows nothing of.  transmission_deg: what the angles
+    between the links of closed loops keep from 0 and 180 degrees, where branches meet.
     """
 
     floor: float | str | None = BASE
@@ -45,6 +47,7 @@ class Workspace:
     boxes: Sequence[Box] = ()
     margin: float | None = None
     radius: float | None = None
+    transmission_deg: float = USUAL_DEG
 
     def __post_init__(self) -> None:
         for name in ("obstacles", "boxes"):

@@ -25,6 +25,7 @@ from minertia.excitation.criteria import predicted_deviations
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
+from minertia.excitation.loops import require_motions
 from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
@@ -149,8 +150,8 @@ def sweeps(
         raise Infeasible("a sweep needs a positive duration and at least two harmonics")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
-    robot.require_tree("the search for exciting motions")
     robot.require_values("an exciting motion")
+    require_motions(robot)
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)

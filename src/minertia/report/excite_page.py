@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.dynamics.kinematics import passages
+from minertia.dynamics.kinematics import State, passages
+from minertia.dynamics.projection import project
 from minertia.excitation.check import Margins
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.result import FORMAT, NO_SIZE, Excitation, percent
@@ -112,7 +113,9 @@ def preview_data(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict
 def link_points(robot: Robot, q: Array) -> tuple[Array, list[tuple[int, int]]]:
     """Positions (N, points, 3) of the ground, of every joint and of the last links' ends; the lines between them."""
     robot = robot.numeric
-    ways = passages(robot, list(q.T))
+    still = [0] * robot.n
+    closed = project(robot, State(list(q.T), still, still))
+    ways = passages(closed.tree, closed.state.q)
     zero = np.zeros(len(q))
 
     def world(j: int | None, p: Any) -> Array:

@@ -52,10 +52,10 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
 
 
 def missing_masses(robot: Robot) -> list[Note]:
-    """A warning for each moving link that has no mass, bodies fixed to it counted."""
-    pins = {robot.joints[j].link for cut in robot.cuts if (j := robot.pin(cut)) is not None}
-    links = [(name, ten) for name, ten in _moving_links(robot) if name not in pins]
-    return [Note("warning", _link(name), NO_MASS) for name, ten in links if ten is None or not any(ten)]
+    """A warning for each moving link that has no mass, bodies fixed to it counted; universal and cut joints aside."""
+    crosses = {robot.joints[j].link or robot.joints[j].name for j in (*robot.crosses, *robot.pins)}
+    empty = [name for name, ten in _moving_links(robot) if (ten is None or not any(ten)) and name not in crosses]
+    return [Note("warning", _link(name), NO_MASS) for name in empty]
 
 
 def reach(robot: Robot) -> float:

@@ -235,6 +235,37 @@ class Robot:
         joint = self.joints[j]
         return replace(cut, kind=joint.kind, first=joint.parent, first_pose=(joint.R, joint.p))
 
+    @cached_property
+    def pins(self) -> tuple[int, ...]:
+        """Joints that cuts are where they have effects."""
+        return tuple(j for cut in self.cuts if (j := self.pin(cut)) is not None)
+
+    @cached_property
+    def tip(self) -> int:
+        """The joint whose link carries a load or tool where nobody names one.
+
+        The last joint; with closed loops, whose rods may come last, the last end in no loop, or else where most meet.
+        """
+        if not self.cuts:
+            return self.n_joints - 1
+        met = [j for cut in map(self.uncut, self.cuts) for j in (cut.first, cut.second) if j is not None]
+        inside = {*self.pins, *(k for j in met for k in self.ancestors(j))}
+        ends = [j for j in range(self.n_joints) if j not in inside and all(x.parent != j for x in self.joints)]
+        return ends[-1] if ends else max(met, key=lambda j: (met.count(j), j))
+
+    @cached_property
+    def crosses(self) -> tuple[int, ...]:
+        """Joints whose links have no mass and only join two joints of a loop whose axes meet: universal joints."""
+        if not self.open_cuts or not self.has_parameters:
+            return ()
+        return tuple(j for j, ten in enumerate(self.links) if not (ten and any(ten)) and self._is_between(j))
+
+    def _is_between(self, j: int) -> bool:
+        """Whether a link's one joint further out starts at its origin, and no loop is cut at it."""
+        further = [joint for joint in self.numeric.joints if joint.parent == j]
+        ends = [end for cut in self.cuts for end in (cut.first, cut.second)]
+        return len(further) == 1 and all(s == 0 for s in further[0].p) and j not in ends
+
     def require_tree(self, what: str) -> None:
         """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
         if self.passive or self.open_cuts:
@@ -508,8 +539,7 @@ class Robot:
     def payload_frame(self, at: str | None) -> Frame:
         """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
         if at is None:
-            last = self.n_joints - 1
-            return Frame(last, self.joints[last].file_frame)
+            return Frame(self.tip, self.joints[self.tip].file_frame)
         if at in self.frames:
             return self.frames[at]
         if any(at in (joint.name, joint.link) for joint in self.joints):

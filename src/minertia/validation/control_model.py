@@ -16,6 +16,7 @@ from minertia.dynamics import model as dynamics
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import rigid_torques
+from minertia.dynamics.projection import project
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -50,8 +51,9 @@ def control_model(robot: Robot) -> ControlModel:
         return list(dynamics.inverse_dynamics(robot, q, qd, qdd, parameters=still))
 
     def friction(q: list[Expr], qd: list[Expr], qdd: list[Expr]) -> list[Any]:
-        state = State(q, qd, qdd)
-        return effect_torques(robot, chi, state, rigid_torques(robot, chi, state), rotors=False)
+        closed = project(robot, State(q, qd, qdd))
+        loads = rigid_torques(closed.tree, chi, closed.state)
+        return closed.efforts(effect_torques(closed.tree, chi, closed.state, loads, rotors=False))
 
     def gravity(q: list[Expr]) -> list[Any]:
         return list(dynamics.gravity_torques(robot, q))

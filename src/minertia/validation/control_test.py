@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
+from minertia.validation.closed_plant import plant_of
 from minertia.validation.control_model import ControlModel
-from minertia.validation.plant import Plant
 from minertia.validation.tracking import TrackingTable, compare_feedback, compare_update_rates, open_loop_moves
 
 Array = NDArray[np.float64]
@@ -29,8 +29,8 @@ def control_tests(
 
     robot: the true one, in MuJoCo without imperfections.  model: what the controller knows.
     """
-    plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
-    loose = Plant(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
+    plant = plant_of(robot, period=PERIOD, substeps=SUBSTEPS)
+    loose = plant_of(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
     posture, angle, groups = open_loop_setting(limits)
     tables = [
         *open_loop_moves(loose, model, posture, groups, angle=angle, speed=FAST),

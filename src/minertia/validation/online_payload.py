@@ -167,7 +167,7 @@ def load_columns(robot: Robot) -> Callable[[Array, Array, Array], Array]:
         found: list[Any] = []
         for symbol in LINK_SYMBOLS:
             unit = [dict(x) for x in empty]
-            unit[-1][symbol] = 1.0
+            unit[robot.tip + robot.is_floating][symbol] = 1.0
             found += dynamics.inverse_dynamics(robot, q, qd, qdd, parameters=unit)
         return found
 

@@ -113,14 +113,18 @@ class Plant:
             raise Infeasible("a plant needs a positive period and at least one step in each")
         if robot.is_floating:
             raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
-        robot.require_tree("a plant")
-        self.mujoco: Any = mujoco_package()
+        self._prepare(robot)
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
         self.temperature = None if temperature is None else np.broadcast_to(np.asarray(temperature, float), (robot.n,))
         self.stribeck = np.asarray(self.flaws.stribeck, float) if np.any(self.flaws.stribeck) else None
         self.outside: Array | None = None  # efforts of a touch, as MuJoCo counts coordinates
         self._install(robot)
+
+    def _prepare(self, robot: Robot) -> None:
+        """Load what simulates, and refuse what it cannot."""
+        robot.require_tree("a plant")
+        self.mujoco: Any = mujoco_package()
 
     def _install(self, robot: Robot) -> None:
         """Build the model of a robot; a state already reached is kept."""

@@ -266,7 +266,7 @@ def _payload(
         [(derived(ten + s * u) - derived(ten - s * u)) / (2 * s) for s, u in zip(step, np.eye(10), strict=True)]
     )
     deviation = np.sqrt(np.maximum(np.diag(J @ covariance @ J.T), 0.0)).tolist()
-    frame = at or robot.joints[-1].link or robot.joints[-1].name
+    frame = at or robot.joints[robot.tip].link or robot.joints[robot.tip].name
     return Payload(
         frame=frame,
         mass=mass,

@@ -1,0 +1,164 @@
+"""Exciting motions of robots with closed loops: on their branch, away from singular postures, within passive limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.base.derive import base_parameters
+from minertia.dynamics.closing import closing_of
+from minertia.excitation.check import Checker
+from minertia.excitation.claims import claims
+from minertia.excitation.effort import EffortModel
+from minertia.excitation.excite import mixing
+from minertia.excitation.limits import motion_limits
+from minertia.excitation.loops import LoopModel
+from minertia.excitation.model import RegressorModel
+from minertia.excitation.objective import MotionProblem, Objective
+from minertia.excitation.options import MotionSearch
+from minertia.excitation.space import Workspace
+from tests.loop_robots import four_bar, ram
+
+QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
+
+
+def passive_state(robot, q, qd):
+    """Positions and velocities of all joints, by closing."""
+    closing = closing_of(robot)
+    tree = closing.close(q)
+    rates = np.einsum("kij,kj->ki", closing.rates(tree), qd)
+    return tree, rates
+
+
+def ranged(robot, lower, upper):
+    """The robot with another range of every joint."""
+    joints = [replace(joint, limits=replace(joint.limits, lower=lower, upper=upper)) for joint in robot.joints]
+    return replace(robot, joints=tuple(joints))
+
+
+def test_a_five_bar_stays_on_its_branch_and_away_from_singular_postures():
+    robot = mi.read_robot("five_bar")
+    motion = mi.excite(robot, mi.Fourier(6.0, harmonics=3), search=QUICK)
+    path = motion.trajectory
+    q, qd = passive_state(robot.numeric, path.q, path.qd)
+    # directions of both forearms, each from the angles along its own chain
+    angle = np.rad2deg((q[:, 0] + q[:, 1]) - (q[:, 2] + q[:, 3]))  # left forearm against the right one
+    wrapped = (angle + 180) % 360 - 180
+    assert (np.sign(wrapped) == np.sign(wrapped[0])).all()
+    found = np.abs(wrapped)
+    assert found.min() >= 20 - 1e-6 and found.max() <= 160 + 1e-6
+    (loop,) = motion.margins.loops
+    assert loop.name == "tip" and loop.smallest >= 20 and loop.largest <= 160
+    assert (180 - found.min(), 180 - found.max()) == pytest.approx((loop.largest, loop.smallest), abs=1e-6)
+    for c, j in enumerate(robot.opened.independent):
+        limits = robot.joints[j].limits
+        assert limits.lower - 1e-9 <= q[:, c].min() and q[:, c].max() <= limits.upper + 1e-9
+        assert np.abs(qd[:, c]).max() <= limits.velocity + 1e-9
+    assert "20 deg between 'tip' and singular postures" in str(motion.claims)
+    assert "Loop 'tip': transmission angle from" in str(motion)
+    assert motion.to_dict()["margins"]["loops"] == {"tip": [loop.smallest, loop.largest]}
+
+
+def test_parallelograms_keep_from_being_flat():
+    robot = mi.read_robot("palletiser")
+    model = LoopModel(robot)
+    q = np.random.default_rng(0).uniform([-1, 0.9, -1, -0.3], [1, 2.2, 1, 0.7], (20, 4))
+    asked = {"rod_to_forearm": q[:, 1] - q[:, 3], "lower_rod_to_plate": q[:, 1], "upper_rod_to_wrist": q[:, 3]}
+    rooms = model.rooms(q, np.zeros_like(q))
+    least = np.sin(np.deg2rad(20))
+    values = robot.symbol_values
+    tilt = {  # of the side that does not turn with the angles
+        "rod_to_forearm": 0.0,
+        "lower_rod_to_plate": np.arctan2(values["Y10"], -values["X10"]),
+        "upper_rod_to_wrist": np.arctan2(values["Y7"], values["X7"]),
+    }
+    for k, name in enumerate(model.names):
+        sine = np.abs(np.sin(asked[name] - tilt[name]))
+        np.testing.assert_allclose(rooms[:, k], (sine - least) / (1 - least), atol=1e-12)
+
+
+def nothing(G, sharpness):
+    """A criterion of which only the walls are left."""
+    return 0.0, np.zeros_like(G)
+
+
+@pytest.mark.parametrize("name", ["five_bar", "palletiser"])
+def test_walls_of_loops_have_exact_slopes(name):
+    robot = mi.read_robot(name).numeric
+    base, limits = base_parameters(robot, rotors=True), motion_limits(robot, workspace=Workspace(None, False))
+    seed = np.array(robot.seed)[list(robot.independent)]
+    problem = MotionProblem(
+        mi.Fourier(5.0, harmonics=3),
+        seed,
+        limits,
+        RegressorModel(robot, base.kept, mixing(base)),
+        40,
+        EffortModel(base),
+    )
+    objective = Objective(problem)
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=robot.n * problem.family.free)
+    y *= 0.15 / objective.use(y)
+    direction = rng.normal(size=y.shape)
+
+    def value(y):
+        return objective(y, nothing, 1.0, 0)[0]
+
+    h = 1e-6
+    slope = float(objective(y, nothing, 1.0, 0)[1] @ direction)
+    assert np.isfinite(value(y))
+    assert slope == pytest.approx((value(y + h * direction) - value(y - h * direction)) / (2 * h), rel=1e-5)
+    without = Objective(replace(problem, limits=replace(limits, loops=None)))
+    assert value(y) > without(y, nothing, 1.0, 0)[0]
+
+
+def test_postures_near_singular_ones_or_out_of_reach_are_refused_in_words():
+    robot = mi.read_robot("five_bar")
+    arms = ranged(robot, -7.0, 7.0)
+    with pytest.raises(mi.MinertiaError, match="does not keep loop 'tip' from a singular posture"):
+        mi.excite(arms, start=[2.95, 0.2], search=QUICK)
+    limits = motion_limits(arms)
+    checker = Checker(limits, base_parameters(arms), None)
+    q = np.array([[2.2, 0.95], [3.14, 0.0], [3.0, 0.1]])
+    room = checker.room(q)
+    assert room[0] > 0 and (room[1:] < 0).all()
+    assert checker.posture(q[:1]).is_feasible and not checker.posture(q[1:2]).is_feasible
+
+
+def test_the_angle_to_keep_is_a_choice():
+    robot = mi.read_robot("five_bar")
+    q = np.array([[2.9, 0.25]])
+    rooms = [LoopModel(robot, angle).rooms(q, 0 * q)[0, 0] for angle in (5.0, 60.0)]
+    assert rooms[0] > 0 > rooms[1]
+    with pytest.raises(mi.MinertiaError, match="between 0 and 90 degrees"):
+        motion_limits(robot, workspace=Workspace(transmission_deg=120.0))
+
+
+@pytest.mark.parametrize("robot", [four_bar(), ram("pin")], ids=["four-bar", "ram"])
+def test_the_room_of_a_dyad_ends_where_its_equations_do(robot):
+    """At a singular posture of a dyad its sine is 0, and so is the determinant of its equations."""
+    model, closing = LoopModel(robot, 1.0), closing_of(robot)
+    q = closing.draw(np.random.default_rng(1).uniform(-1, 1, (30, robot.n)), np.random.default_rng(2))
+    least = np.sin(np.deg2rad(1.0))
+    sine = model.rooms(q, 0 * q)[:, 0] * (1 - least) + least
+    A = closing.equations(closing.close(q))[1]
+    block = closing.blocks[0]
+    found = np.abs(np.linalg.det(A[:, block.rows][:, :, block.passive]))
+    assert (sine > 0).all()
+    np.testing.assert_allclose(found / found[0], sine / sine[0], rtol=1e-9)
+
+
+def test_claims_name_what_a_file_does_not_say_of_passive_joints():
+    robot = mi.read_robot("five_bar")
+    without = ranged(robot, None, None)
+    said = claims(motion_limits(without))
+    assert "ranges of passive joints (the file has none for 'left_forearm', 'right_forearm')" in said.unchecked
+
+
+def test_a_delta_is_refused_in_one_sentence():
+    robot = mi.read_robot("delta")
+    with pytest.raises(mi.MinertiaError, match="closed loops without a closed form .'ball1b'.*exciting motions"):
+        mi.excite(robot)

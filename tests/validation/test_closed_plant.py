@@ -1,0 +1,155 @@
+"""The plant of robots with closed loops: Pinocchio's accelerations, energy, dry friction, and a rehearsal on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.excitation.options import MotionSearch
+from minertia.validation.closed_plant import ClosedPlant, plant_of
+from minertia.validation.plant import RUNAWAY, Plant
+from minertia.validation.rehearsal import rehearse
+from minertia.validation.rehearsed import RehearsalOptions
+from tests.loop_robots import four_bar, ram
+from tests.oracles import ConstrainedOracle
+
+FRICTIONLESS = ["rotors", "friction"]
+
+
+def start(robot):
+    return np.array(robot.seed)[list(robot.independent)]
+
+
+@pytest.mark.parametrize("robot", ["palletiser", "parallelogram_arm", "five_bar", four_bar(), ram("pin")], ids=str)
+def test_accelerations_are_those_of_pinocchio_with_constraints(robot):
+    robot = (mi.read_robot(robot) if isinstance(robot, str) else robot).numeric.without_effects(FRICTIONLESS)
+    plant, oracle = ClosedPlant(robot), ConstrainedOracle(robot)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        q = start(robot) + rng.uniform(-0.08, 0.08, robot.n)
+        qd, tau = rng.normal(size=(2, robot.n))
+        plant.place(q, qd)
+        found = plant.acceleration(20 * tau)
+        np.testing.assert_allclose(found, oracle.forward_dynamics(q, qd, 20 * tau), atol=1e-8 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("name", ["palletiser", "five_bar"])
+def test_energy_is_kept_to_second_order_of_the_period(name):
+    robot = mi.read_robot(name).numeric.without_effects(FRICTIONLESS)
+
+    def lost(period: float) -> float:
+        plant = ClosedPlant(robot, period=period)
+        plant.place(start(robot), np.full(robot.n, 0.3))
+
+        def energy() -> float:
+            return float(mi.kinetic_energy(robot, plant.q, plant.qd) + mi.potential_energy(robot, plant.q))
+
+        before = energy()
+        for _ in range(round(0.2 / period)):
+            plant.step(np.zeros(robot.n))
+        return abs(energy() - before)
+
+    coarse, fine = lost(4e-3), lost(2e-3)
+    assert fine < 1e-2 and coarse / fine > 2.5
+
+
+def test_dry_friction_holds_what_stands_still_and_stops_what_moves():
+    robot = mi.read_robot("five_bar").numeric
+    hold = mi.gravity_torques(robot, start(robot))
+    plant = ClosedPlant(robot)
+    plant.place(start(robot))
+    for _ in range(200):
+        plant.step(hold + [0.5, -0.5])  # less than the 0.6 N m of either motor
+    np.testing.assert_allclose(plant.q, start(robot), atol=1e-9)
+    plant.place(start(robot), [0.05, -0.05])
+    for _ in range(400):
+        plant.step(mi.gravity_torques(robot, plant.q))
+    assert np.abs(plant.qd).max() < 1e-9 and np.abs(plant.q - start(robot)).max() > 1e-5
+
+
+def test_a_passive_joint_rubs_with_its_own_rate():
+    robot = mi.read_robot("five_bar").numeric.without_effects(FRICTIONLESS)
+    effects = [{}, {"FC": 2.0}, {}, {}]
+    rubbing = replace(robot, effects=tuple(effects))
+    plant, free = ClosedPlant(rubbing), ClosedPlant(robot)
+    hold = mi.gravity_torques(robot, start(robot))
+    for each in (plant, free):
+        each.place(start(robot), [0.4, 0.1])
+        each.step(hold)
+    lost = (free.qd - plant.qd) / 1e-3
+    D = np.asarray(mi.mass_matrix(robot, start(robot)))
+    wanted = mi.inverse_dynamics(rubbing, start(robot), [0.4, 0.1], [0, 0])
+    wanted = np.asarray(wanted) - mi.inverse_dynamics(robot, start(robot), [0.4, 0.1], [0, 0])
+    np.testing.assert_allclose(D @ lost, wanted, rtol=2e-3)
+
+
+def test_a_touch_acts_at_the_tip():
+    robot = mi.read_robot("palletiser").numeric.without_effects(FRICTIONLESS)
+    plant, h = ClosedPlant(robot), 1e-6
+    q, qd = start(robot), np.array([0.2, -0.1, 0.3, 0.1])
+    plant.place(q, qd)
+    _, velocity, jacobian = plant.grip()
+    ends = []
+    for sign in (1, -1):
+        plant.place(q + sign * h * qd)
+        ends.append(plant.grip()[0])
+    np.testing.assert_allclose(velocity, (ends[0] - ends[1]) / (2 * h), atol=1e-7)
+    force, hold = np.array([3.0, -2.0, 5.0]), mi.gravity_torques(robot, q)
+    plant.place(q)
+    plant.touched(lambda t, point, velocity: force, 0.0)
+    plant.step(hold)
+    wanted = np.linalg.solve(np.asarray(mi.mass_matrix(robot, q)), jacobian.T @ force)
+    np.testing.assert_allclose(plant.qd / plant.period, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_loop_past_its_reach_is_out_of_control():
+    robot = ram("pin").without_effects(FRICTIONLESS)
+    plant = ClosedPlant(robot)
+    plant.place(start(robot) + 2.0)
+    plant.step(np.zeros(1))
+    assert np.abs(plant.qd).max() > RUNAWAY and np.isfinite(plant.qd).all()
+
+
+def test_what_it_cannot_do_is_refused_and_trees_stay_in_mujoco():
+    pytest.importorskip("mujoco")
+    robot = mi.read_robot("five_bar").numeric
+    sticky = replace(robot, effects=({"FS": 0.3}, *robot.effects[1:]))
+    with pytest.raises(mi.MinertiaError, match="a plant with closed loops has no Stribeck friction"):
+        ClosedPlant(sticky)
+    assert type(plant_of(mi.read_robot("puma560_physical"))) is Plant
+    assert type(plant_of(robot)) is ClosedPlant
+
+
+@pytest.fixture(scope="module")
+def motions():
+    """For training and to be predicted, of the palletiser; every seed of the noise runs on them."""
+    robot = mi.read_robot("palletiser")
+    return tuple(
+        mi.excite(robot, mi.Fourier(10.0, harmonics=5), search=MotionSearch(starts=1, seed=seed, patience=patience))
+        for seed, patience in ((0, 1.0), (1000, 0.3))
+    )
+
+
+def test_the_palletiser_comes_back_from_a_rehearsal(motions):
+    found = rehearse(mi.read_robot("palletiser"), RehearsalOptions(rate=500.0), motions=motions, with_control=False)
+    assert len(found.returned) >= 36
+    assert found.within >= 0.97 and found.over_floor <= 1.05
+
+
+@pytest.mark.slow
+def test_the_palletiser_comes_back_from_twenty_rehearsals(motions):
+    robot = mi.read_robot("palletiser")
+    runs = [rehearse(robot, RehearsalOptions(seed=s), motions=motions, with_control=False) for s in range(20)]
+    off = np.array([abs(r.off) for run in runs for r in run.returned])
+    assert len(off) >= 36 * 20
+    assert np.mean(off <= 3) >= 0.99
+    assert max(run.over_floor for run in runs) <= 1.05
+
+
+@pytest.mark.slow
+def test_a_five_bar_comes_back_from_a_rehearsal():
+    found = rehearse(mi.read_robot("five_bar"), RehearsalOptions(duration=8.0), with_control=False)
+    assert found.within == 1.0 and found.over_floor <= 1.05
