@@ -29,6 +29,7 @@ STATES: dict[str, int] = {
     "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3, "coriolis_matrix": 2, "jacobian": 1,
     "forward_kinematics": 1, "momentum_regressor": 2, "power_regressor": 2, "slotine_li_regressor": 4,
     "slotine_li_torques": 4, "inverse_dynamics_derivatives": 3, "forward_dynamics_derivatives": 3,
+    "actuation_matrix": 1, "coordinate_efforts": 2, "passive_start": 1,
 }  # fmt: skip
 
 

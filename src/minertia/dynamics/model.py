@@ -275,14 +275,11 @@ def actuation_matrix(robot: Robot, q: ArrayLike) -> Array:
 
 def coordinate_efforts(robot: Robot, q: ArrayLike, motor_efforts: ArrayLike) -> Array:
     """Efforts of the coordinates (N, n) for those of all joints with motors (N, motors): G_m' tau_m."""
-    given = np.asarray(motor_efforts, float)
     G = actuation_matrix(robot, q)
+    names = ", ".join(robot.joints[j].name for j in robot.actuated)
+    given = _samples(robot, f"motor_efforts (of {names})", motor_efforts, len(robot.actuated))
     if given.shape != G.shape[:-1]:
-        names = ", ".join(robot.joints[j].name for j in robot.actuated)
-        raise ShapeError(
-            f"the efforts of the motors have shape {given.shape}; '{robot.name}' needs {G.shape[:-1]}, one for each of "
-            f"{names}"
-        )
+        raise ShapeError(f"motor_efforts have shape {given.shape} where q asks for {G.shape[:-1]}")
     return np.asarray(np.einsum("...mk,...m->...k", G, given))
 
 
@@ -296,17 +293,31 @@ def passive_start(robot: Robot, q: ArrayLike | None = None) -> Array:
     q (N, n): of the coordinates, reached from the robot's seed on its branch; None for the seed itself.
     """
     expect_robot(robot)
+    given = None if q is None else _samples(robot, "q", q, robot.n_position)
     if not robot.open_cuts:
-        return np.zeros((*np.shape(q)[:-1], 0) if q is not None else (0,))
+        return np.zeros((*given.shape[:-1], 0) if given is not None else (0,))
     closing = closing_of(robot.numeric)
-    if q is None:
+    if given is None:
         return np.asarray(closing.seed[closing.iterated])
-    given = np.asarray(q, float)
-    if given.ndim not in (1, 2) or given.shape[-1] != robot.n_position:
-        raise ShapeError(f"q has shape {given.shape}; '{robot.name}' needs (..., {robot.n_position})")
     flat = given.reshape(-1, robot.n_position)[:, 7 * robot.is_floating :]
     found = closing.close(flat)[:, closing.iterated]
     return np.asarray(found.reshape(*given.shape[:-1], len(closing.iterated)))
+
+
+def _samples(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[Any]:
+    """What a user gave as an array of shape (wanted,) or (N, wanted)."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):  # rows of different lengths, or something that is no array
+        raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
+    if array.dtype.kind not in "fciu":
+        raise ShapeError(f"{name} must hold numbers")
+    array = array if array.dtype.kind in "fc" else array.astype(float)
+    if array.ndim not in (1, 2) or array.shape[-1] != wanted:
+        raise ShapeError(
+            f"{name} has shape {array.shape}; '{robot.name}' needs ({wanted},) or (N, {wanted}), samples first"
+        )
+    return array
 
 
 class _Call:
@@ -352,17 +363,7 @@ class _Call:
             if len(taken) != wanted:
                 raise ShapeError(f"{name} has {len(taken)} entries; '{self.robot.name}' needs {wanted}")
             return taken
-        try:
-            array = np.asarray(values)
-        except (ValueError, TypeError):  # rows of different lengths, or something that is no array
-            raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
-        if array.dtype.kind not in "fciu":
-            raise ShapeError(f"{name} must hold numbers")
-        array = array if array.dtype.kind in "fc" else array.astype(float)
-        if array.ndim not in (1, 2) or array.shape[-1] != wanted:
-            raise ShapeError(
-                f"{name} has shape {array.shape}; '{self.robot.name}' needs ({wanted},) or (N, {wanted}), samples first"
-            )
+        array = _samples(self.robot, name, values, wanted)
         if array.ndim == 2:
             if self.leading and self.leading != array.shape[:1]:
                 raise ShapeError(f"{name} has {array.shape[0]} samples where another array has {self.leading[0]}")
