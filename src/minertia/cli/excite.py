@@ -31,9 +31,9 @@ Limits = Annotated[
     typer.Option(
         "--limits",
         metavar="NAME=VALUES|FILE",
-        help="position=2, velocity=1.5,1,2 ..., acceleration=4, effort=file (those of the robot's file) or numbers; or "
-        "a TOML file with these names, boxes for frames, obstacles, a table, self_collision (docs/excitation.md). May "
-        "be repeated.",
+        help="position=2, velocity=1.5,1,2 ..., acceleration=4, jerk=40, effort=file (those of the robot's file) or "
+        "numbers; or a TOML file with these names, boxes for frames, obstacles, a table, self_collision "
+        "(docs/excitation.md). May be repeated.",
         show_default=False,
     ),
 ]

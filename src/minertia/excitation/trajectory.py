@@ -164,6 +164,10 @@ class ContinuousMotion(abc.ABC):
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q, qd, qdd at times (N,), each of shape (N, n)."""
 
+    @abc.abstractmethod
+    def jerk(self, t: ArrayLike) -> Array:
+        """Third derivatives at times (N,), shape (N, n) [rad/s3 or m/s3]."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {plural(self.at(0.0)[0].shape[1], 'joint')}, {self.duration:g} s>"
 
@@ -194,6 +198,10 @@ class Family(abc.ABC):
         """The functions and their two derivatives at times t, each of shape (N, functions)."""
 
     @abc.abstractmethod
+    def third(self, t: Array) -> Array:
+        """Third derivatives of the functions at times t, shape (N, functions)."""
+
+    @abc.abstractmethod
     def motion(self, offset: Array, coefficients: Array) -> ContinuousMotion:
         """The motion offset_j + functions . coefficients_j; coefficients (n, functions)."""
 
@@ -219,6 +227,10 @@ class Family(abc.ABC):
         """Position, velocity and acceleration at times t per free coefficient, each (N, free)."""
         position, velocity, acceleration = (M @ self.null for M in self.raw(t))
         return position, velocity, acceleration
+
+    def jerks(self, t: Array) -> Array:
+        """Jerk at times t per free coefficient, (N, free)."""
+        return self.third(t) @ self.null
 
     def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
         """The motion of free coefficients x (n, free)."""
