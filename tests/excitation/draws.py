@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minertia import read_robot
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, InputError
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
@@ -53,6 +53,11 @@ def files() -> list[str]:
     """Shared robot files with a fixed base, those that are there."""
     there = sorted(path for path in (SHARED / "robots").glob("*.*") if path.suffix not in (".md", ".json"))
     return [str(path) for path in there if path.name not in FLOATING]
+
+
+def lacks_values(name: str) -> bool:
+    """Whether letters of a robot have no value, so that no motion can be found for it."""
+    return any(value is None for value in read_robot(name).symbols.values())
 
 
 def drawn(robot: Robot, seed: int) -> Draw:
@@ -111,7 +116,7 @@ def outcome(name: str, seed: int, *, jerk: bool = False) -> Outcome:
         search = MotionSearch(starts=1, seed=seed, n_samples=60, patience=0.1)
         family, optimality = Fourier(draw.duration, 3), Optimality(rotors=False, friction=False)
         found = excite(robot, family, limits=limits, start=draw.start, optimality=optimality, search=search)
-    except Infeasible as err:
+    except (Infeasible, InputError) as err:  # the second where letters have no value
         return Outcome(None, str(err))
     return Outcome(found, faults=faults(name, robot, draw, found))
 

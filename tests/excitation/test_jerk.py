@@ -24,7 +24,7 @@ from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.robot.read import bundled_robots, read_robot
-from tests.excitation.draws import Outcome, files, outcome
+from tests.excitation.draws import Outcome, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
@@ -34,7 +34,7 @@ DRAWS = 8
 FEWER = {"simple_humanoid.urdf": 2, "allegro_right_hand.urdf": 4}  # tens of joints
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
-    r"|' and '.+' (are|overlap by) [\d.e-]+ m"
+    r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
 )
 
 
@@ -141,7 +141,7 @@ def test_a_sample_of_draws(name):
 @pytest.mark.parametrize("name", TREES)
 def test_draws(name):
     pytest.importorskip("mujoco")
-    assert held(name, range(200, 200 + DRAWS))["motions"] >= 0.5 * DRAWS
+    assert held(name, range(200, 200 + DRAWS))["motions"] >= (0 if lacks_values(name) else 0.5 * DRAWS)
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_draws(name):
 def test_draws_of_files(name):
     pytest.importorskip("mujoco")
     count = FEWER.get(Path(name).name, DRAWS)
-    assert held(name, range(200, 200 + count))["motions"] >= 0.4 * count
+    assert held(name, range(200, 200 + count))["motions"] >= (0 if lacks_values(name) else 0.4 * count)
 
 
 def test_draws_are_many():

@@ -64,11 +64,6 @@ class Transfer(ContinuousMotion):
         x = (times - self.ends[leg])[:, None] / length
         return leg, x, length, self.postures[leg + 1] - self.postures[leg]
 
-    @property
-    def reversed(self) -> Transfer:
-        """The same way back."""
-        return Transfer(self.postures[::-1], self.duration - self.ends[::-1])
-
 
 def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: float = SHARE, seed: int = 0) -> Transfer:
     """A way from one posture to another within every limit, or a refusal that names what is in the way.
@@ -87,6 +82,11 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
             f"{checker.explain(checker.posture(worst))}; give a posture nearer to it, or move the robot there yourself"
         )
     return _timed(checker, way, share)
+
+
+def transfer_back(checker: Checker, way: Transfer, *, share: float = SHARE) -> Transfer:
+    """The same way backwards; friction makes its efforts others, so it is held against the limits anew."""
+    return _timed(checker, list(way.postures[::-1]), share)
 
 
 def transfer_margins(checker: Checker, way: Transfer) -> Margins:
