@@ -72,7 +72,7 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
     """
     a, b = (_posture(checker, q, what) for q, what in ((start, "posture to come from"), (goal, "posture to go to")))
     if np.array_equal(a, b):
-        return Transfer(np.array([a, b]), np.array([0.0, SHORTEST]))
+        return resting(a)
     way = _Ways(checker, np.random.default_rng(seed)).between(a, b)
     if way is None:
         line = _line(a, b, STEP)
@@ -82,6 +82,12 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
             f"{checker.explain(checker.posture(worst))}; give a posture nearer to it, or move the robot there yourself"
         )
     return _timed(checker, way, share)
+
+
+def resting(posture: ArrayLike) -> Transfer:
+    """No way at all: a posture that is kept for a moment."""
+    q = np.asarray(posture, float)
+    return Transfer(np.array([q, q]), np.array([0.0, SHORTEST]))
 
 
 def transfer_back(checker: Checker, way: Transfer, *, share: float = SHARE) -> Transfer:
