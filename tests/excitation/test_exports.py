@@ -19,7 +19,7 @@ from minertia.excitation.route import Route
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
 from minertia.robot.robot import Robot
-from minertia.robot.write import robot_to_text
+from minertia.robot.write import write_robot
 from tests.conftest import Run
 from tests.excitation.fake_controllers import FRANKA_EXCEPTION, FRANKA_ROBOT, Halted, Kuka, UniversalRobot
 from tests.shared import SHARED
@@ -37,20 +37,11 @@ def way(n: int, seconds: float = 0.73, size: float = 0.5) -> Route:
 
 
 def test_all_files_have_the_names_that_are_promised():
-    robots = {"franka": "kinova_gen3" if "kinova_gen3" in _bundled() else None}
     for form, row in EXPORTS.items():
-        name = robots.get(form, "puma560")
-        if name is not None:
-            n = read_robot(name).n
-            assert tuple(export(read_robot(name), way(n, 3.0, 0.1), form)) == row.files
+        robot = _seven() if form == "franka" else read_robot("puma560")
+        assert tuple(export(robot, way(robot.n, 3.0, 0.1), form)) == row.files
     with pytest.raises(UnknownName, match="ros2"):
         export(read_robot("puma560"), way(6), "rapid")
-
-
-def _bundled() -> list[str]:
-    from minertia.robot.read import bundled_robots
-
-    return bundled_robots()
 
 
 def test_parts_begin_at_samples_and_at_rest():
@@ -74,7 +65,10 @@ def test_ros2_reads_its_message():
     data = yaml.safe_load(text)
     points = [
         types["trajectory_msgs/msg/JointTrajectoryPoint"](
-            **{name: np.array(point[name], np.float64) for name in ("positions", "velocities", "accelerations", "effort")},
+            **{
+                name: np.array(point[name], np.float64)
+                for name in ("positions", "velocities", "accelerations", "effort")
+            },
             time_from_start=types["builtin_interfaces/msg/Duration"](**point["time_from_start"]),
         )
         for point in data["points"]
@@ -92,7 +86,9 @@ def test_ros2_reads_its_message():
         np.testing.assert_allclose([getattr(p, name) for p in read.points], values, atol=1e-10)
 
 
-@pytest.mark.parametrize("text", ["a", "", ODD, "'", '"', "\n- x", "\x00\x1f\x7f", "\u2028", "{[&*!|>%@`", "\U0001f916"])
+@pytest.mark.parametrize(
+    "text", ["a", "", ODD, "'", '"', "\n- x", "\x00\x1f\x7f", "\u2028", "{[&*!|>%@`", "\U0001f916"]
+)
 def test_names_stay_what_they_are_in_yaml(text):
     yaml = pytest.importorskip("yaml")
     assert quoted(text).isascii() and "\n" not in quoted(text)
@@ -141,13 +137,6 @@ def test_axes_that_slide_are_in_millimetres():
     expected = ControllerMotion.of(robot, way(robot.n), 20.0).path.q
     values = np.array(list(fake.points.values()))
     np.testing.assert_allclose(values[:, slides] / 1000, expected[:, slides], atol=1e-6)
-
-
-def seven() -> Robot:
-    """A chain of seven joints."""
-    from tests.random_robots import random_robot
-
-    return random_robot(3, n=7, kinds="R") if "kinds" in random_robot.__code__.co_varnames else read_robot("lbr_iiwa")
 
 
 def test_a_franka_runs_its_program(tmp_path):
@@ -204,13 +193,19 @@ def test_other_arms_are_refused(form, said):
         export(read_robot("scara"), way(read_robot("scara").n), form)
 
 
-def test_mujoco_reads_its_key_frames():
+def test_mujoco_reads_its_key_frames(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     robot = read_robot("ur10e")
     (text,) = export(robot, way(6), "mujoco", 20.0).values()
-    model_text = robot_to_text(robot, "mjcf") if callable(robot_to_text) else ""
-    included = model_text.replace("</mujoco>", '<include file="keyframes.xml"/></mujoco>')
-    model = mujoco.MjModel.from_xml_string(included, {"keyframes.xml": text.encode()})
+    write_robot(robot, tmp_path / "arm.mjcf")
+    (tmp_path / "keyframes.xml").write_text(text, encoding="utf-8")
+    including = (
+        (tmp_path / "arm.mjcf")
+        .read_text(encoding="utf-8")
+        .replace("</mujoco>", "<include file='keyframes.xml'/></mujoco>")
+    )
+    (tmp_path / "with.xml").write_text(including, encoding="utf-8")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "with.xml"))
     expected = ControllerMotion.of(robot, way(6), 20.0).path
     np.testing.assert_allclose(model.key_qpos, expected.q, atol=1e-10)
     np.testing.assert_allclose(model.key_qvel, expected.qd, atol=1e-10)
@@ -250,7 +245,11 @@ def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
     names = {Path(name).name for name in data["files"]}
     assert names == {path.name for path in (tmp_path / "new").iterdir()}
     assert {"approach.csv", "return.csv", "joint_trajectory.yaml", "route.csv", "keyframes.xml"} <= names
-    assert data["rate"] == 100 and data["from"] == [0.3, -0.2] and set(data["parts"]) == {"approach", "excitation", "return"}
+    assert (
+        data["rate"] == 100
+        and data["from"] == [0.3, -0.2]
+        and set(data["parts"]) == {"approach", "excitation", "return"}
+    )
     motion, to, back = (Trajectory.load(tmp_path / "new" / f"{n}.csv") for n in ("excitation", "approach", "return"))
     assert motion.period == pytest.approx(0.01) and to.q[0] == pytest.approx([0.3, -0.2])
     np.testing.assert_allclose([to.q[-1], back.q[0], back.q[-1]], [motion.q[0], motion.q[-1], [0.3, -0.2]], atol=1e-9)
