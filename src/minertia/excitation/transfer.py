@@ -18,6 +18,7 @@ from minertia.excitation.trajectory import ContinuousMotion, frozen
 Array = NDArray[np.float64]
 # s = 35 x^4 - 84 x^5 + 70 x^6 - 20 x^7: largest rate, second and third derivative of it over 0 to 1
 BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
+RATES = tuple(BLEND.deriv(k) for k in (1, 2, 3))
 FASTEST, BENT, JERKED = 2.1875, 7.5132, 52.5
 SHARE = 0.5  # part of the limits of velocity, acceleration and jerk that a transfer takes: it need not hurry
 SHORTEST = 0.1  # s
@@ -48,13 +49,13 @@ class Transfer(ContinuousMotion):
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q, qd, qdd at times (N,), each of shape (N, n)."""
         leg, x, length, way = self._legs(t)
-        s, rate, second = (BLEND.deriv(k)(x) if k else BLEND(x) for k in range(3))
+        s, rate, second = BLEND(x), RATES[0](x), RATES[1](x)
         return self.postures[leg] + s * way, rate / length * way, second / length**2 * way
 
     def jerk(self, t: ArrayLike) -> Array:
         """Third derivatives at times (N,), shape (N, n)."""
         _, x, length, way = self._legs(t)
-        return np.asarray(BLEND.deriv(3)(x) / length**3 * way)
+        return np.asarray(RATES[2](x) / length**3 * way)
 
     def _legs(self, t: ArrayLike) -> tuple[NDArray[np.intp], Array, Array, Array]:
         """Which leg, the part of its time that is over, its time and its way, columns over the times."""

@@ -21,7 +21,7 @@ FASTER = 2.0  # times the largest velocity that is commanded: no joint that foll
 NEAR = 0.1  # part of the largest error within which a robot stands where a motion begins
 JITTER = 0.1  # part of the largest error that encoders and clocks may add to a way within a period
 LAG = 0.1  # s that a robot may be behind its commands
-STANDS = 0.1  # part of the smallest way commanded in a period of that time, below which a joint stands still
+STANDS = 0.2  # part of the smallest way commanded in a period of that time, below which a joint stands still
 LEAST = 2e-4  # rad or m that must be commanded in every period before a joint can be said to stand still
 CLEAR = 4.0  # steps of its encoder at least; and times the change of its way from period to period, when it stops
 

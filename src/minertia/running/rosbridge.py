@@ -47,8 +47,9 @@ class RosbridgeDriver(Driver):
         self.wait = self.period if wait is None else wait
         self.states, self.commands = states, commands
         self.last: Array | None = None
+        self.open = contextlib.ExitStack()
         try:
-            self.link = client.connect(url, open_timeout=OPENING, max_size=LONGEST, proxy=None)
+            self.link = self.open.enter_context(client.connect(url, open_timeout=OPENING, max_size=LONGEST, proxy=None))
         except (OSError, self._closed) as err:
             raise DriverError(f"rosbridge at '{url}' cannot be reached ({err.__class__.__name__})") from None
         self._send(op="subscribe", topic=states, type=STATE_TYPE)
@@ -107,7 +108,7 @@ class RosbridgeDriver(Driver):
         with contextlib.suppress(DriverError):
             self._send(op="unadvertise", topic=self.commands)
             self._send(op="unsubscribe", topic=self.states)
-        self.link.close()
+        self.open.close()
 
     def _send(self, **message: Any) -> None:
         try:

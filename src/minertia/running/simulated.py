@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.documents import DocumentError, json_document
-from minertia.errors import InputError, UnknownName
+from minertia.errors import InputError, MinertiaError, UnknownName
 from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, Reading
 from minertia.validation.closed_plant import plant_of
@@ -135,7 +135,7 @@ class RobotServer:
             while True:
                 client, _ = self.socket.accept()
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                with client, contextlib.suppress(OSError, DriverError, ValueError):
+                with client, contextlib.suppress(OSError, MinertiaError, DocumentError):
                     self._talk(client)
 
     def _talk(self, client: socket.socket) -> None:
@@ -143,6 +143,8 @@ class RobotServer:
         self._tell(client)
         while (text := lines.next()) is not None:
             message = json_document(text)
+            if not isinstance(message, dict):
+                return
             if message.get("stop"):
                 self.stops += 1
                 self.robot.hold()
