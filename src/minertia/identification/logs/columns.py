@@ -137,7 +137,7 @@ TIME_NAMES = {  # name -> unit
 }
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "q": (
-        *_patterns("q actual_q pos position joint_position joint_pos q_meas", "position pos q"),
+        *_patterns("q actual_q pos position joint_position joint_pos q_meas dof_pos", "position pos q"),
         *_patterns("qm q_motor motor_position theta_m", "motor_position", side="motor"),
     ),
     "qd": (
