@@ -15,10 +15,19 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, equation_count, position_rows
 from minertia.dynamics.dyad import Dyad, dyad_of
 from minertia.dynamics.elimination import Pivots, pivots_of
+from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.errors import InputError
+from minertia.robot.closure_rows import (
+    Row,
+    cut_bias,
+    cut_chains,
+    cut_equations,
+    equation_count,
+    on_coordinates,
+    position_rows,
+)
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
@@ -80,9 +89,19 @@ class Closing:
 
     # ------------------------------------------------------------------ equations
 
+    def cut_equations(self, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
+        """The equations of a cut on any scalar and their derivatives by the tree's coordinates, in m and cosines."""
+        values, rows = cut_equations(self.tree, cut, joint_positions(self.tree, q))
+        return values, [on_coordinates(self.tree, row) for row in rows]
+
+    def cut_bias(self, q: Scalars, qd: Scalars) -> list[Scalar]:
+        """Second rates of the equations of all cuts on any scalar, without accelerations."""
+        positions, rates = joint_positions(self.tree, q), joint_rates(self.tree, qd)
+        return [b for cut in self.cuts for b in cut_bias(self.tree, cut, positions, rates)]
+
     def equations(self, q: Array) -> tuple[Array, Array]:
         """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
-        found = [cut_equations(self.tree, cut, list(q.T)) for cut in self.cuts]
+        found = [self.cut_equations(cut, list(q.T)) for cut in self.cuts]
         rows = [row for _, own in found for row in own]
         A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
         for k, row in enumerate(rows):
@@ -93,8 +112,7 @@ class Closing:
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
-        found = [b for cut in self.cuts for b in cut_bias(self.tree, cut, list(q.T), list(qd.T))]
-        return np.asarray(_stacked(found, len(q)) / self.units)
+        return np.asarray(_stacked(self.cut_bias(list(q.T), list(qd.T)), len(q)) / self.units)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -107,7 +125,7 @@ class Closing:
 
     def _units(self, cut: Cut, start: Array) -> Array:
         """The size of a loop [m] for its positions, 1 for its cosines."""
-        rows, count = cut_equations(self.tree, cut, list(start))[1], position_rows(cut)
+        rows, count = self.cut_equations(cut, list(start))[1], position_rows(cut)
         levers = [abs(float(e)) for row in rows[:count] for c, e in row.items() if self.turns[c]]
         units = np.ones(len(rows))
         units[:count] = max(levers, default=0.0) or 1.0
