@@ -387,8 +387,8 @@ def _package_xml(plugin: Plugin, title: str, digest: str) -> str:
     _text(root, "name", plugin.package)
     _text(root, "version", "1.0.0")
     _text(root, "description", f"{printable(title)} as an inverse dynamics solver (generated, {digest})")
-    _text(root, "maintainer", "user").set("email", "user@todo.todo")
-    _text(root, "license", "TODO: License declaration")
+    _text(root, "maintainer", "user").set("email", "user@example.com")
+    _text(root, "license", "not declared")
     _text(root, "buildtool_depend", "ament_cmake")
     for name in ("eigen", BASE, "pluginlib", "rclcpp"):
         _text(root, "depend", name)
