@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.scalar import Scalar, add, div, mul, neg, sqrt, sub, total
-from minertia.dynamics.closing import Closing, LoopBlock
+from minertia.dynamics.closing import Closing
 from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
+from minertia.dynamics.loop_blocks import LoopBlock
 from minertia.errors import InputError
 from minertia.robot.closure_rows import Row
 
