@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minertia.excitation.transfer import Transfer
-from minertia.running.driver import Driver, DriverError, Reading
+from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.running.guard import Guard
 
 PERIOD = 0.01
@@ -24,15 +24,15 @@ def motion(seconds: float = 1.0) -> Transfer:
 class Follower(Driver):
     """Is after each period where it was told to be; `wrong(k, reading)` may change what it tells in period k."""
 
-    def __init__(self, wrong: Callable[[int, Reading], Reading | None] | None = None, lag: int = 0) -> None:
+    def __init__(self, wrong: Callable[[int, JointReading], JointReading | None] | None = None, lag: int = 0) -> None:
         self.period, self.wrong = PERIOD, wrong or (lambda k, reading: reading)
         self.told = [HERE.copy()] * (lag + 1)
         self.k, self.reads, self.stopped_at, self.is_closed = 0, 0, None, False
 
-    def read(self) -> Reading | None:
+    def read(self) -> JointReading | None:
         assert self.stopped_at is None, "nothing is asked of a robot that was stopped"
         self.reads += 1
-        return self.wrong(self.k, Reading(5.0 + self.k * PERIOD, self.told[0].copy(), np.zeros(2)))
+        return self.wrong(self.k, JointReading(5.0 + self.k * PERIOD, self.told[0].copy(), np.zeros(2)))
 
     def command(self, q, qd):
         assert self.stopped_at is None and q.shape == qd.shape == (2,)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.errors import InputError
-from minertia.running.driver import Reading
+from minertia.running.driver import JointReading
 from minertia.running.guard import Guard
 from minertia.running.ladder import SETTLE, WATCHDOG, climb
 from tests.running.followers import GUARD, HERE, PERIOD, THERE, Follower, Gone, motion
@@ -176,6 +176,6 @@ def test_bounds_nobody_means(error):
 
 
 def test_states_without_efforts_are_recorded_without():
-    driver = Follower(lambda k, r: Reading(r.t, r.q))
+    driver = Follower(lambda k, r: JointReading(r.t, r.q))
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
     assert log.effort is None and not log.aborted

@@ -32,7 +32,7 @@ RATES = 10.0, 1000.0  # Hz
 
 
 @dataclass(frozen=True)
-class Place:
+class LogFolder:
     """Where logs go, and how that is said."""
 
     out: Path
@@ -114,7 +114,7 @@ def run(
     check_folder(out, (FILE, *map(log_name, parts)), force=force)
     with _driver(driver, given, way, host, USUAL_RATE[driver] if rate is None else rate) as arm, _stop_key() as stop:
         logs = climb(arm, way, guard, speeds=parts, stop=stop, progress=_say_rung)
-    _deliver(given, way, arm, driver, logs, Place(out, force, as_json))
+    _deliver(given, way, arm, driver, logs, LogFolder(out, force, as_json))
     if logs[-1].aborted:
         if was_stopped():
             raise KeyboardInterrupt
@@ -181,7 +181,7 @@ def _say_rung(log: RungLog) -> None:
     diagnose(f"{100 * log.speed:g} %: {end}")
 
 
-def _deliver(robot: Robot, way: Route, driver: Driver, name: str, logs: Sequence[RungLog], place: Place) -> None:
+def _deliver(robot: Robot, way: Route, driver: Driver, name: str, logs: Sequence[RungLog], place: LogFolder) -> None:
     """Write the logs, whole up to the last row, and the record; say what came of it."""
     from minertia.files import folder_at_once, write_file
     from minertia.running.record import FILE, log_csv, log_name, record_of

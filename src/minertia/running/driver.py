@@ -18,7 +18,7 @@ class DriverError(MinertiaError):
     """A robot that cannot be reached, or whose connection ended."""
 
 
-class Reading(NamedTuple):
+class JointReading(NamedTuple):
     """A state of the robot: its own time [s], positions (n,) [rad or m], efforts (n,) in the driver's unit or None."""
 
     t: float
@@ -33,7 +33,7 @@ class Driver(abc.ABC):
     effort: str = "tau{j}"  # N m or N; "i{j}" for currents [A]
 
     @abc.abstractmethod
-    def read(self) -> Reading | None:
+    def read(self) -> JointReading | None:
         """The newest state that came within one period; None where none came."""
 
     @abc.abstractmethod

@@ -13,7 +13,7 @@ from minertia.errors import InputError
 from minertia.excitation.limits import per_joint
 from minertia.excitation.trajectory import frozen
 from minertia.robot.robot import Robot
-from minertia.running.driver import Reading
+from minertia.running.driver import JointReading
 
 Array = NDArray[np.float64]
 ERROR, SLIDING_ERROR = 0.1, 0.02  # rad, m: largest distance from what was commanded
@@ -66,7 +66,7 @@ class Guard:
             )
         return None
 
-    def fault(self, now: Reading, before: Reading | None, commanded: Array, fastest: Array) -> str | None:
+    def fault(self, now: JointReading, before: JointReading | None, commanded: Array, fastest: Array) -> str | None:
         """Why the robot must stop; None while it follows.
 
         commanded (n,): the position that was asked for at this time.  fastest (n,): largest velocity that is commanded.
@@ -79,7 +79,7 @@ class Guard:
             return f"joint '{self.names[j]}' is {off[j]:.3g} away from its command ({self.error[j]:.3g} are allowed)"
         return self._jump(now, before, fastest) or self._effort(now.effort)
 
-    def _jump(self, now: Reading, before: Reading | None, fastest: Array) -> str | None:
+    def _jump(self, now: JointReading, before: JointReading | None, fastest: Array) -> str | None:
         if before is None:
             return None
         way = np.abs(now.q - before.q)
@@ -127,7 +127,7 @@ class Following:
         """A command was sent that leads on by this way (n,) from the one before."""
         self.commands.append(way)
 
-    def fault(self, now: Reading, before: Reading | None) -> str | None:
+    def fault(self, now: JointReading, before: JointReading | None) -> str | None:
         """Which joint sticks; None while all move on, or need not."""
         if before is None:
             return None

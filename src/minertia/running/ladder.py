@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import InputError
 from minertia.excitation.trajectory import ContinuousMotion, frozen
-from minertia.running.driver import Driver, DriverError, Reading
+from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.running.guard import Following, Guard
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class _Rung:
     guard: Guard
     speed: float
     stop: Stop
-    rows: list[tuple[Reading, Array]] = field(default_factory=list)
+    rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
         """Run to the end of the motion, or to the first fault."""
@@ -118,7 +118,7 @@ class _Rung:
         self.fastest = self.speed * np.abs(self.motion.at(times)[1]).max(axis=0)
         self.commanded = self.motion.at(0.0)[0][0]
         self.phase, self.held, self.silent = 0.0, 0.0, 0
-        self.before: Reading | None = None
+        self.before: JointReading | None = None
         self.following = Following(self.guard, self.driver.period)
         while (now := self.driver.read()) is None:
             if self._is_silent():
@@ -147,13 +147,13 @@ class _Rung:
                 return ""
             self._send(now)
 
-    def _wrong(self, now: Reading) -> str:
+    def _wrong(self, now: JointReading) -> str:
         if self.stop():
             return "stopped by hand"
         fault = self.guard.fault(now, self.before, self.commanded, self.fastest)
         return fault or self.following.fault(now, self.before) or ""
 
-    def _send(self, now: Reading) -> None:
+    def _send(self, now: JointReading) -> None:
         """Command what is due a period later, and keep the row."""
         period = self.driver.period
         passed = period if self.before is None else min(now.t - self.before.t, CATCH_UP * period)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError
 from minertia.extras import load
-from minertia.running.driver import Driver, DriverError, Reading
+from minertia.running.driver import Driver, DriverError, JointReading
 
 Array = NDArray[np.float64]
 STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"
@@ -55,9 +55,9 @@ class RosbridgeDriver(Driver):
         self._send(op="subscribe", topic=states, type=STATE_TYPE)
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
 
-    def read(self) -> Reading | None:
+    def read(self) -> JointReading | None:
         """The newest state that has come; what came before it is passed over."""
-        newest: Reading | None = None
+        newest: JointReading | None = None
         for _ in range(MOST):
             text = self._received(self.wait if newest is None else 0.0)
             if text is None:
@@ -76,7 +76,7 @@ class RosbridgeDriver(Driver):
             raise DriverError("rosbridge ended the connection") from None
         return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
-    def _reading(self, text: str) -> Reading | None:
+    def _reading(self, text: str) -> JointReading | None:
         """A state of all joints; None for other messages, and states of other joints."""
         try:
             message = json_document(text)
@@ -89,7 +89,7 @@ class RosbridgeDriver(Driver):
             order = [where[name] for name in self.names]
             stamp = state["header"]["stamp"]
             t = float(stamp["sec"]) + 1e-9 * float(stamp["nanosec"])
-            return Reading(t, _picked(state["position"], order), _efforts(state.get("effort"), order, len(where)))
+            return JointReading(t, _picked(state["position"], order), _efforts(state.get("effort"), order, len(where)))
         except (DocumentError, KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise DriverError(f"rosbridge told something on {self.states} that is no JointState") from None
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError, MinertiaError, UnknownName
 from minertia.robot.robot import Robot
-from minertia.running.driver import Driver, DriverError, Reading
+from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.validation.closed_plant import plant_of
 from minertia.validation.control_model import control_model
 from minertia.validation.plant import RUNAWAY, ControlSample
@@ -188,7 +188,7 @@ class LoopbackDriver(Driver):
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.lines = Lines(self.socket)
 
-    def read(self) -> Reading | None:
+    def read(self) -> JointReading | None:
         """The next state."""
         try:
             text = self.lines.next()
@@ -200,11 +200,11 @@ class LoopbackDriver(Driver):
             raise DriverError("the robot ended the connection")
         return self._reading(text)
 
-    def _reading(self, text: str) -> Reading:
+    def _reading(self, text: str) -> JointReading:
         try:
             message = json_document(text)
             t = float(_numbers([message["t"]], 1)[0])
-            return Reading(t, _numbers(message["q"], self.n), _numbers(message["effort"], self.n))
+            return JointReading(t, _numbers(message["q"], self.n), _numbers(message["effort"], self.n))
         except (DocumentError, InputError, KeyError, TypeError, AttributeError):
             raise DriverError("the robot told something that is no state") from None
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import Infeasible
 from minertia.extras import load
-from minertia.running.driver import Driver, DriverError, Reading
+from minertia.running.driver import Driver, DriverError, JointReading
 
 Array = NDArray[np.float64]
 JOINTS = 6
@@ -36,13 +36,13 @@ class UniversalDriver(Driver):
         except RuntimeError as err:
             raise DriverError(f"the robot at '{host}' cannot be reached ({str(err).splitlines()[0][:120]})") from None
 
-    def read(self) -> Reading | None:
+    def read(self) -> JointReading | None:
         """The next state: waits for the robot's clock to go on, at most a period."""
         for _ in range(LOOKS):
             t = float(self.receive.getTimestamp())
             if t > self.seen:
                 self.seen = t
-                return Reading(t, self._six(self.receive.getActualQ()), self._six(self.receive.getActualCurrent()))
+                return JointReading(t, self._six(self.receive.getActualQ()), self._six(self.receive.getActualCurrent()))
             time.sleep(self.period / LOOKS)
         if not self.receive.isConnected():
             raise DriverError("the robot ended the connection")

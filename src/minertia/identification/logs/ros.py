@@ -85,7 +85,7 @@ class BagLog(LogFile):
             meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
                 states, orders = self._connections(reader), self._commands(reader)
-                rows = _Rows(self, reader, bool(orders))
+                rows = _BagRows(self, reader, bool(orders))
                 for connection, time, raw in reader.messages(connections=[*states, *orders]):
                     raw = bytes(raw)
                     meter.take(len(raw))
@@ -126,7 +126,7 @@ class BagLog(LogFile):
         return found
 
 
-class _Rows:
+class _BagRows:
     """Messages on their way to rows: layouts that were met, and the command in force, which is the last that came."""
 
     def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
