@@ -37,7 +37,7 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
     for i, k in combinations(range(robot.n_joints), 2):
         turn = _constant(robot, np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
         if turn is not None:
-            offset = None if robot.has_letters else _offset(R[:, i], p[:, i], p[:, k])
+            offset = _offset(robot, R[:, i], p[:, k] - p[:, i])
             symbols = MATRIX if offset is None else LINK_SYMBOLS
             for symbol in symbols:
                 yield _moved(i, k, symbol, turn, offset or (0, 0, 0))
@@ -64,10 +64,17 @@ def _constant(robot: Robot, turns: Array) -> Mat | None:
     return None if robot.has_letters else tuple(tuple(float(v) for v in row) for row in turns[0])  # type: ignore[return-value]
 
 
-def _offset(R: Array, p: Array, other: Array) -> Vec | None:
-    """The point of a link that moves as the origin of another one of the same orientation, None where none does."""
+def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
+    """The point of a link that moves as the origin of another one of the same orientation, None where none does.
+
+    apart: from origin to origin.  Where the robot has letters only its own origin is told from a number.
+    """
+    if np.abs(apart - apart[0]).max() < SAME:
+        return (0, 0, 0)
+    if robot.has_letters:
+        return None
     rows = np.concatenate([np.concatenate([turn, np.eye(3)], axis=1) for turn in R])
-    way = (other - p).reshape(-1)
+    way = apart.reshape(-1)
     x = np.linalg.lstsq(rows, way, rcond=None)[0]
     if np.abs(rows @ x - way).max() > SAME:
         return None

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.quotient import number_of, quotient
+from minertia.algebra.quotient import length, number_of, quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, vsub
 from minertia.base.geometry import DRAW, TOLERANCE
@@ -176,10 +176,10 @@ def _without(form: Linear, absent: Collection[str], values: Mapping[str, float])
     return Linear({name: form.terms[name] for name in kept})
 
 
-def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
-    """What takes a place first: factors of 1 or -1, then columns far out, then the kind that is kept first."""
+def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
+    """What takes a place first: factors of 1 or -1, short ones, columns far out, then the kind that is kept first."""
     symbol, link = split_name(name)
-    return type(factor) is int and abs(factor) == 1, link, -PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, -PREFERENCE.index(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
@@ -196,10 +196,15 @@ def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mappi
     return found
 
 
-def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int]:
-    """What goes first: factors of 1 or -1, which divide nothing; then columns far out; then the least wanted kind."""
+def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
+    """What goes first: the simplest factors, then columns far out, then the least wanted kind."""
     symbol, link = split_name(name)
-    return type(factor) is int and abs(factor) == 1, link, PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, PREFERENCE.index(symbol)
+
+
+def _simplicity(factor: Scalar) -> tuple[bool, int]:
+    """What others are best divided by: 1 and -1, then short ones; sums would grow from relation to relation."""
+    return type(factor) is int and abs(factor) == 1, -length(factor)
 
 
 def _structural(value: Scalar) -> Scalar:

@@ -78,12 +78,17 @@ class Sets:
         for relation in alike_relations(self.robot):
             if all(name in self.present for name in relation) and self._is_met(relation):
                 yield relation
+        if self.robot.cuts:
+            yield from ({name: 1} for name in self.present if self._has_no_effect(name))
+
+    def _has_no_effect(self, name: str) -> bool:
+        """Whether a column is zero, at other values of the letters, too: of links that loops keep from turning."""
+        return not any(s.shown[self.where[name]] for s in (self.sample, self.other) if s is not None)
 
     def _is_met(self, relation: Relation) -> bool:
         places = [self.where[name] for name in relation]
         factors = np.array([float(number_of(v, self.robot.symbol_values)) for v in relation.values()])
-        terms = np.abs(factors) * self.sample.lengths[places]
-        return float(np.linalg.norm(self.sample.R[:, places] @ factors)) <= MET * float(terms.max(initial=0.0))
+        return all(_is_zero(s.R[:, places] * factors) for s in (self.sample, self.other) if s is not None)
 
     def by(self, method: str, rank: int) -> BaseSet:
         """The set of a method, of as many parameters as the rank allows."""
@@ -160,6 +165,12 @@ class Sets:
         K, L = K / np.linalg.norm(K, axis=1)[:, None], L / sizes[:, None]
         B = np.asarray(np.linalg.lstsq(L.T, K.T, rcond=None)[0].T, float)
         return Sample.of_matrix(B / sizes, 1 / sizes)
+
+
+def _is_zero(terms: Array) -> bool:
+    """Whether columns add up to zero as far as the longest of them lets one see."""
+    longest = np.linalg.norm(terms, axis=0).max(initial=0.0)
+    return float(np.linalg.norm(terms.sum(axis=1))) <= MET * float(longest)
 
 
 def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tuple[list[Linear], list[bool]]:
