@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
-from minertia.robot.joint import Joint
+from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Robot
@@ -222,3 +223,24 @@ def with_rough_pins(robot: Robot, cut: str = "FV = 0.3\nFC = 0.2", hinge: str = 
     last, loop = joints[-1].split("[[loop]]")
     text = "[[joint]]".join([head, *(f"{joint}\n[joint.effects]\n{hinge}\n" for joint in [*joints[:-1], last])])
     return parse_toml(f"{text}[[loop]]{loop}\n[loop.effects]\n{cut}\n", "rough.toml", ReadOptions())
+
+
+def reordered(robot: Robot, order: Sequence[int]) -> Robot:
+    """The same robot with its joints in another order, parents before children."""
+    new: dict[int | None, int | None] = {None: None, **{j: k for k, j in enumerate(order)}}
+    joints = []
+    for j in order:
+        joint, follows = robot.joints[j], robot.joints[j].follows
+        if follows is not None:
+            follows = Follows(tuple(order.index(k) for k in follows.joints), follows.ratios, follows.offset)
+        joints.append(replace(joint, parent=new[joint.parent], follows=follows))
+    return replace(
+        robot,
+        joints=tuple(joints),
+        links=tuple(robot.links[j] for j in order),
+        effects=tuple(robot.effects[j] for j in order),
+        constants=tuple(robot.constants[j] for j in order),
+        frames={name: replace(frame, joint=new[frame.joint]) for name, frame in robot.frames.items()},
+        cuts=tuple(replace(cut, first=new[cut.first], second=new[cut.second]) for cut in robot.cuts),
+        seed=None if robot.seed is None else tuple(robot.seed[j] for j in order),
+    )

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.algebra.vec3 import Mat, Vec
-from minertia.base.cut_joints import Relation
+from minertia.algebra.scalar import Scalar
+from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, Z, apply, cross, scale, transpose, vsub
+from minertia.base.cut_joints import Relation, enter
 from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
+from minertia.robot.closure_rows import cut_chains
 from minertia.robot.inertia import transport
+from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
@@ -40,7 +43,65 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
             offset = _offset(robot, R[:, i], p[:, k] - p[:, i])
             symbols = MATRIX if offset is None else LINK_SYMBOLS
             for symbol in symbols:
-                yield _moved(i, k, symbol, turn, offset or (0, 0, 0))
+                yield _moved(robot, i, k, symbol, turn, offset or (0, 0, 0))
+    for cut in robot.cuts:
+        yield from _opposite_moments(robot, cut, R)
+
+
+class _Pair(NamedTuple):
+    """Opposite sides of a parallelogram: link `kept` (None: ground) at the vertex both pairs share, `far` across it.
+
+    place: that vertex in the kept link.  moment: z x edge of it there.
+    """
+
+    kept: int | None
+    far: int
+    place: Vec
+    moment: Vec
+
+
+def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
+    """The first moments that a parallelogram cannot show where it moves in its plane (theory, eq. 47).
+
+    A moment across the edge of each kept link, in the far link less in the kept one, summed over both pairs.
+    """
+    found: Relation = {}
+    for pair in _pairs(robot, cut, R) if cut.form else ():
+        own = np.eye(3)[None] if pair.kept is None else R[:, pair.kept]
+        turn = _constant(robot, np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
+        if turn is None:
+            return
+        enter(robot, found, pair.far, _moment(apply(transpose(turn), pair.moment), ZERO), 1)
+        enter(robot, found, pair.kept, _moment(pair.moment, pair.place), -1)
+    if found:
+        yield found
+
+
+def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
+    """Both pairs of sides: of four links on one hinge, or of three and the one that carries them."""
+    long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
+    if len(long) != 2 or len(short) not in (1, 2):
+        return ()
+    (m, f), g, p = long, short[-1], [joint.p for joint in robot.joints]
+    if len(short) == 1:
+        edge = vsub(p[g], p[m])
+        return _Pair(robot.joints[m].parent, f, p[m], cross(robot.joints[m].axis, edge)), _Pair(
+            m, g, ZERO, cross(Z, p[f])
+        )
+    k = short[0]
+    moment = cross(Z, scale(p[g], _sense(R[:, m], R[:, k])))
+    return _Pair(k, f, ZERO, moment), _Pair(m, g, ZERO, cross(Z, p[f]))
+
+
+def _moment(m: Vec, at: Vec) -> dict[str, Scalar]:
+    """The ten of a first moment about a point, in the frame of the link."""
+    unit: dict[str, Scalar] = dict.fromkeys(LINK_SYMBOLS, 0) | dict(zip(("MX", "MY", "MZ"), m, strict=True))
+    return transport(unit, (IDENTITY, at))
+
+
+def _sense(R: Array, other: Array) -> int:
+    """Whether the z axes of two links point the same way, 1, or not, -1."""
+    return 1 if float(R[0, :, 2] @ other[0, :, 2]) > 0 else -1
 
 
 def _poses(robot: Robot) -> tuple[Array, Array]:
@@ -81,11 +142,9 @@ def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
     return tuple(0 if abs(v) < SAME else float(v) for v in x[:3])  # type: ignore[return-value]
 
 
-def _moved(i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
+def _moved(robot: Robot, i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
     """A parameter of link k less the same on link i."""
     unit: dict[str, Scalar] = {s: int(s == symbol) for s in LINK_SYMBOLS}
     found: Relation = {full_name(symbol, k + 1): 1}
-    for s, value in transport(unit, (turn, offset)).items():
-        if not is_zero(value):
-            found[full_name(s, i + 1)] = mul(-1, value)
+    enter(robot, found, i, transport(unit, (turn, offset)), -1)
     return found

@@ -54,7 +54,7 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
     """The same part of a body, at the cut's frame, on the first link less on the second."""
     found: Relation = {}
     for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
-        _enter(robot, found, joint, transport(unit, pose), sign)
+        enter(robot, found, joint, transport(unit, pose), sign)
     return found
 
 
@@ -69,19 +69,19 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
         ends = [*(robot.joints[j].p for j in chain), pose[1]]
         starts.append(ends[0])
         for j, (x, y, _) in zip(chain, ends[1:], strict=True):
-            _enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
+            enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
     edge = vsub(starts[0], starts[1])
     first = next(j for chain in chains for j in chain)
     z = robot.joints[first].axis
     w = cross(z, edge)
     pairs = zip(LINK_SYMBOLS, ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), strict=False)
-    _enter(
+    enter(
         robot, found, robot.joints[first].parent, {s: add(mul(w[a], z[b]), mul(z[a], w[b])) for s, (a, b) in pairs}, 1
     )
     return found
 
 
-def _enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], sign: int) -> None:
+def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], sign: int) -> None:
     """Add a part of the link of a joint to a relation; the ground has none."""
     if joint is None and not robot.is_floating:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,14 +44,21 @@ class BaseSet:
 class Sets:
     """The sets of one robot, from its regressor at random states.
 
-    sample: at its own values, other: at other values of its letters, None if it has none.  rules: the set of the closed
-    form, None where it does not reconstruct the regressor.
+    sample: at its own values, other: at other `values` of its letters, None if it has none.  rules: the set of the
+    closed form, None where it does not reconstruct the regressor.
     """
 
     def __init__(
-        self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], sample: Sample, other: Sample | None
+        self,
+        robot: Robot,
+        columns: tuple[str, ...],
+        keep: tuple[str, ...],
+        sample: Sample,
+        other: Sample | None,
+        values: Mapping[str, float],
     ) -> None:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
+        self.samples = [(sample, robot.symbol_values), *([] if other is None else [(other, values)])]
         self.where = {name: c for c, name in enumerate(columns)}
         self.absent = massless_columns(robot)
         self.present = tuple(name for name in columns if name not in self.absent)
@@ -83,12 +90,14 @@ class Sets:
 
     def _has_no_effect(self, name: str) -> bool:
         """Whether a column is zero, at other values of the letters, too: of links that loops keep from turning."""
-        return not any(s.shown[self.where[name]] for s in (self.sample, self.other) if s is not None)
+        return not any(sample.shown[self.where[name]] for sample, _ in self.samples)
 
     def _is_met(self, relation: Relation) -> bool:
+        """Whether a relation holds at the states, at other values of the letters, too."""
         places = [self.where[name] for name in relation]
-        factors = np.array([float(number_of(v, self.robot.symbol_values)) for v in relation.values()])
-        return all(_is_zero(s.R[:, places] * factors) for s in (self.sample, self.other) if s is not None)
+        factors = [[float(number_of(v, values)) for v in relation.values()] for _, values in self.samples]
+        pairs = zip(self.samples, factors, strict=True)
+        return all(_is_zero(sample.R[:, places] * np.array(own)) for (sample, _), own in pairs)
 
     def by(self, method: str, rank: int) -> BaseSet:
         """The set of a method, of as many parameters as the rank allows."""
