@@ -1,7 +1,6 @@
 """Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 and 44).
 
-Found on random closed states, and only what is a whole number of right angles counts where the robot has letters, so
-that it holds for all their values.
+Found on random closed states; whoever takes them holds them against others, at other values of the letters, too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.scalar import Scalar, is_zero, mul
 from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, Z, apply, cross, scale, transpose, vsub
 from minertia.base.cut_joints import Relation, enter
 from minertia.base.numeric import random_states
@@ -30,6 +29,7 @@ Array = NDArray[np.float64]
 STATES, SEED = 8, 77
 SAME = 1e-9  # rad and m
 MATRIX = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")
+PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def alike_relations(robot: Robot) -> Iterator[Relation]:
@@ -38,14 +38,39 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
         return
     R, p = _poses(robot)
     for i, k in combinations(range(robot.n_joints), 2):
-        turn = _constant(robot, np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
+        turn = _constant(np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
         if turn is not None:
             offset = _offset(robot, R[:, i], p[:, k] - p[:, i])
             symbols = MATRIX if offset is None else LINK_SYMBOLS
             for symbol in symbols:
                 yield _moved(robot, i, k, symbol, turn, offset or (0, 0, 0))
+    for j in range(robot.n_joints):
+        direction = _one_direction(R[:, j])
+        if direction is not None:
+            yield from _turning_about(robot, j, direction)
     for cut in robot.cuts:
         yield from _opposite_moments(robot, cut, R)
+
+
+def _one_direction(R: Array) -> Vec | None:
+    """The direction of a link about which alone it turns, its 0, 1 and -1 as structure; None where there is none."""
+    off = np.concatenate([turn.T - R[0].T for turn in R[1:]])
+    _, values, V = np.linalg.svd(off)
+    if values[2] > SAME or values[1] < SAME:
+        return None
+    return tuple(_structural(float(v)) for v in R[0].T @ V[2])  # type: ignore[return-value]
+
+
+def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
+    """A link that turns about u alone shows u'Ju of its inertia, and nothing of a first moment along u."""
+    relation: Relation = {}
+    enter(robot, relation, j, dict(zip(("MX", "MY", "MZ"), u, strict=True)), 1)
+    yield relation
+    axis = {symbol: mul(u[a], u[b]) for symbol, (a, b) in zip(MATRIX, PLACES, strict=True)}
+    for symbol, (a, b) in zip(MATRIX, PLACES, strict=True):
+        relation = {full_name(symbol, j + 1): 1}
+        enter(robot, relation, j, axis, mul(-1 if a == b else -2, axis[symbol]))
+        yield {name: factor for name, factor in relation.items() if not is_zero(factor)}
 
 
 class _Pair(NamedTuple):
@@ -68,7 +93,7 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
     found: Relation = {}
     for pair in _pairs(robot, cut, R) if cut.form else ():
         own = np.eye(3)[None] if pair.kept is None else R[:, pair.kept]
-        turn = _constant(robot, np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
+        turn = _constant(np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
         if turn is None:
             return
         enter(robot, found, pair.far, _moment(apply(transpose(turn), pair.moment), ZERO), 1)
@@ -115,14 +140,16 @@ def _poses(robot: Robot) -> tuple[Array, Array]:
     return np.array(R, float).transpose(3, 0, 1, 2), np.array(p, float).transpose(2, 0, 1)
 
 
-def _constant(robot: Robot, turns: Array) -> Mat | None:
+def _constant(turns: Array) -> Mat | None:
     """The rotation that all states have in common, its 0, 1 and -1 as structure."""
     if np.abs(turns - turns[0]).max() > SAME:
         return None
-    nearest = np.rint(turns[0])
-    if np.abs(turns[0] - nearest).max() < SAME:
-        return tuple(tuple(int(v) for v in row) for row in nearest)  # type: ignore[return-value]
-    return None if robot.has_letters else tuple(tuple(float(v) for v in row) for row in turns[0])  # type: ignore[return-value]
+    return tuple(tuple(_structural(float(v)) for v in row) for row in turns[0])  # type: ignore[return-value]
+
+
+def _structural(value: float) -> Scalar:
+    """A cosine; 0, 1 and -1 as structure."""
+    return round(value) if abs(value - round(value)) < SAME else value
 
 
 def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:

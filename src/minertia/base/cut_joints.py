@@ -81,14 +81,14 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
     return found
 
 
-def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], sign: int) -> None:
+def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], times: Scalar) -> None:
     """Add a part of the link of a joint to a relation; the ground has none."""
     if joint is None and not robot.is_floating:
         return
     for symbol, value in part.items():
         if not is_zero(value):
             name = full_name(symbol, 0 if joint is None else joint + 1)
-            found[name] = add(found.get(name, 0), mul(sign, value))
+            found[name] = add(found.get(name, 0), mul(times, value))
 
 
 def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
