@@ -16,6 +16,7 @@ from minertia.base.cut_joints import cut_relations
 from minertia.base.numeric import sample_regressor
 from minertia.base.sample import Sample
 from minertia.dynamics.closing import Closing
+from minertia.errors import RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -29,12 +30,13 @@ from tests.loop_robots import (
     random_loop,
     reordered,
     spatial_four_bar,
+    spatial_loops,
     stewart,
 )
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
-QUICK, MANY = 8, 500
+QUICK, MANY, SPATIAL = 8, 500, 150
 
 
 def counts(robot: Robot) -> tuple[int, int, int]:
@@ -95,6 +97,30 @@ def test_rules_give_the_rank_of_planar_loops_on_any_carrier(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(QUICK, MANY))
 def test_rules_give_the_rank_of_many_planar_loops(seed: int) -> None:
     assert not any(check(random_loop(seed)).is_numeric)
+
+
+def check_letters(robot: Robot) -> None:
+    """Count = rank on closed states, and the relations in letters hold at a second draw of the letters."""
+    redrawn = check(robot).certificate.redrawn
+    assert redrawn is not None and redrawn.error < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(QUICK))
+def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
+    check_letters(spatial_loops(seed))
+
+
+@pytest.mark.slow
+def test_counts_are_ranks_of_many_loops_in_space() -> None:
+    """Where a loop can move only a little 16 digits do not decide, which is said; that happens to few."""
+    refused = 0
+    for seed in range(QUICK, SPATIAL):
+        try:
+            check_letters(spatial_loops(seed))
+        except RankError as error:
+            assert "16 digits decide nothing" in str(error)
+            refused += 1
+    assert refused <= 0.06 * SPATIAL
 
 
 @pytest.mark.parametrize("robot", [random_loop(5), ram("slider"), spatial_four_bar()], ids=lambda robot: robot.name)
