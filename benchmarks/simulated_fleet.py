@@ -188,8 +188,8 @@ def _root(W: Array, memory: Array) -> Array:
 class SimulatedFleet:
     """Robots by number; each has a program, a climate, sensors, a load and friction of its own.
 
-    programs: how many there are, shared by the robots in turn.  blind: no temperature is logged.  plain: the columns say
-    all there is, friction is constant.
+    programs: how many there are, shared by the robots in turn.  blind: no temperature is logged.  plain: the columns
+    say all there is, and friction is constant.
     """
 
     robots: int

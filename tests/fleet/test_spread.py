@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from benchmarks.simulated_fleet import SimulatedFleet, simulated_model
+
 from minertia.fleet.evidence import LEFT_OUT, FleetEvidence
 from minertia.identification.problem.solve import solution
 
