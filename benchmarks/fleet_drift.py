@@ -70,7 +70,7 @@ def changes(each: int = EACH, ways: tuple[int, ...] = tuple(range(len(WAYS)))) -
 class Outcome:
     """What all pages of a fleet would have said.
 
-    delays: of each way, days from the change to the threshold of a lone alarm (inf: never).  false: healthy streams that
+    delays: of each way, days from the change to a lone alarm (inf: never).  false: healthy streams that
     e-BH alarms on some day; alarms: all that it alarms; causes: right and all.  exceeded: part of the healthy streams
     with e >= 1/alpha at any time, by alpha.
     """
