@@ -129,7 +129,7 @@ class _FleetReader:
             raise table.fail(f"an id has letters, digits, '.', '_' and '-', not {shown(identity)}", "id")
         if kind is None and len(types) == 1:
             kind = next(iter(types))
-        if kind not in types:
+        if kind is None or kind not in types:
             raise table.fail(f"the type {shown(kind)} is none of: {', '.join(types)}", "type")
         if isinstance(since, str):
             try:

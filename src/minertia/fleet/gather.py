@@ -343,9 +343,7 @@ class _StretchTriangles:
         )
         return evidence, self._coarse() if coarse else None
 
-    def _scores(
-        self, effort: int, parts: list[Array], beta: Array
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _scores(self, effort: int, parts: list[Array], beta: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """W'(y - W beta) and diag(W'W) of each stretch, from its triangle: the rows are not needed."""
         own = beta[list(self.layout.seen[effort])]
         W, y = (np.stack([R[:, :-1] for R in parts]), np.stack([R[:, -1] for R in parts]))

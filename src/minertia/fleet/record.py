@@ -45,7 +45,18 @@ TYPES = {
     **{"load": "[float64]", "remarks": "[string]"},
 }
 SPLIT = ("R", "scores", "diagonals", "stretch_R")  # columns whose bytes are sorted by their weight: they pack better
-DICTIONARIES = ["robot", "robot_type", "day", "key", "kinematics", "columns", "filter", "units", "kernels", "arithmetic"]
+DICTIONARIES = [
+    "robot",
+    "robot_type",
+    "day",
+    "key",
+    "kinematics",
+    "columns",
+    "filter",
+    "units",
+    "kernels",
+    "arithmetic",
+]
 
 
 @dataclass(frozen=True)
@@ -258,7 +269,7 @@ def table_bytes(table: Any, rows: int) -> bytes:
     parquet.write_table(
         table, sink, row_group_size=rows, compression="zstd", compression_level=3, use_dictionary=names,
         use_byte_stream_split=split, write_statistics=["robot", "day"] if len(table) > 1 else False,
-        store_schema=False, version="2.6", data_page_version="1.0",
+        store_schema=False, version="2.6", data_page_version="1.0", write_page_checksum=True,
     )  # fmt: skip
     return sink.getvalue()
 
