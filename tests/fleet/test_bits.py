@@ -27,7 +27,9 @@ def serial(folder: Path) -> dict[str, bytes]:
 
 def test_records_are_small_files_of_robot_and_day(serial: dict[str, bytes]) -> None:
     assert len(serial) == 4
-    assert all(name.startswith(("evidence/robot=A1/day=2026-03-0", "evidence/robot=A2/day=2026-03-0")) for name in serial)
+    assert all(
+        name.startswith(("evidence/robot=A1/day=2026-03-0", "evidence/robot=A2/day=2026-03-0")) for name in serial
+    )
     assert len(set(serial.values())) == 4
 
 

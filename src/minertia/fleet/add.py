@@ -205,6 +205,7 @@ class _Ledger:
     fresh: set[tuple[Identity, str]] = field(default_factory=set)
     replaced: set[Identity] = field(default_factory=set)
     saved: float = field(default_factory=time.monotonic)
+    unsaved: str = ""
 
     def __post_init__(self) -> None:
         for row in self.store.index():
@@ -225,7 +226,9 @@ class _Ledger:
         if kept is not None and kept.record != row.record:  # a month file has it already
             self.store.place.remove(row.record)
             row = replace(row, record=kept.record)
-        self.rows.setdefault(row.identity, {})[row.source] = row
+        own = self.rows.setdefault(row.identity, {})
+        own.pop("", None)  # made from the record alone
+        own[row.source] = row
         self.fresh.add((row.identity, row.source))
         for content in done.replaces:
             self._replace((done.robot, content, key), row.source)
@@ -234,8 +237,8 @@ class _Ledger:
     def _replace(self, old: Identity, source: str) -> None:
         """A log has grown: what it held before does not count any more, unless another file still holds that."""
         own = self.rows.get(old, {})
-        if set(own) == {source}:
-            self.store.place.remove(own[source].record)
+        if set(own) <= {source, ""} and own:
+            self.store.discard(next(iter(own.values())))
             del self.rows[old]
             self.replaced.add(old)
 
@@ -243,10 +246,19 @@ class _Ledger:
         """Write the index from time to time, with what others have added meanwhile."""
         if not now and time.monotonic() - self.saved < SAVED:
             return
-        merged = {(row.identity, row.source): row for row in self.store.index()}
-        merged |= {key: self.rows[key[0]][key[1]] for key in self.fresh if key[0] in self.rows}
-        self.store.write_index(row for key, row in merged.items() if key[0] not in self.replaced)
-        self.saved = time.monotonic()
+        self.saved, self.unsaved = time.monotonic(), ""
+        try:
+            self.store.require()
+            merged = {(row.identity, row.source): row for row in self.store.index()}
+            merged |= {key: self.rows[key[0]][key[1]] for key in self.fresh if key[0] in self.rows}
+            placed = {identity for identity, source in merged if source}
+            self.store.write_index(
+                row
+                for (identity, source), row in merged.items()
+                if identity not in self.replaced and (source or identity not in placed)
+            )
+        except MinertiaError as err:  # the records that were written are there, and the next run finds them
+            self.unsaved = f"the index was not written: {str(err).removeprefix(f'{self.store.place.url}: ')}"
 
 
 def add_logs(
@@ -266,8 +278,12 @@ def add_logs(
             tell(done.source)
             rows.append(ledger.entered(done, task.log, keys[_type_name(fleet, task.robot)]))
             ledger.save()
-    finally:
-        ledger.save(now=True)
+    except BaseException:
+        ledger.save(now=True)  # an interrupted run goes on from here
+        raise
+    ledger.save(now=True)
+    if ledger.unsaved:
+        faults.append(LogFault(store.place.url, "", ledger.unsaved))
     rows.sort(key=lambda row: row.source)
     faults += [LogFault(row.source, row.robot, row.reason) for row in rows if row.status == FAULT]
     mine = {row.row.identity for row in rows if row.row is not None}
@@ -309,11 +325,13 @@ def _tasks(
         found = fleet.robot(robot)
         assert found is not None
         key = keys[found.type]
-        before = [row for row in by_source.get(log.url, []) if (row.robot, row.key) == (robot, key)]
-        if any((row.length, row.stamp) == (log.size, log.stamp) for row in before):
+        before = [
+            row for name in (log.url, "") for row in by_source.get(name, []) if (row.robot, row.key) == (robot, key)
+        ]
+        if any((row.source, row.length, row.stamp) == (log.url, log.size, log.stamp) for row in before):
             skipped += 1
             continue
-        earlier = tuple((row.length, row.content) for row in before)
+        earlier = tuple((row.length, row.content) for row in before if row.length < log.size)
         since = None if found.since is None else found.since.isoformat()
         known = frozenset(contents.get((robot, key), ()))
         tasks.append(LogTask(log, robot, log.day, known, earlier, since))

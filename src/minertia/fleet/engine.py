@@ -115,12 +115,18 @@ class ExecutorEngine(Engine):
     def __init__(self, given: Any) -> None:
         threads = sum(given.nthreads().values()) if hasattr(given, "nthreads") else 0
         super().__init__(IN_FLIGHT, threads or UNKNOWN)
-        self._given = given.get_executor() if hasattr(given, "get_executor") else given
+        self._given = _executor_of(given)
 
     def executor(self) -> Executor:
         """As it was given."""
         own: Executor = self._given
         return own
+
+
+def _executor_of(given: Any) -> Executor:
+    """An executor as it is; of a Dask client, one that runs a lost job again and does not remember how it failed."""
+    own: Executor = given.get_executor(pure=False) if hasattr(given, "get_executor") else given
+    return own
 
 
 @contextlib.contextmanager

@@ -136,9 +136,17 @@ def opened(log: LogSource, earlier: Sequence[tuple[int, str]] = ()) -> Iterator[
     before = _looked_at(path)
     files = _files(path)
     digest, length, starts = _hashed((data for file in files for data in _read(file)), earlier)
-    yield LogContent(path, digest, length, starts)
+    try:
+        yield LogContent(path, digest, length, starts)
+    except MinertiaError:
+        _refuse_change(path, before, length)  # which may be what the reader stumbled over
+        raise
+    _refuse_change(path, before, length)
+
+
+def _refuse_change(path: Path, before: LogSource, length: int) -> None:
     if length != before.size or _looked_at(path) != before:
-        raise RecordingError("the log changed while it was read; add it again when it is complete", file=log.url)
+        raise RecordingError("the log changed while it was read; add it again when it is complete", file=path)
 
 
 def _read(file: Path) -> Iterator[bytes]:

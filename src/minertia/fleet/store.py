@@ -202,6 +202,15 @@ class EvidenceStore:
         self.place.write(name, record.to_bytes())
         return name
 
+    def discard(self, row: IndexRow) -> None:
+        """Take a record away; a file of a month is written again without it."""
+        if row.record.startswith(EVIDENCE):
+            self.place.remove(row.record)
+            return
+        table = self.table(row.record)
+        kept = [k for k, own in enumerate(self._rows(row.record, table)) if own.identity != row.identity]
+        self.place.write(row.record, table_bytes(table.take(kept), GROUP))
+
     def row(self, name: str) -> IndexRow | None:
         """The row of a record of one log; None where there is none that can be read."""
         if not self.place.exists(name):

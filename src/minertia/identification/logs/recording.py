@@ -98,7 +98,9 @@ class Recording:
         marks = {name: frozen_array(values) for name, values in self.marks.items()}
         for name, values in marks.items():
             if values.shape != self.t.shape:
-                raise ShapeError(f"{name} has shape {values.shape}; it needs one number for each of {len(self.t)} times")
+                raise ShapeError(
+                    f"{name} has shape {values.shape}; it needs one number for each of {len(self.t)} times"
+                )
         put(self, "marks", MappingProxyType(marks))
         if self.to_log is not None:
             put(self, "to_log", frozen_array(self.to_log))
