@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, load_direction
+from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
 from minertia.fleet.drift import DriftOptions, FleetDrift, JudgedStream, TypeFleet, e_bh, fleet_drift
+from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LEARNING, StreamType
 
@@ -87,7 +88,8 @@ class Outcome:
 def judged(seed: int, robots: int = ROBOTS, changed: list[FleetChange] | None = None) -> FleetDrift:
     """The page of the last day."""
     fleet = SimulatedFleet(robots, DAYS, seed, changes() if changed is None else changed)
-    return fleet_drift([TypeFleet(StreamType("arm", load_direction(), MOVING_MASS), Lazy(fleet))], DriftOptions())
+    kind = StreamType("arm", load_directions(simulated_model()), MOVING_MASS)
+    return fleet_drift([TypeFleet(kind, Lazy(fleet))], DriftOptions())
 
 
 def outcome(page: FleetDrift, changed: list[FleetChange]) -> Outcome:

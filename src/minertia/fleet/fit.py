@@ -55,8 +55,8 @@ class FitOptions:
     """How a fleet is fitted.
 
     symbols: own columns, such as FV, FC, OFF; None: FV, FC, OFF and those others that the evidence asks for.  half_life
-    [days]: of evidence; None: all days count alike.  load (inertial columns,): 1 kg at the flange, where robots carry
-    loads that differ.  physical: also the physical robot that fits best.  workers: threads.
+    [days]: of evidence; None: all days count alike.  load (inertial columns, any): 1 kg at the flange and first
+    moments, where robots carry loads that differ.  physical: also the physical robot that fits best.  workers: threads.
     """
 
     symbols: tuple[str, ...] | None = None
@@ -408,7 +408,8 @@ def _from_stretches(
 def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearModel | None) -> PooledType:
     deviation = np.sqrt(np.maximum(np.diag(values.covariance), 0.0))
     if options.load is not None:  # along a load the type's values and the robots' are told together only
-        deviation = np.where(options.load != 0, np.nan, deviation)
+        touched = np.any(np.reshape(options.load, (len(deviation), -1)) != 0, axis=1)
+        deviation = np.where(touched, np.nan, deviation)
     if not options.physical:
         return PooledType(name, values.names, values.values, deviation, values.robots)
     if model is None or model.names != values.names:

@@ -11,10 +11,13 @@ from typing import Any
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.add import Added, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
+from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
 from minertia.fleet.engine import engine
 from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.fit import FitOptions, FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.judging import fit_stored, judge_stored, stored_events
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_type import KINDS
 from minertia.fleet.sources import find_logs
@@ -153,6 +156,35 @@ class Fleet:
         if total is None:
             raise MinertiaError(f"there is no record of robot '{robot}' in these days")
         return total
+
+    # ------------------------------------------------------------------ judging
+
+    def fit(
+        self,
+        type: str | None = None,
+        options: FitOptions | None = None,
+        *,
+        robot: str | None = None,
+        days: Days = None,
+    ) -> FleetFit:
+        """Values of a type and its robots with their deviations; the only type where none is named."""
+        return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
+
+    def drift(
+        self,
+        q: float = RATE,
+        options: DriftOptions | None = None,
+        *,
+        events: str | Path | None = None,
+        days: Days = None,
+    ) -> FleetDrift:
+        """Which robots' friction or load has changed, with at most a part q of the alarms false.
+
+        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.
+        """
+        types = [self.stored_type(name) for name in self.store.fleet.keys]
+        happened = stored_events(self.store, None if events is None else Path(events))
+        return judge_stored(self.store, types, self.rows(days=days), options or DriftOptions(q), happened)
 
     # ------------------------------------------------------------------ keeping
 

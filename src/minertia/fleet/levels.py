@@ -25,7 +25,8 @@ DAY = ("FV", "FC", "OFF")
 ROBOT = ("FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")
 VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families that wear scales as wholes
 THERMAL = ("FVK", "FCK", "FVKK")
-LOAD = "load"  # name of the column of a load at the flange [kg]
+LOAD = "load"  # name of the column of a load at the flange [kg]; more of them are its first moments
+LOADS = (LOAD, "load x", "load y", "load z")
 RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
 RIDGE = 1e-10  # on columns scaled to length 1: what is not shown at all gets a deviation that says so
 SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
@@ -33,7 +34,11 @@ SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
 
 @dataclass(frozen=True)
 class Levels:
-    """Names of the columns of each level; load: 1 kg at the flange in terms of the type's columns, or None."""
+    """Names of the columns of each level.
+
+    load (type's columns, any): 1 kg at the flange and, where the load's centre is not known, its first moments, in
+    terms of the type's columns; None: robots carry none that differs.
+    """
 
     day: tuple[str, ...]
     robot: tuple[str, ...]
@@ -46,10 +51,17 @@ class Levels:
         own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
         wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
         inertial = tuple(n for n in layout.names if n not in own)
-        if load is not None and np.shape(load) != (len(inertial),):
-            raise ShapeError(f"a load is {len(inertial)} numbers, one for each inertial column, not {np.shape(load)}")
+        if load is not None:
+            load = np.asarray(load, float).reshape(len(load), -1)
+            if len(load) != len(inertial) or load.shape[1] > len(LOADS):
+                raise ShapeError(f"a load is {len(inertial)} numbers, one for each inertial column, not {len(load)}")
         day = tuple(n for n in wanted if symbol_of(n) in DAY)
         return cls(day, tuple(n for n in wanted if n not in day), inertial, load)
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """Names of the columns of the load."""
+        return () if self.load is None else LOADS[: self.load.shape[1]]
 
 
 @dataclass(frozen=True)
@@ -180,13 +192,21 @@ def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
         rest = B[:, :, [*kept, B.shape[2] - 1]]
         Q, R = _basis(B[:, :, gone])
         H = np.swapaxes(Q, 1, 2) @ rest
-        rows.append(rest - Q @ H)
+        rows.append(_cleared(rest - Q @ H, rest))
         own_names.append(tuple(stack.layout.names[seen[k]] for k in gone))
         Rs.append(R)
         Hs.append(H)
         rests.append(tuple(above[c] for c in new))
     head = Head(tuple(own_names), tuple(Rs), tuple(Hs), tuple(rests))
     return DayStack(layout, stack.days, tuple(rows), stack.samples), head
+
+
+def _cleared(left: Array, before: Array) -> Array:
+    """Columns of which next to nothing is left as zeros: rounding must not pass for a direction."""
+    size, usual = np.linalg.norm(left, axis=(0, 1)), np.linalg.norm(before, axis=(0, 1))
+    dead = size <= RANK * usual
+    dead[-1] = False  # an effort may be explained completely
+    return np.where(dead, 0.0, left) if dead.any() else left
 
 
 def _basis(X: Array) -> tuple[Array, Array]:
@@ -255,8 +275,9 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     with one_thread():
         rows = stack.weighted(sigma)
         own = rows.columns((*levels.day, *levels.robot, *levels.type))
-        if levels.load is not None:
-            own = own.with_column(LOAD, dict(zip(levels.type, levels.load.tolist(), strict=True)))
+        for k, name in enumerate(levels.loads):
+            assert levels.load is not None
+            own = own.with_column(name, dict(zip(levels.type, levels.load[:, k].tolist(), strict=True)))
         left, day_head = projected(own, levels.day)
         merged = merged_stack(left)
         names = tuple(n for n in left.layout.names if n not in set(levels.type))
@@ -264,7 +285,7 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
         above, own_head = projected(as_stack(merged), levels.robot)
         load_head = None
         if levels.load is not None:
-            above, load_head = projected(above, (LOAD,))
+            above, load_head = projected(above, levels.loads)
         return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
 
 
