@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.add import Added, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
@@ -16,8 +18,9 @@ from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.record import EvidenceRecord
+from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import KINDS
-from minertia.fleet.sources import find_logs
+from minertia.fleet.sources import LogSource, find_logs
 from minertia.fleet.store import EvidenceStore, StoreCheck, StoredType
 
 Days = str | tuple[str | date | None, str | date | None] | None
@@ -55,7 +58,7 @@ class Fleet:
 
     def add(
         self,
-        logs: str | Path | Iterable[str | Path],
+        logs: str | Path | Iterable[str | Path | LogSource],
         executor: Any = None,
         *,
         workers: int | None = None,
@@ -154,6 +157,17 @@ class Fleet:
             raise MinertiaError(f"there is no record of robot '{robot}' in these days")
         return total
 
+    def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
+        """What is judged of every robot of a type, by robot and day."""
+        own = self.stored_type(type)
+        found: dict[str, dict[str, list[EvidenceRecord]]] = {}
+        for record in self.records(None, days, own.type.name):
+            found.setdefault(record.robot, {}).setdefault(record.day, []).append(record)
+        return {
+            robot: {day: _robot_day(logs, own) for day, logs in sorted(own_days.items())}
+            for robot, own_days in sorted(found.items())
+        }
+
     # ------------------------------------------------------------------ keeping
 
     def compact(self, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
@@ -163,6 +177,22 @@ class Fleet:
     def check(self, tell: Tell = lambda step: None) -> StoreCheck:
         """Look at every record of the store."""
         return self.store.check(tell)
+
+
+def _robot_day(logs: Sequence[EvidenceRecord], own: StoredType) -> RobotDay:
+    """The logs of one day together: evidence merged, temperatures by samples, histograms added."""
+    evidence = day_evidence(DayLog(log.first, log.content, log.evidence) for log in logs)
+    warm = [log for log in logs if log.temperature.size]
+    weights = np.array([float(log.samples) for log in warm])
+    mean = np.average([log.temperature for log in warm], axis=0, weights=weights) if warm else np.full(own.n, np.nan)
+    counts = np.sum([np.concatenate([log.positions, log.speeds]) for log in logs], axis=0)
+    programs: dict[int, int] = {}
+    for log in logs:
+        for number, samples in log.programs.items():
+            programs[number] = programs.get(number, 0) + samples
+    most = max(programs, key=lambda number: (programs[number], -number), default=None)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return RobotDay(evidence, mean, shares, "" if most is None else str(most))
 
 
 def day_span(days: Days) -> tuple[str, str]:

@@ -62,6 +62,11 @@ class StoredType:
     kind: str
     layout: EvidenceLayout
 
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.layout.efforts)
+
 
 @dataclass(frozen=True)
 class StoredFleet:
