@@ -75,9 +75,9 @@ def add(
     with progress(len(found)) as tell:
         done = own.add(found, workers=workers, scheduler=scheduler, stretches=stretches, tell=tell)
     if as_json:
-        say_json(_added_data(done, own.store.place.url))
+        say_json(_added_data(done, place))
     else:
-        _say_added(done, own.store.place.url)
+        _say_added(done, place)
     _end(bool(done.faults), exit_zero)
 
 
