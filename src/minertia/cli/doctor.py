@@ -22,6 +22,7 @@ EXTRAS = {
     "gpu": ("cupy",),
     "jax": ("jax",),
     "torch": ("torch",),
+    "cluster": ("distributed", "fsspec", "s3fs"),
 }  # as in pyproject.toml
 
 

@@ -14,6 +14,7 @@ from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
+from minertia.cli.fleet import FLEET_COMMANDS, fleet
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
@@ -31,7 +32,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(identify, validate, payload, significance),
     *(excite, rehearse, generate, count, demo, doctor),
 )
-GROUPS = ((campaign, (new,)),)
+GROUPS = ((campaign, (new,)), (fleet, FLEET_COMMANDS))
 LONGEST = 1000  # characters of a sentence in the list of commands
 
 

@@ -242,7 +242,7 @@ class _Ledger:
             del self.rows[old]
             self.replaced.add(old)
 
-    def save(self, *, now: bool = False) -> None:
+    def written(self, *, now: bool = False) -> None:
         """Write the index from time to time, with what others have added meanwhile."""
         if not now and time.monotonic() - self.saved < SAVED:
             return
@@ -277,11 +277,11 @@ def add_logs(
         for task, done in _results(engine, _batches(fleet, tasks, store, kind, engine.workers)):
             tell(done.source)
             rows.append(ledger.entered(done, task.log, keys[_type_name(fleet, task.robot)]))
-            ledger.save()
+            ledger.written()
     except BaseException:
-        ledger.save(now=True)  # an interrupted run goes on from here
+        ledger.written(now=True)  # an interrupted run goes on from here
         raise
-    ledger.save(now=True)
+    ledger.written(now=True)
     if ledger.unsaved:
         faults.append(LogFault(store.place.url, "", ledger.unsaved))
     rows.sort(key=lambda row: row.source)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -58,7 +58,6 @@ FURTHER = (
            is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
 )  # fmt: skip
 OWN = ("FV", "FC", "OFF", "FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")  # of each coordinate, in this order
-VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families that wear scales as wholes
 _EFFECTS: Mapping[str, Effect] = {**BY_SYMBOL, **{effect.name: effect for effect in FURTHER}}
 
 
@@ -206,8 +205,3 @@ def kinematics_text(robot: Robot) -> str:
 def digest_of(value: Any) -> str:
     """SHA-256 of plain data, written in one way only."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def used_symbols(names: Sequence[str], symbols: Sequence[str]) -> list[str]:
-    """Names of columns whose symbol is one of these: FS1@0.01 has the symbol FS."""
-    return [name for name in names if name.split("@")[0].rstrip("0123456789") in symbols]

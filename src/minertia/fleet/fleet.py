@@ -18,9 +18,11 @@ from minertia.fleet.fit import FitOptions, FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import fit_stored, judge_stored, stored_events
+from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
+from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import KINDS
-from minertia.fleet.sources import find_logs
+from minertia.fleet.sources import LogSource, find_logs
 from minertia.fleet.store import EvidenceStore, StoreCheck, StoredType
 
 Days = str | tuple[str | date | None, str | date | None] | None
@@ -58,7 +60,7 @@ class Fleet:
 
     def add(
         self,
-        logs: str | Path | Iterable[str | Path],
+        logs: str | Path | Iterable[str | Path | LogSource],
         executor: Any = None,
         *,
         workers: int | None = None,
@@ -185,6 +187,17 @@ class Fleet:
         types = [self.stored_type(name) for name in self.store.fleet.keys]
         happened = stored_events(self.store, None if events is None else Path(events))
         return judge_stored(self.store, types, self.rows(days=days), options or DriftOptions(q), happened)
+
+    def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
+        """What is judged of every robot of a type, by robot and day."""
+        own = self.stored_type(type)
+        found: dict[str, dict[str, list[EvidenceRecord]]] = {}
+        for record in self.records(None, days, own.type.name):
+            found.setdefault(record.robot, {}).setdefault(record.day, []).append(record)
+        return {
+            robot: {day: robot_day(logs) for day, logs in sorted(own_days.items())}
+            for robot, own_days in sorted(found.items())
+        }
 
     # ------------------------------------------------------------------ keeping
 

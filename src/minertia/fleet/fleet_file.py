@@ -13,6 +13,7 @@ from types import MappingProxyType
 from minertia.errors import MinertiaError
 from minertia.files import is_file
 from minertia.fleet.columns import TEMPERATURE
+from minertia.fleet.places import is_remote
 from minertia.fleet.robot_type import REST, RobotType
 from minertia.identification.campaigns.read import parse_filter
 from minertia.identification.logs.campaign_table import CampaignTable
@@ -95,7 +96,12 @@ class _FleetReader:
         twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
         if twice is not None:
             raise self.top.fail(f"the robot '{twice}' stands twice; give every robot one entry", "robots")
-        return FleetFile(types, robots, self.top.text("store"), str(self.path))
+        return FleetFile(types, robots, self._store(), str(self.path))
+
+    def _store(self) -> str | None:
+        """A URL as it is; a folder is looked up beside the file."""
+        store = self.top.text("store")
+        return store if store is None or is_remote(store) else str(self.path.parent / store.removeprefix("file://"))
 
     def _type(self, name: str, table: CampaignTable) -> RobotType:
         table.only(TYPE_KEYS)

@@ -93,7 +93,7 @@ def _count(into: NDArray[np.int64], values: Array, low: Array, high: Array) -> N
 
 
 @dataclass
-class Told:
+class LogRemarks:
     """What a log says besides its motion: temperatures, programs and loads; what was done to it."""
 
     warm_sum: Array
@@ -139,7 +139,7 @@ class Gathered:
     histograms: Histograms
     reach: Array
     largest: Array
-    told: Told
+    told: LogRemarks
     coarse: CoarseTriangles | None = None
 
 
@@ -155,18 +155,18 @@ def gathered(blocks: Callable[[], Iterable[Recording]], columns: ColumnSet, plan
     """
     with one_thread():
         try:
-            return _Pass(columns, plan, resample=False).over(blocks(), coarse)
+            return _LogPass(columns, plan, resample=False).over(blocks(), coarse)
         except UnevenStamps:
-            return _Pass(columns, plan, resample=True).over(blocks(), coarse)
+            return _LogPass(columns, plan, resample=True).over(blocks(), coarse)
 
 
-class _Pass:
+class _LogPass:
     """One log being read."""
 
     def __init__(self, columns: ColumnSet, plan: Filter, *, resample: bool) -> None:
         self.columns, self.plan = columns, plan
         n = columns.robot.n
-        self.told = Told(np.zeros(n), resampled=resample)
+        self.told = LogRemarks(np.zeros(n), resampled=resample)
         self.histograms = Histograms.of(columns)
         self.reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(n)
         self.samples, self.first, self.last = 0, np.nan, np.nan

@@ -23,7 +23,7 @@ class StoreError(MinertiaError):
     """A store that cannot be used as it stands."""
 
 
-class Place(abc.ABC):
+class StorePlace(abc.ABC):
     """Files below one root, by names with slashes."""
 
     url: str
@@ -49,7 +49,7 @@ class Place(abc.ABC):
         """Names of all files below a folder, sorted; none where it does not exist."""
 
 
-class LocalPlace(Place):
+class LocalPlace(StorePlace):
     """A folder of this machine."""
 
     def __init__(self, url: str) -> None:
@@ -85,7 +85,7 @@ class LocalPlace(Place):
         return sorted(path.relative_to(self.root).as_posix() for path in found if not path.name.startswith("."))
 
 
-class RemotePlace(Place):
+class RemotePlace(StorePlace):
     """Whatever fsspec reaches."""
 
     def __init__(self, url: str) -> None:
@@ -138,7 +138,7 @@ def file_system(url: str) -> tuple[Any, str]:
     return fs, str(path)
 
 
-def place(url: str) -> Place:
+def place(url: str) -> StorePlace:
     """The place of a URL or of the path of a folder."""
     return RemotePlace(url) if is_remote(url) else LocalPlace(url)
 

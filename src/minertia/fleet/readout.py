@@ -100,7 +100,7 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
     evidence = day_evidence([DayLog(r.first, r.content, r.evidence) for r in records])
     joints = len(evidence.layout.efforts)
     warm = [(r.temperature, r.samples) for r in records if len(r.temperature) == joints]
-    if len(warm) == len(records):
+    if warm:
         mean = np.average([t for t, _ in warm], axis=0, weights=[n for _, n in warm])
     else:
         mean = np.full(joints, np.nan)

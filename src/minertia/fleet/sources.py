@@ -52,10 +52,13 @@ class LogSource:
         return told if DAY.fullmatch(told) else None
 
 
-def find_logs(named: Iterable[str | Path]) -> list[LogSource]:
+def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
     """All logs of files, folders and URLs, once each, in the order of their names."""
     found: dict[str, LogSource] = {}
     for name in named:
+        if isinstance(name, LogSource):
+            found[name.url] = name
+            continue
         some = list(_remote(str(name)) if is_remote(str(name)) else _local(Path(str(name).removeprefix("file://"))))
         if not some:
             raise MinertiaError(f"{name}: there is no log here; known endings: {', '.join(FORMATS)}")

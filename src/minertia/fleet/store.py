@@ -26,7 +26,7 @@ from minertia.extras import load
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.fleet.fleet_file import FleetFile, FleetRobot
 from minertia.fleet.index import IndexRow, LogFault, conflicts, index_bytes, index_rows
-from minertia.fleet.places import Place, StoreError, place
+from minertia.fleet.places import StoreError, StorePlace, place
 from minertia.fleet.record import EvidenceRecord, records_of, table_bytes
 from minertia.fleet.robot_type import RobotType
 from minertia.identification.campaigns.campaign import Campaign
@@ -62,6 +62,11 @@ class StoredType:
     kind: str
     layout: EvidenceLayout
 
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.layout.efforts)
+
 
 @dataclass(frozen=True)
 class StoredFleet:
@@ -74,7 +79,7 @@ class StoredFleet:
 class EvidenceStore:
     """Records of a fleet in one place."""
 
-    def __init__(self, at: Place) -> None:
+    def __init__(self, at: StorePlace) -> None:
         self.place = at
         self._types: dict[str, StoredType] = {}
 

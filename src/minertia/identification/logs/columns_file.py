@@ -14,8 +14,8 @@ from minertia.tables import load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "program", "load", "angle", "length", "effort_unit",
-    "header", "delimiter", "decimal", "topic", "drop_torn",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "program", "load", "angle", "length",
+    "effort_unit", "header", "delimiter", "decimal", "topic", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "gain_deviations", "signs", "effort_signs", "offsets",
