@@ -100,10 +100,7 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
     evidence = day_evidence([DayLog(r.first, r.content, r.evidence) for r in records])
     joints = len(evidence.layout.efforts)
     warm = [(r.temperature, r.samples) for r in records if len(r.temperature) == joints]
-    if warm:
-        mean = np.average([t for t, _ in warm], axis=0, weights=[n for _, n in warm])
-    else:
-        mean = np.full(joints, np.nan)
+    mean = np.average([t for t, _ in warm], axis=0, weights=[n for _, n in warm]) if warm else np.full(joints, np.nan)
     counts = sum(np.concatenate([r.positions, r.speeds]).astype(float) for r in records)
     assert isinstance(counts, np.ndarray)
     histograms = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
