@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,7 +56,8 @@ class FitOptions:
 
     symbols: own columns, such as FV, FC, OFF; None: FV, FC, OFF and those others that the evidence asks for.  half_life
     [days]: of evidence; None: all days count alike.  load (inertial columns, any): 1 kg at the flange and first
-    moments, where robots carry loads that differ.  physical: also the physical robot that fits best.  workers: threads.
+    moments, where robots carry loads that differ: the type's values are then those with the mean load, a robot's load
+    what it carries beyond that.  physical: also the physical robot that fits best.  workers: threads.
     """
 
     symbols: tuple[str, ...] | None = None
@@ -242,13 +243,33 @@ def fit_fleet(
         levels = Levels.of(looked[0].layout, symbols, opts.load)
         sums, bounds, faults = _all_sums(robots, order, levels, sigma, opts)
         pooled = type_values(list(sums.values()))
+        found = {robot: robot_values(own, pooled.by_name()) for robot, own in sums.items()}
+        pooled, found = _mean_load(pooled, found, levels)
         shared = pooled.by_name()
-        found = {robot: robot_values(own, shared) for robot, own in sums.items()}
         memory = day_memory([_friction_days(v) for v in found.values()])
         fits = {r: _robot_fit(r, found[r], sums[r], memory, bounds[r]) for r in found}
         if one_day is not None:
             fits = {r: _from_stretches(own, levels, sigma, shared, one_day) for r, own in fits.items()}
         return FleetFit(_pooled(name, pooled, opts, model), fits, tuple(symbols), sigma, memory, faults)
+
+
+def _mean_load(
+    pooled: TypeValues, found: dict[str, RobotValues], levels: Levels
+) -> tuple[TypeValues, dict[str, RobotValues]]:
+    """A load is told from the type's values only between robots: the mean load goes to the type."""
+    if levels.load is None:
+        return pooled, found
+    loads = np.array([[own.own[name] for name in levels.loads] for own in found.values()])
+    mean = loads.mean(axis=0)
+    scatter = (
+        np.cov(loads.T).reshape(len(mean), len(mean)) / len(loads) if len(loads) > 1 else np.zeros((len(mean),) * 2)
+    )
+    covariance = pooled.covariance + levels.load @ scatter @ levels.load.T
+    moved = replace(pooled, values=pooled.values + levels.load @ mean, covariance=covariance)
+    less = dict(zip(levels.loads, mean.tolist(), strict=True))
+    return moved, {
+        robot: replace(own, own={n: v - less.get(n, 0.0) for n, v in own.own.items()}) for robot, own in found.items()
+    }
 
 
 def _all_sums(
@@ -361,7 +382,8 @@ def _robot_fit(
     mean = np.array([values.days[finite[:, k], k].mean() if shown[k] else np.nan for k in range(len(shown))])
     spread = np.array([values.days[finite[:, k], k].std() if shown[k] else np.nan for k in range(len(shown))])
     part = np.array([memory.of_mean(int(n)) for n in number])
-    deviation = spread * np.sqrt(part / np.maximum(1 - part, 1e-3))  # the sample's own spread misses the mean's
+    variance = spread**2 * part / np.maximum(1 - part, 1e-3)  # the sample's own spread misses the mean's
+    deviation = np.sqrt(variance + _from_own(sums, values.day_names))
     freedom = np.maximum(1 / np.maximum(part, 1e-3) - 1, FEWEST_FREEDOM)
     own_deviation = np.sqrt(np.maximum(np.diag(values.covariance), 0.0))
     own_freedom = np.full(len(own_deviation), max(count - 1.0, FEWEST_FREEDOM))
@@ -377,6 +399,20 @@ def _robot_fit(
         stated = np.full(len(names), np.nan)
         remarks = (f"{plural(count, 'day')} of logs do not tell how much days differ",)
     return RobotFit(robot, bounds, count, names, all_values, stated, all_freedom, hidden, remarks)
+
+
+def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
+    """Variance that means over days have from the robot's own values, by which all days err together."""
+    found = dict.fromkeys(names, 0.0)
+    for own, R, H, rest in zip(sums.day_head.names, sums.day_head.R, sums.day_head.H, sums.day_head.rest, strict=True):
+        columns = [k for k, name in enumerate(rest) if name in sums.names]
+        places = [sums.names.index(rest[k]) for k in columns]
+        alive = np.all(np.einsum("dii->di", R) != 0, axis=1)
+        if own and columns and alive.any():
+            J = np.mean(np.linalg.solve(R[alive], H[alive][:, :, columns]), axis=0)
+            P = sums.covariance[np.ix_(places, places)]
+            found |= dict(zip(own, np.einsum("ik,kl,il->i", J, P, J).tolist(), strict=True))
+    return np.array([found[name] for name in names])
 
 
 def _from_stretches(
@@ -407,9 +443,6 @@ def _from_stretches(
 
 def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearModel | None) -> PooledType:
     deviation = np.sqrt(np.maximum(np.diag(values.covariance), 0.0))
-    if options.load is not None:  # along a load the type's values and the robots' are told together only
-        touched = np.any(np.reshape(options.load, (len(deviation), -1)) != 0, axis=1)
-        deviation = np.where(touched, np.nan, deviation)
     if not options.physical:
         return PooledType(name, values.names, values.values, deviation, values.robots)
     if model is None or model.names != values.names:

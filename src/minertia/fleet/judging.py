@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from minertia.documents import DocumentError, json_document
@@ -15,7 +15,7 @@ from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import FitOptions, FleetFit, fit_fleet
 from minertia.fleet.index import IndexRow
-from minertia.fleet.readout import StoredDays, StoredStacks, stream_type
+from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore, StoredType
 from minertia.robot.read import read_text
 
@@ -33,8 +33,11 @@ def fit_stored(
         found = days[robot]
         return found[max(found)].evidence if found else None
 
-    stacks = StoredStacks(store, stored, own)
-    return fit_fleet(stored.type.name, stacks, options, stored.type.column_set.model, one_day)
+    stacks, model = StoredStacks(store, stored, own), stored.type.column_set.model
+    opts = options or FitOptions()
+    if opts.load is None and len(stacks) > 1:  # robots of one type carry what they carry
+        opts = replace(opts, load=load_directions(model))
+    return fit_fleet(stored.type.name, stacks, opts, model, one_day)
 
 
 def judge_stored(

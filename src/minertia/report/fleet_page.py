@@ -76,15 +76,20 @@ def _alarms(drift: FleetDrift) -> str:
     if not drift.alarms:
         body = paragraph("None.")
     else:
-        body = text_table(alarm_table(drift.alarms)) + paragraph(
+        body = _whole_lines(text_table(alarm_table(drift.alarms))) + paragraph(
             "By: with its 95 % interval, of the level that was learnt. By chance: how rarely so much evidence comes up "
             "where nothing has changed. Of the effort limit: what the change takes, viscous friction at the "
             "joint's top speed."
         )
     if drift.watch:
         body += paragraph("To be watched, without a bound: single days far off, which alarms do not rest on.")
-        body += text_table(alarm_table(drift.watch))
+        body += _whole_lines(text_table(alarm_table(drift.watch)))
     return body
+
+
+def _whole_lines(table: str) -> str:
+    """A table whose cells are not broken into lines: it scrolls where the screen is narrow."""
+    return f'<div class="whole">{table}</div>\n'
 
 
 def _not_judged(drift: FleetDrift) -> str:
@@ -239,7 +244,12 @@ def _strip(drift: FleetDrift) -> str:
     )
     key = "".join(
         f'<span><i class="{name}"></i>{escape(text)}</span>'
-        for name, text in (("hole", "no logs"), ("learn", "learning"), *((n, t) for _, n, t in SHADES))
+        for name, text in (
+            ("hole", "no logs"),
+            ("learn", "learning"),
+            ("mute", "not judged"),
+            *((n, t) for _, n, t in SHADES),
+        )
     )
     more = f"{len(names) - len(shown)} more robots are not drawn. " if len(names) > len(shown) else ""
     return (
@@ -253,7 +263,7 @@ def _strip(drift: FleetDrift) -> str:
 
 def _strip_row(drift: FleetDrift, robot: str, row: int, first: int, last: int, is_guilty: bool) -> str:
     own = drift.robots[robot]
-    shades = dict.fromkeys((d for d in own.days if d >= first), "learn")
+    shades = {d: "learn" if d <= own.learnt[1] else "mute" for d in own.days if d >= first}
     top: dict[int, float] = {}
     for s in drift.streams:
         if s.stream.robot == robot:
@@ -334,9 +344,10 @@ def _calibration(own: Mapping[str, DayEffects]) -> str:
 
 
 _STYLE = """
-:root{--e0:#d7ead9;--e1:#f6e3a1;--e2:#f0b265;--e3:#c7402d;--learn:#dfe6ee;--bandfill:#0b5cad33}
+:root{--e0:#d7ead9;--e1:#f6e3a1;--e2:#f0b265;--e3:#c7402d;--learn:#dfe6ee;--mute:#b9c2cc;--bandfill:#0b5cad33}
 @media (prefers-color-scheme:dark){:root{--e0:#1f4a2c;--e1:#7d6a1c;--e2:#a5621b;--e3:#e0523c;--learn:#2b3543;
---bandfill:#79b8ff33}}
+--mute:#525d6b;--bandfill:#79b8ff33}}
+.whole td{white-space:nowrap}
 .verdict{font-size:1.2rem;font-weight:600;margin:.2rem 0 .6rem}
 figure{margin:0 0 1.2rem}figcaption{font-size:.9rem;margin-bottom:.3rem}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem 1.5rem}
@@ -349,6 +360,7 @@ svg text{font-size:11px;fill:var(--soft)}
 .since{fill:var(--combination);opacity:.75}.event{stroke:var(--ink);stroke-dasharray:4 3;stroke-width:1.2}
 .e0{fill:var(--e0);background:var(--e0)}.e1{fill:var(--e1);background:var(--e1)}.e2{fill:var(--e2);background:var(--e2)}
 .e3{fill:var(--e3);background:var(--e3)}.learn{fill:var(--learn);background:var(--learn)}
+.mute{fill:var(--mute);background:var(--mute)}
 .hole{fill:none;background:none}i.hole{border:1px dashed var(--line)}
 .strip .guilty{fill:var(--ink);font-weight:700}
 .key span{display:inline-flex;align-items:center;gap:.35rem;margin-right:1rem;font-size:.88rem}
