@@ -20,6 +20,7 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 FLAT = 3.0**2  # variance of what is not known beforehand
 MISSING = 1e4  # variance of a day without logs
+LARGE = 1e12  # more than the squared length of any whitened month
 MOST_ROBOTS = 40  # whose learning month is looked at
 FEWEST_ROBOTS = 5
 MOST_MEMORY = 0.97
@@ -119,13 +120,17 @@ class _Months:
     def cost(self, x: Array) -> float:
         """Minus the log likelihood at logarithms of omega and a memory without bounds."""
         omega, phi = np.exp(np.clip(x[:-1], -25.0, 3.0)), _memory(float(x[-1]))
-        C = self.fixed + effects_covariance(np.arange(self.length), omega, phi)
+        m = self.y.shape[1]
+        C = np.empty((len(self.y), m + 1, m + 1))
+        C[:, :m, :m] = self.fixed + effects_covariance(np.arange(self.length), omega, phi)
+        C[:, m, :m] = self.y  # the last row of the root is then the whitened levels
+        C[:, m, m] = LARGE
         try:
             L = np.linalg.cholesky(C)
         except np.linalg.LinAlgError:
             return float("inf")
-        w = np.linalg.solve(L, self.y[..., None])[..., 0]
-        return float(0.5 * np.sum(w**2) + np.sum(np.log(np.einsum("nii->ni", L))))
+        diagonal = np.einsum("nii->ni", L)[:, :m]
+        return float(0.5 * np.sum(L[:, m, :m] ** 2) + np.sum(np.log(diagonal)))
 
 
 def _flat_and_noise(stream: LevelStream, inside: NDArray[np.int_], rows: NDArray[np.int_], p: int) -> Array:

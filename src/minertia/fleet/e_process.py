@@ -7,6 +7,7 @@ are clipped, which keeps that true for days that are further off than a Gaussian
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,7 +84,7 @@ def e_process(
         e, raw = np.ones(len(watched)), np.ones(len(watched))
         cuts = _starts(watched, events, horizon)
         last = None
-        for begin, end in zip(cuts, [*cuts[1:], len(watched)], strict=True):
+        for begin, end in itertools.pairwise([*cuts, len(watched)]):
             if end > begin:
                 part = _Segment.of(w, L, kappa, first + begin, first + end, p, D)
                 e[begin:end], raw[begin:end] = part.evidence(horizon)
@@ -102,7 +103,7 @@ def _starts(watched: NDArray[np.int_], events: Sequence[int], horizon: int) -> l
         return []
     marks = sorted({0, *(int(np.searchsorted(watched, e)) for e in events if watched[0] < e <= watched[-1])})
     cuts = []
-    for begin, end in zip(marks, [*marks[1:], len(watched)], strict=True):
+    for begin, end in itertools.pairwise([*marks, len(watched)]):
         cuts += list(range(begin, end, horizon))
     return cuts
 
