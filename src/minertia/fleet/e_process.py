@@ -24,6 +24,7 @@ HORIZON = 90  # days over which the beginning of a step is spread
 CLIP = 3.0  # deviations at which an innovation is clipped
 STEP = 0.1  # deviation of a step of friction, over its level
 LOAD_STEP = 0.005  # of a load, over the moving mass
+WIDE = 1e-3  # weight of the usual size of a step where its own is stated
 WIDER = 1.5  # by which a stated deviation of a step is widened
 
 
@@ -148,9 +149,10 @@ class _Segment:
         log = _log_ratio(A, B)
         posterior = np.exp(log - log.max())
         posterior /= posterior.sum()
-        mean = np.linalg.solve(A, self.raw[-1][..., None])[..., 0]  # clipping guards the evidence, not the size
+        known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
+        mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]  # clipping guards the evidence, not the size
         change = posterior @ mean
-        inside = np.einsum("s,skk->k", posterior, np.linalg.inv(A))
+        inside = np.einsum("s,skk->k", posterior, np.linalg.inv(known))
         between = posterior @ (mean - change) ** 2
         alone = np.einsum("skk->sk", A)
         single = -0.5 * np.log(alone) + 0.5 * B**2 / alone
