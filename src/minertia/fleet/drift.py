@@ -159,6 +159,8 @@ class FleetDrift:
         """One sentence on what the alarms are worth."""
         guilty, judged = len({a.robot for a in self.alarms}), len({s.stream.robot for s in self.streams})
         part = f"{100 * self.options.q:g} %"
+        if not judged:
+            return "no robot could be judged"
         if not self.alarms:
             return f"none of {plural(judged, 'robot')} needs a look"
         verb = "needs" if guilty == 1 else "need"

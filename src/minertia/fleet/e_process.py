@@ -144,13 +144,16 @@ class _Segment:
         return found[0], found[1]
 
     def step(self, kappa: Array) -> tuple[Array, Array, Array, Array]:
-        """Posterior of the beginning; the step and its deviation; how well each level alone explains it."""
+        """Posterior of the beginning; the step and its deviation; how well each level alone explains it.
+
+        Clipping guards the evidence; when a step began and how large it is are read from the days as they are.
+        """
         A, B = self.A[-1], self.B[-1]
-        log = _log_ratio(A, B)
+        log = _log_ratio(A, self.raw[-1])
         posterior = np.exp(log - log.max())
         posterior /= posterior.sum()
         known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
-        mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]  # clipping guards the evidence, not the size
+        mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]
         change = posterior @ mean
         inside = np.einsum("s,skk->k", posterior, np.linalg.inv(known))
         between = posterior @ (mean - change) ** 2
