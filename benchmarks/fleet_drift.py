@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, load_direction
+from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
 from minertia.fleet.drift import DriftOptions, FleetDrift, JudgedStream, TypeFleet, e_bh, fleet_drift
+from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LEARNING, StreamType
 
 ROBOTS, DAYS, DAY, EACH = 200, 60, 35, 20
 MOVING_MASS = 37.0  # kg: the load that is put on is 1 % of it
-# what, joint from 0, size, days it takes to grow; days of evidence that a lone alarm may take in the median
+# what, joint from 0, size, days it takes to grow; days from the change to a lone alarm, at most, in the median
 WAYS = (
     ("FV +10 % (2)", "viscous", 1, 0.10, 0, 17.0),
     ("FV +20 % (2)", "viscous", 1, 0.20, 0, 6.0),
@@ -70,7 +71,7 @@ def changes(each: int = EACH, ways: tuple[int, ...] = tuple(range(len(WAYS)))) -
 class Outcome:
     """What all pages of a fleet would have said.
 
-    delays: of each way, days of evidence at the threshold of a lone alarm (inf: never).  false: healthy streams that
+    delays: of each way, days from the change to a lone alarm (inf: never).  false: healthy streams that
     e-BH alarms on some day; alarms: all that it alarms; causes: right and all.  exceeded: part of the healthy streams
     with e >= 1/alpha at any time, by alpha.
     """
@@ -87,7 +88,8 @@ class Outcome:
 def judged(seed: int, robots: int = ROBOTS, changed: list[FleetChange] | None = None) -> FleetDrift:
     """The page of the last day."""
     fleet = SimulatedFleet(robots, DAYS, seed, changes() if changed is None else changed)
-    return fleet_drift([TypeFleet(StreamType("arm", load_direction(), MOVING_MASS), Lazy(fleet))], DriftOptions())
+    kind = StreamType("arm", load_directions(simulated_model()), MOVING_MASS)
+    return fleet_drift([TypeFleet(kind, Lazy(fleet))], DriftOptions())
 
 
 def outcome(page: FleetDrift, changed: list[FleetChange]) -> Outcome:
@@ -122,7 +124,7 @@ def way_of(change: FleetChange) -> str:
 
 def _delay(judged: JudgedStream, threshold: float, day: int) -> float:
     over = np.flatnonzero(judged.process.e >= threshold)
-    return float(judged.process.days[over[0]] - START - day + 1) if len(over) else float("inf")
+    return float(judged.process.days[over[0]] - START - day) if len(over) else float("inf")
 
 
 def main() -> None:

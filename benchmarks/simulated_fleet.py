@@ -31,6 +31,7 @@ NOISE = 0.03  # of the usual effort
 VISCOUS_FALL, DRY_FALL = 0.25, 0.08  # per 10 K
 SPEEDS = (0.01, 0.02, 0.04, 0.08, 0.15, 0.3)
 BINS = 33
+POINTS = 9  # that a program goes to in turn
 START = 739_000  # a day of 2024
 REFERENCE = 25.0  # degC
 # own columns: symbol, place among the columns of the motion, power of the temperature
@@ -121,15 +122,12 @@ def _motion(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array]:
     count = int(RATE * STRETCH * PHASES)
     t = np.arange(count) / RATE
     q, qd, qdd = np.zeros((3, count, n))
-    home = rng.uniform(-0.6, 0.6, n)
-    at, here = 0.0, home
+    cell = rng.uniform(-0.8, 0.8, n)  # where the program works
+    points = cell + rng.uniform(-0.8, 0.8, (POINTS, n)) * np.where(rng.random((POINTS, n)) < 0.85, 1, 0.2)
+    at, here, number = 0.0, points[0], 0
     while at < t[-1]:
-        move = rng.uniform(0.8, 2.2)
-        there = (
-            home
-            if at + move > STRETCH * PHASES - 2.5
-            else rng.uniform(-1.2, 1.2, n) * np.where(rng.random(n) < 0.85, 1, 0.2)
-        )
+        move, number = rng.uniform(0.8, 2.2), number + 1
+        there = points[0 if at + move > STRETCH * PHASES - 2.5 else number % POINTS]
         x = np.clip((t - at) / move, 0, 1)[:, None]
         inside = (t >= at) & (t < at + move + 0.3)
         s = x**3 * (10 - 15 * x + 6 * x**2)
@@ -159,7 +157,7 @@ def simulated_program(seed: int) -> Program:
         gram = tuple(np.stack([W.T @ W for W in (parts[p][j] for p in range(PHASES))]) for j in range(n))
         own = tuple(np.stack([_root(parts[p][j], memory) for p in range(PHASES)]) for j in range(n))
         shared = tuple(_root(np.concatenate(parts[p], axis=1), memory) for p in range(PHASES))
-    ranges = [*((-1.5, 1.5),) * n, *((-3.0, 3.0),) * n]
+    ranges = [*((-1.6, 1.6),) * n, *((-3.0, 3.0),) * n]
     signals = [*q.T, *qd.T]
     histograms = np.array([np.histogram(x, BINS, r)[0] / len(x) for x, r in zip(signals, ranges, strict=True)])
     return Program(gram, own, shared, NOISE * usual, histograms)

@@ -49,7 +49,7 @@ def test_robots_unlike_the_others_are_found_at_the_stated_rate() -> None:
     for _ in range(20):
         values, V = drawn(rng, 100)
         values[:5, 0] += 6.0
-        outliers = outlier_robots(names, ("a", "b"), values, V, 0.1)
+        outliers = outlier_robots([(names, ("a", "b"), values, V)], 0.1)
         guilty = {o.robot for o in outliers}
         given += len(guilty)
         found += len(guilty & set(names[:5]))
@@ -57,4 +57,4 @@ def test_robots_unlike_the_others_are_found_at_the_stated_rate() -> None:
         assert all(o.name == "a" for o in outliers if o.robot in names[:5])
     assert found >= 85 and false <= 0.2 * given
     with pytest.raises(MinertiaError, match="at least 10 robots"):
-        outlier_robots(names[:4], ("a", "b"), values[:4], V[:4])
+        outlier_robots([(names[:4], ("a", "b"), values[:4], V[:4])])

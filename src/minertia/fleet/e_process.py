@@ -21,8 +21,8 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 HORIZON = 90  # days over which the beginning of a step is spread
 CLIP = 3.0  # deviations at which an innovation is clipped
-STEP = 0.15  # deviation of a step of friction, over its level
-LOAD_STEP = 0.02  # of a load, over the moving mass
+STEP = 0.1  # deviation of a step of friction, over its level
+LOAD_STEP = 0.005  # of a load, over the moving mass
 WIDER = 1.5  # by which a stated deviation of a step is widened
 
 

@@ -8,15 +8,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.add import Added, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
+from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
 from minertia.fleet.engine import engine
 from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.fit import FitOptions, FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.judging import fit_stored, judge_stored, stored_events
+from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import KINDS
@@ -157,6 +159,35 @@ class Fleet:
             raise MinertiaError(f"there is no record of robot '{robot}' in these days")
         return total
 
+    # ------------------------------------------------------------------ judging
+
+    def fit(
+        self,
+        type: str | None = None,
+        options: FitOptions | None = None,
+        *,
+        robot: str | None = None,
+        days: Days = None,
+    ) -> FleetFit:
+        """Values of a type and its robots with their deviations; the only type where none is named."""
+        return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
+
+    def drift(
+        self,
+        q: float = RATE,
+        options: DriftOptions | None = None,
+        *,
+        events: str | Path | None = None,
+        days: Days = None,
+    ) -> FleetDrift:
+        """Which robots' friction or load has changed, with at most a part q of the alarms false.
+
+        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.
+        """
+        types = [self.stored_type(name) for name in self.store.fleet.keys]
+        happened = stored_events(self.store, None if events is None else Path(events))
+        return judge_stored(self.store, types, self.rows(days=days), options or DriftOptions(q), happened)
+
     def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
         """What is judged of every robot of a type, by robot and day."""
         own = self.stored_type(type)
@@ -164,7 +195,7 @@ class Fleet:
         for record in self.records(None, days, own.type.name):
             found.setdefault(record.robot, {}).setdefault(record.day, []).append(record)
         return {
-            robot: {day: _robot_day(logs, own) for day, logs in sorted(own_days.items())}
+            robot: {day: robot_day(logs) for day, logs in sorted(own_days.items())}
             for robot, own_days in sorted(found.items())
         }
 
@@ -177,22 +208,6 @@ class Fleet:
     def check(self, tell: Tell = lambda step: None) -> StoreCheck:
         """Look at every record of the store."""
         return self.store.check(tell)
-
-
-def _robot_day(logs: Sequence[EvidenceRecord], own: StoredType) -> RobotDay:
-    """The logs of one day together: evidence merged, temperatures by samples, histograms added."""
-    evidence = day_evidence(DayLog(log.first, log.content, log.evidence) for log in logs)
-    warm = [log for log in logs if log.temperature.size]
-    weights = np.array([float(log.samples) for log in warm])
-    mean = np.average([log.temperature for log in warm], axis=0, weights=weights) if warm else np.full(own.n, np.nan)
-    counts = np.sum([np.concatenate([log.positions, log.speeds]) for log in logs], axis=0)
-    programs: dict[int, int] = {}
-    for log in logs:
-        for number, samples in log.programs.items():
-            programs[number] = programs.get(number, 0) + samples
-    most = max(programs, key=lambda number: (programs[number], -number), default=None)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return RobotDay(evidence, mean, shares, "" if most is None else str(most))
 
 
 def day_span(days: Days) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
@@ -24,14 +25,20 @@ DAY = ("FV", "FC", "OFF")
 ROBOT = ("FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")
 VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families that wear scales as wholes
 THERMAL = ("FVK", "FCK", "FVKK")
-LOAD = "load"  # name of the column of a load at the flange [kg]
+LOAD = "load"  # name of the column of a load at the flange [kg]; more of them are its first moments
+LOADS = (LOAD, "load x", "load y", "load z")
 RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
+RIDGE = 1e-10  # on columns scaled to length 1: what is not shown at all gets a deviation that says so
 SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Names of the columns of each level; load: 1 kg at the flange in terms of the type's columns, or None."""
+    """Names of the columns of each level.
+
+    load (type's columns, any): 1 kg at the flange and, where the load's centre is not known, its first moments, in
+    terms of the type's columns; None: robots carry none that differs.
+    """
 
     day: tuple[str, ...]
     robot: tuple[str, ...]
@@ -44,10 +51,17 @@ class Levels:
         own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
         wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
         inertial = tuple(n for n in layout.names if n not in own)
-        if load is not None and np.shape(load) != (len(inertial),):
-            raise ShapeError(f"a load is {len(inertial)} numbers, one for each inertial column, not {np.shape(load)}")
+        if load is not None:
+            load = np.asarray(load, float).reshape(len(load), -1)
+            if len(load) != len(inertial) or load.shape[1] > len(LOADS):
+                raise ShapeError(f"a load is {len(inertial)} numbers, one for each inertial column, not {len(load)}")
         day = tuple(n for n in wanted if symbol_of(n) in DAY)
         return cls(day, tuple(n for n in wanted if n not in day), inertial, load)
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """Names of the columns of the load."""
+        return () if self.load is None else LOADS[: self.load.shape[1]]
 
 
 @dataclass(frozen=True)
@@ -178,7 +192,7 @@ def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
         rest = B[:, :, [*kept, B.shape[2] - 1]]
         Q, R = _basis(B[:, :, gone])
         H = np.swapaxes(Q, 1, 2) @ rest
-        rows.append(rest - Q @ H)
+        rows.append(_cleared(rest - Q @ H, rest))
         own_names.append(tuple(stack.layout.names[seen[k]] for k in gone))
         Rs.append(R)
         Hs.append(H)
@@ -187,13 +201,27 @@ def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
     return DayStack(layout, stack.days, tuple(rows), stack.samples), head
 
 
+def _cleared(left: Array, before: Array) -> Array:
+    """Columns of which next to nothing is left as zeros: rounding must not pass for a direction."""
+    size, usual = np.linalg.norm(left, axis=(0, 1)), np.linalg.norm(before, axis=(0, 1))
+    dead = size <= RANK * usual
+    dead[-1] = False  # an effort may be explained completely
+    return np.where(dead, 0.0, left) if dead.any() else left
+
+
 def _basis(X: Array) -> tuple[Array, Array]:
     """Orthogonal columns that span those of X (D, N, e), and R with X = Q R; columns that add nothing are zero in both.
 
-    Column by column: Householder's way would span directions in place of zero columns, and take them off the rows.
+    Column by column where some add nothing: Householder's way would span other directions in their place, and take
+    those off the rows.
     """
-    Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))
     lengths = np.linalg.norm(X, axis=1)
+    if X.shape[2] == 0:
+        return X, np.zeros((len(X), 0, 0))
+    Q, R = np.linalg.qr(X)
+    if np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)):
+        return Q, R
+    Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))
     for k in range(X.shape[2]):
         v = X[:, :, k]
         for _ in range(2):  # twice is enough
@@ -209,6 +237,8 @@ def _basis(X: Array) -> tuple[Array, Array]:
 
 def _solved(R: Array, b: Array) -> Array:
     """R x = b for triangles (..., e, e) some rows of which may be zero: their values are NaN."""
+    if np.all(np.einsum("...ii->...i", R) != 0):
+        return np.asarray(np.linalg.solve(R, b[..., None])[..., 0])
     x = np.full(b.shape, np.nan)
     for k in range(R.shape[-1] - 1, -1, -1):
         rest = b[..., k] - np.einsum("...j,...j->...", R[..., k, k + 1 :], np.nan_to_num(x[..., k + 1 :]))
@@ -227,12 +257,13 @@ def merged_stack(stack: DayStack) -> FleetEvidence:
 class RobotSums:
     """A robot with days and own coefficients taken off: what goes up to its type, and the way back.
 
-    left: rows of the days without the day's columns, over [robot | load | type].  up: evidence over [load | type] or
-    [type].  days: the days' heads; own: that of the robot's columns.
+    names, covariance: of the robot's own values (and the load), days as clusters, the type's values known.  up:
+    evidence over the type's columns.  heads: of the days, of the robot's columns and of the load.
     """
 
     days: tuple[int, ...]
-    left: DayStack
+    names: tuple[str, ...]
+    covariance: Array
     up: FleetEvidence
     day_head: Head
     own_head: Head
@@ -244,15 +275,18 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     with one_thread():
         rows = stack.weighted(sigma)
         own = rows.columns((*levels.day, *levels.robot, *levels.type))
-        if levels.load is not None:
-            own = own.with_column(LOAD, dict(zip(levels.type, levels.load.tolist(), strict=True)))
+        for k, name in enumerate(levels.loads):
+            assert levels.load is not None
+            own = own.with_column(name, dict(zip(levels.type, levels.load[:, k].tolist(), strict=True)))
         left, day_head = projected(own, levels.day)
-        merged = as_stack(merged_stack(left))
-        above, own_head = projected(merged, levels.robot)
+        merged = merged_stack(left)
+        names = tuple(n for n in left.layout.names if n not in set(levels.type))
+        covariance = _day_clusters(left, merged, names)
+        above, own_head = projected(as_stack(merged), levels.robot)
         load_head = None
         if levels.load is not None:
-            above, load_head = projected(above, (LOAD,))
-        return RobotSums(stack.days, left, merged_stack(above), day_head, own_head, load_head)
+            above, load_head = projected(above, levels.loads)
+        return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
 
 
 def as_stack(evidence: FleetEvidence) -> DayStack:
@@ -326,31 +360,40 @@ def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
         if sums.load_head is not None:
             above |= {name: float(np.nan_to_num(v[0])) for name, v in sums.load_head.values(above).items()}
         own = {name: float(np.nan_to_num(v[0])) for name, v in sums.own_head.values(above).items()}
-        names = tuple(n for n in sums.left.layout.names if n not in of_type)
         values = {**above, **own}
         by_day = sums.day_head.values(values)
-        covariance = _day_clusters(sums.left, names, values)
     days = np.stack(list(by_day.values()), axis=1) if by_day else np.zeros((len(sums.days), 0))
-    return RobotValues({n: values[n] for n in names}, covariance, tuple(by_day), days)
+    return RobotValues({n: values[n] for n in sums.names}, sums.covariance, tuple(by_day), days)
 
 
-def _day_clusters(left: DayStack, names: tuple[str, ...], values: Mapping[str, float]) -> Array:
-    """Covariance of a robot's values with its type's known: scores of days, which share nothing but the values."""
+def _day_clusters(left: DayStack, merged: FleetEvidence, names: tuple[str, ...]) -> Array:
+    """Covariance of a robot's values with its type's known: scores of days, which share nothing but the values.
+
+    Scores are taken at each effort's own fit: only the residual matters.
+    """
     count = len(names)
     A, z = np.zeros((count, count)), np.zeros((len(left.days), count))
     place = {n: k for k, n in enumerate(names)}
-    for B, own in zip(left.rows, left.layout.seen, strict=True):
-        titles = [left.layout.names[c] for c in own]
-        e = B[:, :, -1] - B[:, :, :-1] @ np.array([values[n] for n in titles])
-        mine = [k for k, n in enumerate(titles) if n in place]
-        into = [place[titles[k]] for k in mine]
-        X = B[:, :, mine]
-        flat = X.reshape(-1, len(mine))
-        A[np.ix_(into, into)] += flat.T @ flat
-        z[:, into] += np.einsum("drk,dr->dk", X, e)
+    for B, R, own in zip(left.rows, merged.triangles, left.layout.seen, strict=True):
+        mine = [k for k, c in enumerate(own) if left.layout.names[c] in place]
+        into = [place[left.layout.names[own[k]]] for k in mine]
+        e = B @ np.append(-_back_substituted(R), 1.0)
+        A[np.ix_(into, into)] += R[:, mine].T @ R[:, mine]
+        z[:, into] += (e[:, None, :] @ B[:, :, mine])[:, 0]
     size = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    inv = np.linalg.pinv(A / np.outer(size, size), rcond=SHOWN**1.5, hermitian=True) / np.outer(size, size)
+    inv = np.linalg.inv(A / np.outer(size, size) + RIDGE * np.eye(count)) / np.outer(size, size)
+    inv[size <= 1e-150] = 0.0
     if len(z) < 2:
         return np.asarray(inv)
     half = z @ inv
     return np.asarray(half.T @ half * len(z) / (len(z) - 1))
+
+
+def _back_substituted(R: Array) -> Array:
+    """Values of a triangle of [W tau]; those of columns that add nothing to the ones before them are 0."""
+    T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
+    d = np.arange(len(b))
+    dead = np.abs(T[d, d]) <= RANK * np.maximum(np.linalg.norm(T, axis=0), 1e-300)
+    T[dead], T[:, dead], b[dead] = 0.0, 0.0, 0.0
+    T[d[dead], d[dead]] = 1.0
+    return np.asarray(solve_triangular(T, b, check_finite=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,16 +72,30 @@ def _student_round(b: Array, V: Array, location: Array, T: Array) -> tuple[Array
     return location, (scatter + scatter.T) / 2
 
 
+@dataclass(frozen=True)
+class _Found:
+    distance: float
+    p: float
+    name: str
+    deviations: float
+
+
 def outlier_robots(
-    robots: tuple[str, ...], names: tuple[str, ...], values: Array, covariances: Array, q: float = 0.1
+    tables: Sequence[tuple[tuple[str, ...], tuple[str, ...], Array, Array]], q: float = 0.1
 ) -> tuple[OutlierRobot, ...]:
-    """Robots unlike the others, of which a part of at most q is false (Benjamini and Hochberg), furthest first."""
-    d, r, _ = distances(values, covariances)
-    p = chi2.sf(d, values.shape[1])
-    order = np.argsort(p, kind="stable")
-    passed = np.flatnonzero(p[order] <= q * np.arange(1, len(p) + 1) / len(p))
-    chosen = order[: passed[-1] + 1] if len(passed) else order[:0]
-    most = np.abs(r).argmax(axis=1)
-    return tuple(
-        OutlierRobot(robots[k], float(d[k]), float(p[k]), names[most[k]], float(r[k, most[k]])) for k in chosen.tolist()
-    )
+    """Robots unlike the others, of which a part of at most q is false (Benjamini and Hochberg), furthest first.
+
+    tables: of values that are judged together (those of a joint): robots, names, values (N, p), covariances (N, p, p).
+    """
+    worst: dict[str, _Found] = {}
+    for robots, names, values, covariances in tables:
+        d, r, _ = distances(values, covariances)
+        p = np.minimum(chi2.sf(d, values.shape[1]) * len(tables), 1.0)  # the worst of several tables
+        most = np.abs(r).argmax(axis=1)
+        for k, robot in enumerate(robots):
+            if robot not in worst or p[k] < worst[robot].p:
+                worst[robot] = _Found(float(d[k]), float(p[k]), names[most[k]], float(r[k, most[k]]))
+    order = sorted(worst, key=lambda robot: (worst[robot].p, robot))
+    passed = [k for k, robot in enumerate(order, 1) if worst[robot].p <= q * k / len(order)]
+    chosen = order[: passed[-1]] if passed else []
+    return tuple(OutlierRobot(r, worst[r].distance, worst[r].p, worst[r].name, worst[r].deviations) for r in chosen)

@@ -40,7 +40,8 @@ UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a progr
 class StreamType:
     """What streams of a robot type are made with.
 
-    load (inertial columns,): 1 kg at the flange; None where none is watched.  moving_mass [kg]: of all links.  symbols:
+    load (inertial columns, any): 1 kg at the flange, and first moments that go with it; None where none is watched.
+    moving_mass [kg]: of all links.  symbols:
     of the own columns that are used; all unless told.
     """
 
@@ -164,7 +165,7 @@ def robot_streams(
 
 @dataclass(frozen=True)
 class _Design:
-    """Columns of a robot's days: viscous, dry, offset of each joint, the load; y: what is left of efforts.
+    """Columns of a robot's days: viscous, dry, offset of each joint, loads; y: what is left of efforts.
 
     X (D, rows, columns of the joint), y (D, rows), C (D, rows, the robot's own columns) for each joint.
     """
@@ -176,7 +177,7 @@ class _Design:
     C: tuple[Array, ...]
     P: tuple[Array, ...]
     maps: tuple[Array, ...]  # columns of X in terms of the effort's own columns, (k, columns)
-    has_load: bool
+    loads: int
     load: float
     learnt_levels: Mapping[tuple[str, str], float]
 
@@ -203,14 +204,14 @@ class _Design:
             if symbol_of(stack.layout.names[c]) in ("FV", "FC")
         }
         return cls(
-            stack.days, stack.layout.efforts, X, y_all, C, P, maps, levels.load is not None,
+            stack.days, stack.layout.efforts, X, y_all, C, P, maps, len(levels.loads),
             float(values.own.get(LOAD, 0.0)), friction,
         )  # fmt: skip
 
 
 def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels, effort: int) -> tuple[Array, Array]:
     """Columns viscous, dry, offset, load over an effort's own columns; and the values that are taken off as known."""
-    M = np.zeros((len(titles), 3 + (levels.load is not None)))
+    M = np.zeros((len(titles), 3 + len(levels.loads)))
     taken = np.zeros(len(titles))
     inertial = {n: k for k, n in enumerate(levels.type)}
     for k, name in enumerate(titles):
@@ -218,7 +219,7 @@ def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels,
         if name in inertial:
             taken[k] = known[name]
             if levels.load is not None:
-                M[k, 3] = levels.load[inertial[name]]
+                M[k, 3:] = levels.load[inertial[name]]
         elif symbol in VISCOUS:
             M[k, 0] = known[name]
         elif symbol in DRY:
@@ -238,12 +239,13 @@ class _DayFits:
 
 def _places(design: _Design, j: int) -> list[int]:
     own = [3 * j, 3 * j + 1, 3 * j + 2]
-    return [*own, 3 * len(design.joints)] if design.has_load else own
+    first = 3 * len(design.joints)
+    return [*own, *range(first, first + design.loads)]
 
 
 def _day_fits(design: _Design) -> _DayFits:
     """Least squares of every day, all joints and the load together."""
-    D, count = len(design.days), 3 * len(design.joints) + design.has_load
+    D, count = len(design.days), 3 * len(design.joints) + design.loads
     A, b = np.zeros((D, count, count)), np.zeros((D, count))
     for j, (X, y) in enumerate(zip(design.X, design.y, strict=True)):
         own = _places(design, j)
@@ -305,7 +307,7 @@ def _load_stream(
     robot: str, design: _Design, fit: _DayFits, inflation: Array, warm: Array, inside: Sequence[int], kind: StreamType
 ) -> LevelStream | None:
     """The load at the flange, over the moving mass."""
-    if not design.has_load:
+    if not design.loads:
         return None
     unit, k = kind.moving_mass, 3 * len(design.joints)
     y = (fit.beta[:, k : k + 1] - design.load) / unit
