@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from minertia.algebra.scalar import absolute, mul, sub
 from minertia.base import numeric
 from minertia.codegen.kernels import build
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, MissingParameters
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.regressor import MANY
@@ -176,11 +176,17 @@ class ColumnSet:
 def column_set(
     robot: Robot, reference: Robot | None = None, *, temperature: float = TEMPERATURE, rest: float = 1e-3
 ) -> ColumnSet:
-    """The superset of a robot; reference: the robot whose inertial values load-dependent friction is taken with."""
+    """The superset of a robot; reference: the robot whose inertial values load-dependent friction is taken with.
+
+    Where neither has values, the column FCL is zero, and nothing can later be said of such friction.
+    """
     if robot.is_floating:
         raise MinertiaError(f"'{robot.name}' has a floating base, whose efforts no log of joints has")
     model, origin = linear_model(robot, ("IA",)), reference or robot
-    values = replace(model, robot=origin).nominal()
+    try:
+        values = replace(model, robot=origin).nominal()
+    except MissingParameters:
+        values = np.zeros(model.count)
     return ColumnSet(model, values, temperature, rest, own_columns(temperature), _seen(model), toml_text(origin))
 
 

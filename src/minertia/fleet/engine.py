@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -102,11 +103,29 @@ class ProcessEngine(Engine):
             self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
         return self._pool
 
+    def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
+        with _without_main():  # processes are started here
+            return super()._submitted(work, job)
+
     def drop(self, broken: Executor | None = None) -> None:
         """End the processes, unless those that are broken were replaced already."""
         if self._pool is not None and broken in (None, self._pool):
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Within, processes that start do not run the user's script again, of which our work needs nothing."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), main.__dict__.pop("__file__", None)
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
 
 
 class ExecutorEngine(Engine):

@@ -100,9 +100,7 @@ def _of_two_robots(rows: Sequence[IndexRow]) -> list[tuple[IndexRow, str]]:
     found: dict[str, dict[str, IndexRow]] = {}
     for row in _ordered(rows):
         found.setdefault(row.content, {}).setdefault(row.robot, row)
-    twins = [own for own in found.values() if len(own) > 1]
-    every = [row for row in _ordered(rows) if any(row.robot in own and own[row.robot].content == row.content
-                                                  for own in twins)]  # fmt: skip
+    every = [row for row in _ordered(rows) if len(found[row.content]) > 1]
     return [
         (row, f"the same log is also that of {_others(found[row.content], row.robot)}; neither is counted: "
               "take it out of the wrong robot's folder")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -39,6 +40,7 @@ MARK, FLEET, INDEX = "store.toml", "fleet.toml", "index.parquet"
 EVIDENCE, MONTHS, KINDS = "evidence", "months", "types"
 PART = 400  # records in a file of a month, and
 GROUP = 40  # in a row group of it
+MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 HEAD = [name for name in IndexRow.__dataclass_fields__ if name not in ("record", "source", "stamp")]
 Tell = Callable[[str], None]
 
@@ -257,6 +259,8 @@ class EvidenceStore:
         Day files are taken away only when the file of the month was read back and holds the same.  Returns its files.
         """
         self.require()
+        if before is not None and not MONTH.fullmatch(before):
+            raise StoreError(f"a month is written as 2026-03, not '{before[:40]}'")
         limit, rows = before or f"{date.today():%Y-%m}", self.index()
         loose = [row for row in rows if row.record.startswith(EVIDENCE) and row.day[:7] < limit]
         groups: dict[tuple[str, str, str], dict[tuple[str, str, str], IndexRow]] = {}
