@@ -96,8 +96,8 @@ def scaling(folder: Path) -> Iterator[Row]:
         times[2][0],
         times[1][0],
         "one process",
-        note=f"elapsed, with the start of processes; at work {times[1][2]:.1f} s by one, {times[2][2] / 2:.1f} s by each "
-        f"of two: {ratio:.2f} times, goal {SCALING_GOAL}; processor time {times[1][1]:.1f} and {times[2][1]:.1f} s; "
+        note=f"elapsed, with the start of processes; at work {times[1][2]:.1f} s by one, {times[2][2] / 2:.1f} s by each"
+        f" of two: {ratio:.2f} times, goal {SCALING_GOAL}; processor time {times[1][1]:.1f} and {times[2][1]:.1f} s; "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
     )
 
