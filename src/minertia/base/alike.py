@@ -1,4 +1,4 @@
-"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 and 44).
+"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 to 45).
 
 Found on random closed states; whoever takes them holds them against others, at other values of the letters, too.
 """
@@ -86,7 +86,7 @@ class _Pair(NamedTuple):
 
 
 def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
-    """The first moments that a parallelogram cannot show where it moves in its plane (theory, eq. 47).
+    """The first moments that a parallelogram cannot show where it moves in its plane (theory, eq. 45).
 
     A moment across the edge of each kept link, in the far link less in the kept one, summed over both pairs.
     """
