@@ -76,7 +76,8 @@ def test_a_way_goes_around_an_obstacle():
     np.testing.assert_allclose(way.at(way.ends)[1], 0, atol=1e-12)
 
 
-def test_what_is_in_the_way_is_named():
+def test_what_is_in_the_way_is_named(monkeypatch):
+    monkeypatch.setattr("minertia.excitation.transfer.NODES", 200)  # there is no way, however long one looks
     wall = box("wall", (0.3, 0.3, 0.0), (0.1, 0.1, 1.0))
     checker = checker_of("planar2r", position=2.0, workspace=Workspace(floor=None, obstacles=(wall,)))
     with pytest.raises(Infeasible, match="no way was found.*'wall'"):

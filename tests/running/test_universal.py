@@ -1,10 +1,12 @@
-"""A Universal Robot: the driver against stand-ins for the two modules of `ur-rtde`."""
+"""A Universal Robot: the driver against stand-ins for the modules of `ur-rtde`, and itself where it is installed."""
 
 from __future__ import annotations
 
 import inspect
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +114,37 @@ def test_without_the_package():
     except ImportError:
         with pytest.raises(MissingExtra, match=r"minertia\[ur\]"):
             UniversalDriver("10.0.0.2", 6)
+
+
+def test_the_package_itself_talks_to_a_controller():
+    """Where it is installed: the real client against a local controller that speaks its protocols."""
+    pytest.importorskip("rtde_control")
+    program = [sys.executable, str(Path(__file__).with_name("fake_universal.py"))]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as controller:
+        try:
+            if "READY" not in (controller.stdout.readline() if controller.stdout else ""):
+                pytest.skip("the ports of a controller are taken here")
+            with UniversalDriver("127.0.0.1", 6) as driver:
+                first = until(driver, lambda reading: True)
+                np.testing.assert_allclose(first.q, 0.1)
+                np.testing.assert_allclose(first.effort, 0.5)
+                for k in range(5):
+                    driver.command(np.full(6, 0.1 + 0.01 * k), np.zeros(6))
+                last = until(driver, lambda reading: reading.q[0] > 0.139)
+                np.testing.assert_allclose(last.q, 0.14)
+                assert last.t > first.t
+                driver.stop()
+        finally:
+            controller.kill()
+
+
+def until(driver, is_wanted):
+    """The first state that is wanted; however long the other program takes."""
+    for _ in range(2000):
+        reading = driver.read()
+        if reading is not None and is_wanted(reading):
+            return reading
+    raise AssertionError("it never came")
 
 
 def test_the_package_has_what_the_driver_calls():
