@@ -96,8 +96,8 @@ def scaling(folder: Path) -> Iterator[Row]:
         times[2][0],
         times[1][0],
         "one process",
-        note=f"elapsed, with the start of processes; at work {times[1][2]:.1f} s by one, {times[2][2] / 2:.1f} s by each "
-        f"of two: {ratio:.2f} times, goal {SCALING_GOAL}; processor time {times[1][1]:.1f} and {times[2][1]:.1f} s; "
+        note=f"elapsed, with the start of processes; at work {times[1][2]:.1f} s by one, {times[2][2] / 2:.1f} s by "
+        f"each of two: {ratio:.2f} times, goal {SCALING_GOAL}; processor time {times[1][1]:.1f}, {times[2][1]:.1f} s; "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
     )
 
@@ -210,7 +210,12 @@ def worker_memory(log: Path) -> float:
     """Peak memory [MiB] of this process after adding one log."""
     with tempfile.TemporaryDirectory() as folder:
         added_alone(opened(Path(folder) / "store"), log)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    # what getrusage says on Linux holds the process that started this one, too
+    (line,) = [line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM")]
+    return float(line.split()[1]) / 2**10
 
 
 if __name__ == "__main__":
