@@ -89,7 +89,7 @@ def test_a_joint_that_sticks_is_seen_in_the_next_period(speed, lag):
 def test_coarse_encoders_and_standstill_are_no_faults():
     """Steps of 3 mrad, and a motion that rests in the middle."""
     step = 3e-3
-    driver = Follower(lambda k, r: r._replace(q=np.round(r.q / step) * step), lag=6)
+    driver = Follower(lambda k, r: r._replace(q=np.round(r.q / step) * step), lag=3)
     logs = climb(driver, motion(), GUARD, speeds=[0.1, 0.3, 1.0])
     assert not any(log.aborted for log in logs), logs[-1].aborted
 
