@@ -24,6 +24,7 @@ EXTRAS = {
     "torch": ("torch",),
     "ur": ("rtde_control", "rtde_receive"),
     "rosbridge": ("websockets",),
+    "cluster": ("distributed", "fsspec", "s3fs"),
 }  # as in pyproject.toml
 
 

@@ -14,6 +14,8 @@ from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
+from minertia.cli.fleet import FLEET_COMMANDS, fleet
+from minertia.cli.fleet_judging import JUDGING_COMMANDS
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
@@ -32,7 +34,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(identify, validate, payload, significance),
     *(excite, rehearse, run_motion, generate, count, demo, doctor),
 )
-GROUPS = ((campaign, (new,)),)
+GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
 LONGEST = 1000  # characters of a sentence in the list of commands
 
 

@@ -211,6 +211,7 @@ class _Reading:
             notes=tuple(self.notes),
             channels={} if warmth is None else {"temperature": warmth},
             torn=torn,
+            marks={mark: block.columns[name] for mark, name in chosen.marks},
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
