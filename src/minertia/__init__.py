@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from minertia.excitation.spline import Spline
     from minertia.excitation.trajectory import Trajectory
     from minertia.fleet.add import Added
+    from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift
     from minertia.fleet.evidence import FleetEvidence
+    from minertia.fleet.fit import FitOptions, FleetFit
     from minertia.fleet.fleet import Fleet
     from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
     from minertia.fleet.record import EvidenceRecord
@@ -131,8 +133,13 @@ _HOME = {
     "Trajectory": "minertia.excitation.trajectory",
     "Workspace": "minertia.excitation.space",
     "Added": "minertia.fleet.add",
+    "DriftOptions": "minertia.fleet.drift",
     "EvidenceRecord": "minertia.fleet.record",
+    "FitOptions": "minertia.fleet.fit",
     "Fleet": "minertia.fleet.fleet",
+    "FleetAlarm": "minertia.fleet.drift",
+    "FleetDrift": "minertia.fleet.drift",
+    "FleetFit": "minertia.fleet.fit",
     "FleetEvidence": "minertia.fleet.evidence",
     "FleetFile": "minertia.fleet.fleet_file",
     "FleetRobot": "minertia.fleet.fleet_file",
@@ -203,6 +210,7 @@ __all__ = [
     "CodeModel",
     "CodeSearch",
     "ColumnMap",
+    "DriftOptions",
     "Drive",
     "DriveGains",
     "Estimate",
@@ -210,9 +218,13 @@ __all__ = [
     "EvidenceRecord",
     "Excitation",
     "Filter",
+    "FitOptions",
     "Fleet",
+    "FleetAlarm",
+    "FleetDrift",
     "FleetEvidence",
     "FleetFile",
+    "FleetFit",
     "FleetRobot",
     "Fourier",
     "FrameWrench",

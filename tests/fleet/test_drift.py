@@ -68,7 +68,18 @@ def test_every_change_is_found_with_its_cause_and_nothing_else(page: FleetDrift)
 
 def test_the_page_as_plain_data(page: FleetDrift) -> None:
     data = json.loads(json.dumps(page.to_json("here", [], ["one"]), allow_nan=False))
-    assert {"version", "store", "days", "q", "horizon", "streams", "statement", "calibration", "alarms"} <= set(data)
+    assert {
+        "format",
+        "version",
+        "store",
+        "days",
+        "q",
+        "horizon",
+        "streams",
+        "statement",
+        "calibration",
+        "alarms",
+    } <= set(data)
     assert {"not_judged", "faults", "arithmetic", "watch"} <= set(data)
     wanted = {"robot", "joint", "what", "change", "deviation", "unit", "since", "e", "bound", "temperature"}
     assert wanted | {"program_changed", "suggestion", "cost"} == set(data["alarms"][0])

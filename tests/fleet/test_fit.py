@@ -126,7 +126,7 @@ def test_a_robot_with_other_columns_is_named_and_left_out(stacks: dict[str, DayS
 
 def test_the_fit_as_plain_data(found: FleetFit) -> None:
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert set(data) == {"version", "type", "effects", "day_effects", "robots", "between", "faults"}
+    assert set(data) == {"format", "type", "effects", "day_effects", "robots", "between", "faults"}
     assert set(data["robots"][0]["values"]["FV1"]) == {"value", "deviation"}
 
 

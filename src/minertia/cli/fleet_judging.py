@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.fleet import ExitZero, Store
+from minertia.cli.fleet import FORMAT, ExitZero, Store
 from minertia.cli.options import AsJson
 from minertia.cli.terminal import say, say_json, say_table
 
@@ -75,7 +75,7 @@ def fit(
     if out is not None:
         _write(out, {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}, force)
     if as_json:
-        say_json({"version": 1, "store": store, "types": [found.to_json() for found in fits.values()]})
+        say_json({"format": FORMAT, "store": store, "types": [found.to_json() for found in fits.values()]})
         return
     for found in fits.values():
         _say_fit(found, robot)

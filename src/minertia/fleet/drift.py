@@ -22,6 +22,7 @@ from minertia.fleet.levels import LOAD
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LEARNING, LevelStream, RobotStreams, StreamType, learn, robot_streams
 from minertia.notebook import plural
+from minertia.version import __version__
 
 Array = NDArray[np.float64]
 SILENT = 3  # days without logs after which a robot is not judged
@@ -170,7 +171,8 @@ class FleetDrift:
     def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:
         """Plain data."""
         return {
-            "version": FORMAT,
+            "format": FORMAT,
+            "version": __version__,
             "store": store,
             "days": [day_name(d) for d in self.days],
             "q": self.options.q,

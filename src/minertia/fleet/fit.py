@@ -46,6 +46,7 @@ ENOUGH_ROBOTS = 5  # to tell it
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
 WORKERS = 2
+FORMAT = 1  # of the JSON
 ROUNDS = 20
 MOST_MEMORY = 0.95
 
@@ -201,7 +202,7 @@ class FleetFit:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "version": 1,
+            "format": FORMAT,
             "type": self.type.to_json(),
             "effects": list(self.symbols),
             "day_effects": {"part": self.memory.part, "memory": self.memory.memory},

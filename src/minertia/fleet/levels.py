@@ -124,23 +124,29 @@ class DayStack:
         rows = tuple(R[:, :, [*own, R.shape[2] - 1]] for R, own in zip(self.rows, places, strict=True))
         return DayStack(layout, self.days, rows, self.samples)
 
-    def with_column(self, name: str, values: Mapping[str, float]) -> DayStack:
-        """One more column, last: so much of each of these; it is seen by every effort that sees one of them."""
-        known = np.zeros(len(self.layout.names))
-        for own, value in values.items():
-            known[self.layout.index(own)] = value
-        seen, rows, place = [], [], len(self.layout.names)
-        for R, own_seen in zip(self.rows, self.layout.seen, strict=True):
-            part = known[list(own_seen)]
-            if np.any(part):
-                column = (R[:, :, :-1] @ part)[:, :, None]
-                rows.append(np.concatenate([R[:, :, :-1], column, R[:, :, -1:]], axis=2))
-                seen.append((*own_seen, place))
-            else:
-                rows.append(R)
-                seen.append(own_seen)
-        layout = EvidenceLayout((*self.layout.names, name), self.layout.efforts, tuple(seen))
-        return DayStack(layout, self.days, tuple(rows), self.samples)
+    def prepared(self, levels: Levels, sigma: Array) -> DayStack:
+        """The columns of all levels, those of the load last, over the noise of each effort."""
+        names = (*levels.day, *levels.robot, *levels.type)
+        layout, places = self.layout.chosen(names)
+        first, loads = len(levels.day) + len(levels.robot), len(levels.loads)
+        rows, seen = [], []
+        for R, own, new, s in zip(self.rows, places, layout.seen, sigma, strict=True):
+            chosen = R[:, :, [*own, R.shape[2] - 1]]
+            chosen /= s
+            inertial = [k for k, c in enumerate(new) if c >= first]
+            part = np.zeros((0, 0)) if levels.load is None else levels.load[[new[k] - first for k in inertial]]
+            if not np.any(part):
+                rows.append(chosen)
+                seen.append(new)
+                continue
+            wide = np.empty((*chosen.shape[:2], chosen.shape[2] + loads))
+            wide[:, :, : len(new)] = chosen[:, :, :-1]
+            wide[:, :, len(new) : -1] = chosen[:, :, inertial] @ part
+            wide[:, :, -1] = chosen[:, :, -1]
+            rows.append(wide)
+            seen.append((*new, *range(len(names), len(names) + loads)))
+        whole = EvidenceLayout((*names, *levels.loads), self.layout.efforts, tuple(seen))
+        return DayStack(whole, self.days, tuple(rows), self.samples)
 
     def weighted(self, sigma: Array) -> DayStack:
         """Rows over the noise of their effort."""
@@ -190,9 +196,15 @@ def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
     for B, seen, kept, new in zip(stack.rows, stack.layout.seen, places, layout.seen, strict=True):
         gone = [k for k in range(len(seen)) if k not in set(kept)]
         rest = B[:, :, [*kept, B.shape[2] - 1]]
-        Q, R = _basis(B[:, :, gone])
-        H = np.swapaxes(Q, 1, 2) @ rest
-        rows.append(_cleared(rest - Q @ H, rest))
+        if gone:
+            usual = np.einsum("dnk,dnk->k", rest, rest)
+            Q, R = _basis(B[:, :, gone])
+            H = np.swapaxes(Q, 1, 2) @ rest
+            rest -= Q @ H
+            _clear(rest, usual)
+        else:
+            R, H = np.zeros((len(B), 0, 0)), np.zeros((len(B), 0, rest.shape[2]))
+        rows.append(rest)
         own_names.append(tuple(stack.layout.names[seen[k]] for k in gone))
         Rs.append(R)
         Hs.append(H)
@@ -201,12 +213,12 @@ def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
     return DayStack(layout, stack.days, tuple(rows), stack.samples), head
 
 
-def _cleared(left: Array, before: Array) -> Array:
-    """Columns of which next to nothing is left as zeros: rounding must not pass for a direction."""
-    size, usual = np.linalg.norm(left, axis=(0, 1)), np.linalg.norm(before, axis=(0, 1))
-    dead = size <= RANK * usual
+def _clear(left: Array, usual: Array) -> None:
+    """Set columns of which next to nothing is left to zero: rounding must not pass for a direction."""
+    dead = np.einsum("dnk,dnk->k", left, left) <= RANK**2 * usual
     dead[-1] = False  # an effort may be explained completely
-    return np.where(dead, 0.0, left) if dead.any() else left
+    if dead.any():
+        left[:, :, dead] = 0.0
 
 
 def _basis(X: Array) -> tuple[Array, Array]:
@@ -273,12 +285,7 @@ class RobotSums:
 def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     """Take the two lower levels off the days of one robot."""
     with one_thread():
-        rows = stack.weighted(sigma)
-        own = rows.columns((*levels.day, *levels.robot, *levels.type))
-        for k, name in enumerate(levels.loads):
-            assert levels.load is not None
-            own = own.with_column(name, dict(zip(levels.type, levels.load[:, k].tolist(), strict=True)))
-        left, day_head = projected(own, levels.day)
+        left, day_head = projected(stack.prepared(levels, sigma), levels.day)
         merged = merged_stack(left)
         names = tuple(n for n in left.layout.names if n not in set(levels.type))
         covariance = _day_clusters(left, merged, names)
@@ -379,7 +386,7 @@ def _day_clusters(left: DayStack, merged: FleetEvidence, names: tuple[str, ...])
         into = [place[left.layout.names[own[k]]] for k in mine]
         e = B @ np.append(-_back_substituted(R), 1.0)
         A[np.ix_(into, into)] += R[:, mine].T @ R[:, mine]
-        z[:, into] += (e[:, None, :] @ B[:, :, mine])[:, 0]
+        z[:, into] += (e[:, None, :] @ B)[:, 0, mine]
     size = np.sqrt(np.maximum(np.diag(A), 1e-300))
     inv = np.linalg.inv(A / np.outer(size, size) + RIDGE * np.eye(count)) / np.outer(size, size)
     inv[size <= 1e-150] = 0.0

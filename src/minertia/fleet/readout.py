@@ -83,8 +83,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
         days: dict[int, list[EvidenceRecord]] = {}
         for name, own in _by_file(self._rows[robot]).items():
-            table, places = self._files.rows(name, own)
-            for record in records_of(table.take(places), self._layout):
+            for record in records_of(_some(*self._files.rows(name, own)), self._layout):
                 days.setdefault(day_number(record.day), []).append(record)
         return {day: robot_day(days[day]) for day in sorted(days)}
 
@@ -123,8 +122,7 @@ class StoredStacks(Mapping[str, DayStack]):
         rows: list[IndexRow] = []
         packed, samples = [], []
         for name, own in _by_file(self._rows[robot]).items():
-            table, places = self._files.rows(name, own)
-            part = table.take(places)
+            part = _some(*self._files.rows(name, own))
             rows += own
             packed.append(_numbers(part, "R", self._layout.packed_length))
             samples.append(_numbers(part, "rows", len(self._layout.efforts)))
@@ -135,6 +133,13 @@ class StoredStacks(Mapping[str, DayStack]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+def _some(table: Any, places: Sequence[int]) -> Any:
+    """Rows of a table; those that follow one another, as a robot's days do, are not copied."""
+    if list(places) == list(range(places[0], places[0] + len(places))):
+        return table.slice(places[0], len(places))
+    return table.take(places)
 
 
 def _numbers(table: Any, name: str, width: int) -> Array:
