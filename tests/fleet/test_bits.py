@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from minertia.fleet.fleet import Fleet
 from minertia.fleet.sources import find_logs
 from tests.fleet.small import added, contents, small_fleet, small_logs
 
@@ -45,21 +46,18 @@ def test_any_order_gives_the_same_bytes(folder: Path, serial: dict[str, bytes], 
 
 
 def test_two_processes_give_the_same_bytes(folder: Path, serial: dict[str, bytes], tmp_path: Path) -> None:
-    fleet, done = added(folder, tmp_path / "store", workers=2)
-    assert done.count("new") == 4 and contents(fleet) == serial
-
-
-def test_a_script_without_a_guard_is_not_run_again(folder: Path, tmp_path: Path) -> None:
+    """Started by a script without a guard, which they must not run again."""
     script = tmp_path / "script.py"
     script.write_text(
         "import minertia as mi\n"
         "print('once')\n"
         f"fleet = mi.Fleet.open({str(tmp_path / 'store')!r}, {str(folder / 'FLEET.toml')!r})\n"
-        f"print(fleet.add({str(folder / 'logs' / 'robot=A1')!r}, workers=1))\n",
+        f"print(fleet.add({str(folder / 'logs')!r}, workers=2))\n",
         encoding="utf-8",
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert done.stdout == "once\n<Added: 2 new, 0 known, 0 faults>\n"
+    assert done.stdout == "once\n<Added: 4 new, 0 known, 0 faults>\n"
+    assert contents(Fleet.open(tmp_path / "store")) == serial
 
 
 def test_a_store_in_memory_gives_the_same_bytes(folder: Path, serial: dict[str, bytes]) -> None:

@@ -31,7 +31,7 @@ def test_columns_are_those_of_the_linear_problem(name: str) -> None:
     columns = column_set(robot, rest=0.0)
     q, (_, qd, qdd, tau) = np.asarray(numeric.random_states(robot, 60, 4)[0]), states(robot.n)
     warmth = 20.0 + 10 * np.abs(q)
-    rows = columns.rows((q, qd, qdd), tau, warmth)
+    rows, _ = columns.rows((q, qd, qdd), tau, warmth)
     model = linear_model(robot, ("IA", *IN_TABLE))
     rigid = linear_model(robot, ("IA",))
     load = rigid.columns(q, qd, qdd) @ rigid.nominal()
@@ -51,12 +51,12 @@ def test_what_the_table_does_not_have() -> None:
     columns = column_set(robot, rest=0.0, temperature=30.0)
     q, qd, qdd, tau = states(2)
     warmth = 30.0 + q
-    own = columns.rows((q, qd, qdd), tau, warmth)[1]
+    own = columns.rows((q, qd, qdd), tau, warmth)[0][1]
     shown = [columns.layout.names[k] for k in columns.layout.seen[1]]
     v, th = qd[:, 1], q[:, 1]
     for name, wanted in {"FVA2": abs(v), "FVQ2": v * abs(v), "FVK2": th * v, "FVKK2": th**2 * v}.items():
         np.testing.assert_allclose(own[:, shown.index(name)], wanted, rtol=1e-12, atol=1e-15)
-    cold = columns.rows((q, qd, qdd), tau, None)[1]
+    cold = columns.rows((q, qd, qdd), tau, None)[0][1]
     assert all(not cold[:, shown.index(f"{symbol}2")].any() for symbol in ("FVK", "FCK", "FVKK"))
 
 
@@ -64,7 +64,8 @@ def test_a_joint_that_stands_says_nothing() -> None:
     robot = read_robot("planar2r", letters=False)
     q, qd, qdd, tau = states(2)
     qd[:20, 0], qd[20:, 0], qd[:, 1] = 1e-4, 1.0, 1.0
-    first, second = column_set(robot).rows((q, qd, qdd), tau, None)
+    (first, second), moves = column_set(robot).rows((q, qd, qdd), tau, None)
+    assert moves.sum(axis=0).tolist() == [40, 60]
     assert not first[:20].any() and first[20:].any(axis=1).all() and second.any(axis=1).all()
 
 
@@ -73,7 +74,7 @@ def test_without_inertial_values_load_says_nothing() -> None:
     q, qd, qdd, tau = states(2)
     columns = column_set(robot)
     shown = [columns.layout.names[k] for k in columns.layout.seen[0]]
-    assert not columns.rows((q, qd, qdd), tau, None)[0][:, shown.index("FCL1")].any()
+    assert not columns.rows((q, qd, qdd), tau, None)[0][0][:, shown.index("FCL1")].any()
 
 
 def test_every_effect_of_the_list_has_its_columns() -> None:

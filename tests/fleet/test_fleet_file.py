@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.fleet.fleet_file import read_fleet
+from minertia.fleet.fleet_file import ROBOT_KEYS, TOP_KEYS, TYPE_KEYS, read_fleet
+from minertia.fleet.record import TYPES
 from minertia.fleet.sources import LogSource
 from tests.fleet.small import FLEET, small_fleet
 
@@ -66,3 +68,9 @@ def test_paths_tell_robot_and_day(tmp_path: Path, url: str, robot: str | None, d
     fleet = read_fleet(small_fleet(tmp_path) / "FLEET.toml")
     log = LogSource(url, 1, "")
     assert (log.robot(fleet), log.day) == (robot, day)
+
+
+def test_every_key_and_column_is_on_the_page() -> None:
+    words = set(re.findall(r"\w+", (Path(__file__).parents[2] / "docs" / "fleets.md").read_text(encoding="utf-8")))
+    assert {*TOP_KEYS, *TYPE_KEYS, *ROBOT_KEYS} <= words
+    assert {name for name in TYPES if name != "stretch_R_samples"} <= words

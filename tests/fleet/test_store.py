@@ -12,6 +12,7 @@ import pytest
 from minertia.errors import MinertiaError
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.index import index_bytes
+from minertia.fleet.places import LocalPlace
 from minertia.fleet.record import TYPES
 from minertia.fleet.store import StoredType
 from tests.fleet.small import DAY, FLEET, START, added, contents, log_columns, small_fleet, small_logs, write_log
@@ -101,6 +102,28 @@ def test_months_hold_the_same_records(folder, store) -> None:
     assert len(fleet.rows()) == 7
 
 
+@pytest.mark.parametrize("dies", ["before the index is written", "before days are taken away"])
+def test_a_compaction_that_is_killed_is_finished_by_the_next(store, monkeypatch, dies) -> None:
+    fleet = Fleet.open(store)
+    before = {record.content: str(record.row()) for record in fleet.records()}
+
+    def killed(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    if dies == "before the index is written":
+        monkeypatch.setattr(type(fleet.store), "write_index", killed)
+    else:
+        monkeypatch.setattr(LocalPlace, "remove", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fleet.compact(before="2026-04")
+    monkeypatch.undo()
+    assert {record.content: str(record.row()) for record in fleet.records()} == before
+    assert len(fleet.check().faults) == 6  # every record is there twice
+    fleet.compact(before="2026-04")
+    assert not contents(fleet) and not fleet.check().faults
+    assert {record.content: str(record.row()) for record in fleet.records()} == before
+
+
 def test_a_log_renamed_after_its_month_was_put_together_counts_once(folder, store, tmp_path) -> None:
     fleet = Fleet.open(store)
     fleet.compact(before="2026-04")
@@ -127,6 +150,8 @@ def test_a_check_finds_what_is_wrong(folder, store) -> None:
     assert "damaged" in reasons[names[0]]
     assert any("another log" in reason for reason in reasons.values())
     assert any("is gone" in reason for reason in reasons.values())
+    fleet.store.write_index(fleet.store.index()[:-1])
+    assert any("does not name it" in fault.reason for fault in fleet.check().faults)
 
 
 def test_missing_days_are_listed(folder, tmp_path) -> None:

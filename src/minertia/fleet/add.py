@@ -65,7 +65,7 @@ class AddedLog:
     """What became of one log: "new", "known" (its record is there already), "early" (before its robot counts), "fault".
 
     content: SHA-256 of the log.  row: of the index.  replaces: contents that were a beginning of this one.  seconds:
-    of work.
+    of work, elapsed; cpu: of the processor.
     """
 
     source: str
@@ -75,6 +75,7 @@ class AddedLog:
     row: IndexRow | None = None
     replaces: tuple[str, ...] = ()
     seconds: float = 0.0
+    cpu: float = 0.0
     reason: str = ""
 
 
@@ -119,7 +120,7 @@ def _type(data: bytes) -> RobotType:
 
 
 def _worked(task: LogTask, type: RobotType, key: str, kind: str, store: EvidenceStore) -> AddedLog:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     try:
         done = _recorded(task, type, key, kind, store)
     except MinertiaError as err:
@@ -130,7 +131,7 @@ def _worked(task: LogTask, type: RobotType, key: str, kind: str, store: Evidence
         done = _failed(task, "there is not enough memory to read it")
     except Exception as err:  # a fault of ours must not take the other logs with it
         done = _failed(task, f"this should not have happened ({err.__class__.__name__}: {str(err)[:160]}); report it")
-    return replace(done, seconds=time.perf_counter() - start)
+    return replace(done, seconds=time.perf_counter() - start, cpu=time.process_time() - cpu)
 
 
 def _failed(task: LogTask, reason: str) -> AddedLog:

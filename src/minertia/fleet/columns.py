@@ -146,8 +146,10 @@ class ColumnSet:
         """The path that the columns are computed by, one for all records."""
         return "numpy" if self.robot.open_cuts else build.choose(compiling=False)[0]
 
-    def rows(self, state: tuple[Array, Array, Array], tau: Array, temperature: Array | None) -> list[Array]:
-        """Rows [columns | effort] of each effort, (N, k_i); those of a joint that stands are zero.
+    def rows(
+        self, state: tuple[Array, Array, Array], tau: Array, temperature: Array | None
+    ) -> tuple[list[Array], NDArray[np.bool_]]:
+        """Rows [columns | effort] of each effort, (N, k_i), zero where its joint stands; and where it does not, (N, n).
 
         state: q, qd, qdd (N, n).  temperature (N, n) [degC], None where it was not logged: its columns are zero then.
         """
@@ -161,9 +163,9 @@ class ColumnSet:
             rows[:, : len(inertial)] = Y[:, i, list(inertial)]
             rows[:, len(inertial) : -1] = own[:, i]
             rows[:, -1] = tau[:, i]
-            rows *= moves[:, i, None]
+            rows[~moves[:, i]] = 0.0
             found.append(rows)
-        return found
+        return found, moves
 
     def _own(self, state: JointState) -> Array:
         """The columns of each coordinate, (N, n, columns)."""

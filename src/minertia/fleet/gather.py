@@ -32,7 +32,7 @@ BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
 PIECE = 1024  # rows that become a triangle at a time, from the start of a stretch
 FEWEST = 64  # samples of a run between gaps that is used
 SHORTEST = 2.0  # s of a stretch
-FINE = 512  # stretches at most while the log is read, and
+FINE = 256  # stretches at most while the log is read, and
 STRETCHES = 64  # in the end
 COARSE = 16  # stretches whose triangles can be kept
 FADED = 0.1  # autocorrelation below which residuals count as independent
@@ -248,10 +248,10 @@ class _LogPass:
         self.told.warm(warmth)
         own = np.stack([q.min(axis=0), q.max(axis=0), np.abs(qd).max(axis=0)])
         self.reach = np.stack([np.minimum(self.reach[0], own[0]), *np.maximum(self.reach[1:], own[1:])])
-        rows = self.columns.rows((q, qd, qdd), motion.tau, warmth)
+        rows, moves = self.columns.rows((q, qd, qdd), motion.tau, warmth)
         if self.stretches is None:
             self.stretches = _StretchTriangles(self.columns, float(self.first))
-        self.stretches.add(motion.t, rows)
+        self.stretches.add(motion.t, rows, moves)
 
 
 def _in_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
@@ -290,8 +290,8 @@ class _StretchTriangles:
         self.beginning: list[list[Array]] = [[] for _ in self.layout.sizes]
         self._remembered = 0
 
-    def add(self, t: Array, rows: list[Array]) -> None:
-        """Rows at ascending times."""
+    def add(self, t: Array, rows: list[Array], moves: NDArray[np.bool_]) -> None:
+        """Rows at ascending times; moves (N, efforts): which of them are not zero."""
         self._remember(rows)
         for i, own in enumerate(rows):
             self.largest[i] = np.maximum(self.largest[i], np.maximum(own.max(axis=0), -own.min(axis=0)))
@@ -301,10 +301,10 @@ class _StretchTriangles:
         cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(t)]
         for a, b in itertools.pairwise(cuts):
             for first in range(a, b, PIECE):
-                self._fold(int(place[a]), [own[first : min(first + PIECE, b)] for own in rows])
+                piece = slice(first, min(first + PIECE, b))
+                self._fold(int(place[a]), [own[piece] for own in rows], moves[piece].sum(axis=0).astype(float))
 
-    def _fold(self, place: int, rows: list[Array]) -> None:
-        moved = np.array([float(np.count_nonzero(own.any(axis=1))) for own in rows])
+    def _fold(self, place: int, rows: list[Array], moved: Array) -> None:
         before = self.done.get(place)
         if before is None:
             self.done[place], self.counts[place] = [triangle(own) for own in rows], moved

@@ -261,7 +261,7 @@ class EvidenceStore:
         self.require()
         if before is not None and not MONTH.fullmatch(before):
             raise StoreError(f"a month is written as 2026-03, not '{before[:40]}'")
-        limit, rows = before or f"{date.today():%Y-%m}", self.index()
+        limit, rows = before or f"{date.today():%Y-%m}", self._tidied(self.index())
         loose = [row for row in rows if row.record.startswith(EVIDENCE) and row.day[:7] < limit]
         groups: dict[tuple[str, str, str], dict[tuple[str, str, str], IndexRow]] = {}
         for row in loose:
@@ -280,6 +280,28 @@ class EvidenceStore:
                 for row in part:
                     self.place.remove(row.record)
         return written
+
+    def _tidied(self, rows: list[IndexRow]) -> list[IndexRow]:
+        """The rows, after what a compaction that was killed has left behind is cleared away.
+
+        Days that a month of the index holds go; so does a month that the index does not name, if it holds only what is
+        elsewhere.
+        """
+        held = {
+            day_name(*row.identity[:1], row.day, *row.identity[1:]) for row in rows if row.record.startswith(MONTHS)
+        }
+        for name in self.place.names(EVIDENCE):
+            if name in held:
+                self.place.remove(name)
+        named, known = {row.record for row in rows}, {row.identity for row in rows}
+        for name in self.place.names(MONTHS):
+            if name not in named:
+                own = self._rows(name, self.table(name, HEAD))
+                if {row.identity for row in own} <= known:
+                    self.place.remove(name)
+                else:
+                    rows = [*rows, *(row for row in own if row.identity not in known)]
+        return rows
 
     def _month_part(self, kind: str, month: str, part: Sequence[IndexRow]) -> str:
         arrow = load("pyarrow", "logs")
@@ -308,7 +330,9 @@ class EvidenceStore:
             own, said = self._looked_at(name)
             faults += said
             faults += [
-                LogFault(name, row.robot, f"the record is also in {kept[row.identity].record}; compact once more")
+                LogFault(
+                    name, row.robot, f"the record is also in {kept[row.identity].record}; run compact, which keeps one"
+                )
                 for row in own
                 if row.identity in kept
             ]
@@ -317,7 +341,8 @@ class EvidenceStore:
         _, found = conflicts(rows)
         known = {row.identity for row in rows}
         tell("comparing with the index")
-        faults += [*found, *_lost(self.index(), known)]
+        index = self.index()
+        faults += [*found, *_lost(index, known), *_unlisted(rows, {row.identity for row in index})]
         return StoreCheck(
             records=len(rows),
             robots=len({row.robot for row in rows}),
@@ -384,6 +409,14 @@ def _lost(index: Iterable[IndexRow], known: set[tuple[str, str, str]]) -> list[L
         LogFault(row.source or row.record, row.robot, f"its record {row.record} is gone; add the log again")
         for row in index
         if row.identity not in known
+    ]
+
+
+def _unlisted(rows: Iterable[IndexRow], listed: set[tuple[str, str, str]]) -> list[LogFault]:
+    return [
+        LogFault(row.record, row.robot, f"the index does not name it; take {INDEX} away, and it is made again")
+        for row in rows
+        if row.identity not in listed
     ]
 
 

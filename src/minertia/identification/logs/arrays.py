@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 4  # of structs inside structs in a MATLAB file
 MAX_LIST = 200  # numbers in one cell of a Parquet column
 MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
+BUFFER = 1 << 20  # bytes of a column of a Parquet file that are read ahead
 BLOCK_BYTES = 64_000_000  # of an array of an archive, read at once
 MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the description behind them
 
@@ -60,7 +61,8 @@ class ParquetLog(LogFile):
         """The file, open; whatever Arrow says about it becomes one sentence."""
         parquet = load("pyarrow.parquet", "logs")
         try:
-            with parquet.ParquetFile(str(self.path)) as file:
+            # read as it is needed: a row group can hold hundreds of megabytes
+            with parquet.ParquetFile(str(self.path), buffer_size=BUFFER, pre_buffer=False) as file:
                 yield file
         except MinertiaError:
             raise
