@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks import fleet_drift as fleet_drift_benchmark
 from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
 
 from minertia.errors import MinertiaError
@@ -144,6 +145,18 @@ def test_few_robots_take_an_earlier_calibration(
     found = fleet_drift([TypeFleet(kind, few, page.calibration["arm"])], OPTIONS)
     assert {a.robot for a in found.alarms} == {"r000"}
     assert any("earlier calibration" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_two_hundred_robots_keep_the_stated_rate_and_delays() -> None:
+    page = fleet_drift_benchmark.judged(0)
+    found = fleet_drift_benchmark.outcome(page, fleet_drift_benchmark.changes())
+    assert found.worst_page <= page.options.q and found.false <= 0.1 * found.alarms
+    assert all(part <= alpha for alpha, part in found.exceeded.items())
+    right, every = found.causes
+    assert right >= 0.95 * every and every >= 150
+    goals = {way[0]: way[-1] for way in fleet_drift_benchmark.WAYS}
+    assert {name: own for name, own in found.delays.items() if np.median(own) > goals[name]} == {}
 
 
 # ---------------------------------------------------------------------- streams made directly
