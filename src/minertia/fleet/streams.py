@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.levels import (
     DRY,
@@ -96,13 +95,17 @@ class RobotStreams:
 
 @dataclass(frozen=True)
 class Learnt:
-    """The levels of type and robots of the learning month."""
+    """The levels of type and robots of the learning month.
+
+    windows: first and last day of it; newest: last day with logs; reasons: why robots are not watched yet.
+    """
 
     levels: Levels
     sigma: Array
     of_type: Mapping[str, float]
     robots: Mapping[str, RobotValues]
     windows: Mapping[str, tuple[int, int]]
+    newest: Mapping[str, int]
     reasons: Mapping[str, str]
 
 
@@ -114,7 +117,7 @@ def learning_window(days: Sequence[int], learning: int = LEARNING) -> tuple[int,
 def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learning: int = LEARNING) -> Learnt:
     """Fit type and robots on the learning month of each robot."""
     sums: dict[str, RobotSums] = {}
-    windows, reasons = {}, {}
+    windows, newest, reasons = {}, {}, {}
     levels: Levels | None = None
     sigma = np.zeros(0)
     for robot in sorted(fleet):
@@ -123,6 +126,7 @@ def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learnin
             reasons[robot] = "no logs"
             continue
         windows[robot] = first, last = learning_window(list(days), learning)
+        newest[robot] = max(days)
         stack = DayStack.of({d: day.evidence for d, day in days.items() if first <= d <= last})
         if len(stack.days) < min(FEWEST_LEARNT, learning) or max(days) <= last:
             reasons[robot] = f"still learning: {len(stack.days)} days with logs, watched after {learning} days"
@@ -133,10 +137,10 @@ def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learnin
             sigma = noise_levels(_some_stacks(fleet, robot, stack))
         sums[robot] = robot_sums(stack, levels, sigma)
     if levels is None:
-        raise MinertiaError(f"no robot of the type '{kind.name}' has {min(FEWEST_LEARNT, learning)} days to learn from")
+        return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
     of_type = type_values(list(sums.values())).by_name()
     robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
-    return Learnt(levels, sigma, of_type, robots, windows, reasons)
+    return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
 
 
 def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
