@@ -32,7 +32,7 @@ IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._*?-]{0,63}")  # part of a path, a
 
 @dataclass(frozen=True, slots=True)
 class FleetRobot:
-    """A robot of a fleet, or several: identity may be a pattern such as "line3-*".
+    """A robot of a fleet, or several: identity may be a pattern such as ``line3-*``.
 
     since: the first day that counts, None for all.
     """

@@ -36,7 +36,8 @@ class ColumnMap:
     temperature [degC]: of the joints, named in the same way.  program (a number), load [kg]: names of columns that say
     what the robot runs and carries.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
-    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
+    command_topic: of what its joints were told.  episode: of a table of LeRobot that holds several.
     drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
     found: the file it stands in, where nobody named that file.
     """
@@ -58,6 +59,8 @@ class ColumnMap:
     delimiter: str | None = None
     decimal: str = "."
     topic: str | None = None
+    command_topic: str | None = None
+    episode: int | None = None
     drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
@@ -143,7 +146,7 @@ TIME_NAMES = {  # name -> unit
 }
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "q": (
-        *_patterns("q actual_q pos position joint_position joint_pos q_meas", "position pos q"),
+        *_patterns("q actual_q pos position joint_position joint_pos q_meas dof_pos", "position pos q"),
         *_patterns("qm q_motor motor_position theta_m", "motor_position", side="motor"),
     ),
     "qd": (

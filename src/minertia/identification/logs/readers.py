@@ -34,6 +34,8 @@ FORMATS = {
     ".tsv": "minertia.identification.logs.csv:CsvLog",
     ".dat": "minertia.identification.logs.csv:CsvLog",
     ".parquet": "minertia.identification.logs.arrays:ParquetLog",
+    ".pt": "minertia.identification.logs.torch_file:TorchLog",
+    ".npy": "minertia.identification.logs.torch_file:NpyLog",
     ".npz": "minertia.identification.logs.arrays:NpzLog",
     ".mat": "minertia.identification.logs.arrays:MatLog",
     ".mcap": "minertia.identification.logs.ros:BagLog",
