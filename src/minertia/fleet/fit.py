@@ -25,6 +25,7 @@ from minertia.fleet.levels import (
     RobotValues,
     TypeValues,
     merged_stack,
+    noise_levels,
     projected,
     robot_sums,
     robot_values,
@@ -238,8 +239,7 @@ def fit_fleet(
     order = sorted(robots)
     with one_thread():
         looked = [robots[r] for r in order[:: max(1, len(order) // LOOKED_AT)]]
-        sigma = np.median([stack.noise() for stack in looked], axis=0)
-        sigma = np.maximum(sigma, 1e-12 * max(float(sigma.max()), 1e-300))
+        sigma = noise_levels(looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
         sums, bounds, faults = _all_sums(robots, order, levels, sigma, opts)
@@ -390,8 +390,9 @@ def _robot_fit(
     known = np.nan_to_num(values.days)
     mean = np.where(shown, np.sum(part * known, axis=0), np.nan)
     spread = np.sum(part * (known - np.nan_to_num(mean)) ** 2, axis=0)
-    number = 1 / np.maximum(np.sum(part**2, axis=0), 1e-12)  # days that the weights stand for
-    of_mean = np.array([memory.of_mean(max(round(float(n)), 1)) for n in number])
+    square = np.sum(part**2, axis=0)
+    number = np.where(shown, 1 / np.where(shown, square, 1.0), 0.0)  # days that the weights stand for
+    of_mean = np.array([memory.of_mean(round(float(n))) for n in number])
     variance = spread * of_mean / np.maximum(1 - of_mean, 1e-3)  # the sample's own spread misses the mean's
     freedom = np.maximum(1 / np.maximum(of_mean, 1e-3) - 1, FEWEST_FREEDOM)
     deviation = np.sqrt(variance + _from_own(sums, values.day_names))
