@@ -8,6 +8,7 @@ from typing import Any
 
 from minertia.errors import CampaignError, FilterError, MinertiaError
 from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
+from minertia.identification.campaigns.command import LINKS, parse_command
 from minertia.identification.campaigns.effects import joint_list, parse_effects
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
@@ -23,11 +24,11 @@ from minertia.tables import load_toml, shown
 
 FORMAT = 1
 TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
-            "estimator", "evaluation")  # fmt: skip
+            "estimator", "evaluation", "command")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
-MODEL_KEYS = ("effects", "fix", "parameters", "prior")
+MODEL_KEYS = ("effects", "fix", "parameters", "prior", "links")
 FILTER_KEYS = (
     *("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s", "equations"),
 )
@@ -84,6 +85,8 @@ class _CampaignReader:
             fix=self._numbers(model.table("fix")),
             parameters=self._set(model),
             evaluation=self._evaluation(),
+            command=parse_command(top.table("command")),
+            links=model.choice("links", LINKS, "robot"),
             source=str(self.path),
             places=tuple(self._places(robots=False)),
         )

@@ -14,7 +14,8 @@ from minertia.tables import load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "angle", "length", "effort_unit", "header",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "command",
+    "command_velocity", "command_when", "angle", "length", "effort_unit", "header",
     "delimiter", "decimal", "topic", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
@@ -60,6 +61,9 @@ def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
             qdd=columns.names("qdd"),
             effort=columns.names("effort"),
             temperature=columns.names("temperature"),
+            command=columns.names("command"),
+            command_velocity=columns.names("command_velocity"),
+            command_when=columns.text("command_when"),
             angle=columns.text("angle") or "rad",
             length=columns.text("length") or "m",
             effort_unit=columns.text("effort_unit"),
