@@ -1,0 +1,273 @@
+"""Closed-loop output error: values whose simulated motion leaves least of the measured one.
+
+Each Gauss-Newton step is a linear problem like any other: rows S with e + S theta on the right go into the triangles,
+weights and intervals of every fit, and links that are fitted through the cone program of bodies that can exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from minertia.errors import MinertiaError
+from minertia.identification.closed_loop.bodies import Bodies
+from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import LoopModel
+from minertia.identification.closed_loop.simulate import Simulated, all_simulated, simulated
+from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+COARSEST = 2e-3  # s, of the first steps
+FINEST = 1e-4  # s
+DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
+MOST_DAMPING = 1e8
+SMALL_STEP = 1e-3  # deviations
+SMALL_FALL = 1e-6  # of the sum of squares
+MOVED = 0.3  # deviations by which half the step may change a value
+ITERATIONS = 40
+TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
+GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
+
+
+@dataclass(frozen=True)
+class LoopFit:
+    """Values of all unknowns of a model.
+
+    part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
+    beyond the model's those of the starts.
+    hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
+    """
+
+    model: LoopModel
+    theta: Array
+    sigma: Array
+    part: Observation = field(repr=False)
+    kept: tuple[int, ...]
+    hidden: dict[str, str]
+    steps: tuple[int, ...]
+    iterations: int
+    widths: Spread | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of all unknowns under correlated residuals; hidden ones have none."""
+        R = self.part.triangle(self.sigma)
+        inv = inverse(R[:-1, :-1])
+        own = inv @ inv.T if self.widths is None else self.widths.stated
+        size = max((self.model.count, *(k + 1 for k in self.kept)))
+        full = np.zeros((size, size))
+        full[np.ix_(self.kept, self.kept)] = own
+        return full[: self.model.count, : self.model.count]
+
+    @property
+    def deviation(self) -> Array:
+        """Deviation of each unknown; of hidden ones infinite."""
+        found = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        found[[k for k in range(self.model.count) if k not in self.kept]] = np.inf
+        return found
+
+
+@dataclass
+class _Point:
+    """Values, those of the starts of all logs behind them, with the motion that they make."""
+
+    theta: Array
+    motions: list[Simulated]
+    rest: list[Array]
+    rms: Array
+
+    @property
+    def cost(self) -> float:
+        return float(2 * np.mean(np.log(self.rms)))
+
+
+def output_error(
+    model: LoopModel, logs: Sequence[LoopLog], start: Array | None = None, *, steps: Sequence[int] | None = None
+) -> LoopFit:
+    """Fit the unknowns to logs, from a start or from the law's least squares; the step is halved until it tells less."""
+    with one_thread():
+        first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
+        return _Search(model, logs).run(first, start, is_fixed=steps is not None)
+
+
+class _Search:
+    """One fit on its way."""
+
+    def __init__(self, model: LoopModel, logs: Sequence[LoopLog]) -> None:
+        self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
+        n, p = model.robot.n, model.count
+        self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
+        self.total = p + 2 * n * len(logs)
+        self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
+        ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
+        self.names = (*model.names, *ends)
+        self.bodies = None if model.keeps_links else Bodies(model, self.names)
+        self.iterations = 0
+        self.notes: list[str] = []
+
+    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool) -> LoopFit:
+        point = self._start(steps, start)
+        while True:
+            point = self._settled(point, steps)
+            finer = tuple(2 * k for k in steps)
+            is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
+            if is_fixed or is_finest:
+                break
+            again = self.at(point.theta, finer)
+            if again is None:
+                break
+            step, deviation = self._proposed(again, 0.0)
+            moved = np.abs(step - point.theta) / deviation
+            better = self.at(step, finer)
+            steps = finer
+            if better is not None and better.cost <= again.cost:
+                point = better
+            else:
+                point = again
+            if not np.nanmax(moved, initial=0.0) > MOVED:
+                break
+        return self._finished(point, steps)
+
+    def at(self, theta: Array, steps: Sequence[int]) -> _Point | None:
+        """The motion of some values; None where it runs away."""
+        n, p = self.model.robot.n, self.model.count
+        logs = [
+            replace(log, q0=theta[own][:n], v0=theta[own][n:]) for log, own in zip(self.logs, self.starts, strict=True)
+        ]
+        motions = all_simulated(self.model, theta[:p], logs, steps)
+        if motions is None:
+            return None
+        rest = [(log.q - m.q)[log.rows] for log, m in zip(self.logs, motions, strict=True)]
+        count = sum(len(e) for e in rest)
+        rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / count, 1e-24))
+        return _Point(theta, motions, rest, rms) if np.isfinite(rms).all() else None
+
+    def _start(self, steps: tuple[int, ...], given: Array | None) -> _Point:
+        tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
+        points = [
+            self.at(np.maximum(np.concatenate([theta, ends]), self.lower), steps)
+            for theta in tried
+            if theta is not None
+        ]
+        usable = [point for point in points if point is not None]
+        if not usable:
+            raise MinertiaError(
+                "no start of the fit can be simulated: the motion runs away with the gains given; are the law, the "
+                "gains and the robot those of the log?"
+            )
+        return min(usable, key=lambda point: point.cost)
+
+    def _guess(self) -> Array:
+        """Plain guesses, which suit small robots; links as in the robot's file."""
+        model = self.model
+        wanted = np.array([GUESSES.get(atom.kind, 0.0) for atom in model.atoms])
+        if not model.keeps_links and model.robot.has_parameters:
+            own = dict(zip(model.linear.names, model.linear.nominal().tolist(), strict=True))
+            return np.array([own.get(name, float(g @ wanted / max(g @ g, 1e-300)))
+                             for name, g in zip(model.names, model.G.T, strict=True)])  # fmt: skip
+        return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
+
+    def _linear(self, point: _Point) -> tuple[Observation, list[int]]:
+        """The linear problem at a point, and the unknowns that it tells apart."""
+        p, pairs = self.model.count, []
+        for m, e, own in zip(point.motions, point.rest, self.starts, strict=True):
+            Y = np.zeros((*e.shape, self.total))
+            Y[:, :, :p], Y[:, :, list(own)] = m.S[:, :, :p], m.S[:, :, p:]
+            pairs.append((Y, e + Y @ point.theta))
+        whole = observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
+        return whole, independent_columns(whole.triangle(point.rms)[:-1, :-1], TOGETHER)
+
+    def _reduced(self, whole: Observation, kept: Sequence[int], theta: Array) -> Observation:
+        known = theta.copy()
+        known[list(kept)] = 0.0
+        return whole.reduced(kept, known)
+
+    def _proposed(self, point: _Point, damping: float) -> tuple[Array, Array]:
+        """Values of the next step, and deviations for white residuals."""
+        whole, kept = self._linear(point)
+        part = self._reduced(whole, kept, point.theta)
+        R = part.triangle(point.rms)
+        A, b = R[:-1, :-1], R[:-1, -1]
+        lengths = np.linalg.norm(A, axis=0)
+        own, lower = point.theta[kept], self.lower[kept]
+        scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
+        right = np.concatenate([b, np.sqrt(damping) * lengths * own])
+        found = lsq_linear(scaled, right, (lower * lengths, np.inf), method="bvls").x / lengths
+        theta = point.theta.copy()
+        theta[kept] = found
+        if self.bodies is not None:
+            theta = self.bodies.held(theta, whole.triangle(point.rms), whole.samples * len(point.rms))
+        deviation = np.full(len(theta), np.inf)
+        deviation[kept] = np.linalg.norm(inverse(A), axis=1)
+        return theta, deviation
+
+    def _settled(self, point: _Point, steps: Sequence[int]) -> _Point:
+        """Gauss-Newton steps, damped as needed, until they are small."""
+        damping = DAMPING
+        for _ in range(ITERATIONS):
+            self.iterations += 1
+            theta, deviation = self._proposed(point, damping)
+            step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
+            tried = self.at(theta, steps)
+            if tried is not None and tried.cost <= point.cost:
+                fall = 1 - float(np.exp(tried.cost - point.cost))
+                point, damping = tried, damping / 10
+                if step < SMALL_STEP or fall < SMALL_FALL:
+                    break
+            else:
+                damping = max(damping, 1e-8) * 10
+                if damping > MOST_DAMPING or step < SMALL_STEP:
+                    break
+        return point
+
+    def _finished(self, point: _Point, steps: tuple[int, ...]) -> LoopFit:
+        whole, kept = self._linear(point)
+        p = self.model.count
+        at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
+        part = self._reduced(whole, kept, point.theta)
+        own = point.theta[kept]
+        R = part.triangle(point.rms)
+        used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
+        sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
+        hidden = self._hidden(whole, kept, point)
+        notes = [f"{self.model.names[k]} is at its bound {self.model.lower[k]:g}" for k in at_bound]
+        return LoopFit(
+            self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
+            spread(part, own, sigma), (*self.notes, *notes),
+        )  # fmt: skip
+
+    def _hidden(self, whole: Observation, kept: Sequence[int], point: _Point) -> dict[str, str]:
+        """A sentence for each unknown without a value of its own."""
+        R = whole.triangle(point.rms)[:-1, :-1]
+        lengths = np.linalg.norm(R, axis=0)
+        found = {}
+        for k, name in enumerate(self.model.names):
+            if k in kept:
+                continue
+            if lengths[k] <= 1e-12 * lengths.max():
+                found[name] = f"{name} was not excited: it has no effect on the positions in this motion"
+                continue
+            basis, *_ = np.linalg.lstsq(R[:, list(kept)] / lengths[list(kept)], R[:, k] / lengths[k], rcond=None)
+            order = [c for c in np.argsort(-np.abs(basis)) if abs(basis[c]) > 1e-4][:4]
+            others = ", ".join(self.names[kept[c]] for c in order)
+            found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
+        return found
+
+
+def simulated_residual(model: LoopModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
+    """Measured less simulated positions of the rows that count; None where the motion runs away."""
+    found = simulated(model, theta, log, steps, slopes=False)
+    return None if found is None else np.asarray((log.q - found.q)[log.rows])
+
+
+Tried = Callable[[Array], float]
