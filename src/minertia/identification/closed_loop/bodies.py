@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from minertia.errors import SolverFailed
 from minertia.identification.closed_loop.model import LoopModel
@@ -56,9 +55,6 @@ class Bodies:
         if count:
             top = turned[:count]
             right = top[:, -1] - top[:, count:-1] @ result[self.own]
-            shown = np.abs(np.diag(top[:, :count])) > 1e-9 * np.abs(np.diag(top[:, :count])).max()
-            result[np.array(self.others)[shown]] = solve_triangular(
-                top[np.ix_(shown, np.flatnonzero(shown))], right[shown]
-            )
+            result[self.others] = np.linalg.lstsq(top[:, :count], right, rcond=1e-12)[0]
         result[: self.model.count] = np.maximum(result[: self.model.count], self.model.lower)
         return result

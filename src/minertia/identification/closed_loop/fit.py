@@ -6,7 +6,7 @@ weights and intervals of every fit, and links that are fitted through the cone p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,10 +18,11 @@ from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import LoopModel
-from minertia.identification.closed_loop.simulate import Simulated, all_simulated, simulated
+from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -81,9 +82,10 @@ class _Point:
     """Values, those of the starts of all logs behind them, with the motion that they make."""
 
     theta: Array
-    motions: list[Simulated]
-    rest: list[Array]
+    rest: list[Array]  # of each log, (N, n)
     rms: Array
+    slopes: list[Array] = field(default_factory=list)  # of each log, (N, n, count + 2 n)
+    R: Array | None = None  # triangle of all unknowns
 
     @property
     def cost(self) -> float:
@@ -93,7 +95,7 @@ class _Point:
 def output_error(
     model: LoopModel, logs: Sequence[LoopLog], start: Array | None = None, *, steps: Sequence[int] | None = None
 ) -> LoopFit:
-    """Fit the unknowns to logs, from a start or from the law's least squares; the step is halved until it tells less."""
+    """Fit the unknowns to logs, from a start or from the law's least squares; steps are halved as far as it tells."""
     with one_thread():
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
         return _Search(model, logs).run(first, start, is_fixed=steps is not None)
@@ -111,7 +113,7 @@ class _Search:
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
-        self.iterations = 0
+        self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool) -> LoopFit:
@@ -129,36 +131,31 @@ class _Search:
             moved = np.abs(step - point.theta) / deviation
             better = self.at(step, finer)
             steps = finer
-            if better is not None and better.cost <= again.cost:
-                point = better
-            else:
-                point = again
+            point = better if better is not None and better.cost <= again.cost else again
             if not np.nanmax(moved, initial=0.0) > MOVED:
                 break
         return self._finished(point, steps)
 
-    def at(self, theta: Array, steps: Sequence[int]) -> _Point | None:
+    def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Point | None:
         """The motion of some values; None where it runs away."""
         n, p = self.model.robot.n, self.model.count
-        logs = [
-            replace(log, q0=theta[own][:n], v0=theta[own][n:]) for log, own in zip(self.logs, self.starts, strict=True)
-        ]
-        motions = all_simulated(self.model, theta[:p], logs, steps)
-        if motions is None:
-            return None
-        rest = [(log.q - m.q)[log.rows] for log, m in zip(self.logs, motions, strict=True)]
+        motions = []
+        for log, own, count in zip(self.logs, self.starts, steps, strict=True):
+            placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
+            found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
+            if found is None:
+                return None
+            motions.append(found)
+        rest = [log.q - m.q for log, m in zip(self.logs, motions, strict=True)]
         count = sum(len(e) for e in rest)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / count, 1e-24))
-        return _Point(theta, motions, rest, rms) if np.isfinite(rms).all() else None
+        return _Point(theta, rest, rms, [m.S for m in motions]) if np.isfinite(rms).all() else None
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Point:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
-        points = [
-            self.at(np.maximum(np.concatenate([theta, ends]), self.lower), steps)
-            for theta in tried
-            if theta is not None
-        ]
+        first = [np.maximum(np.concatenate([theta, ends]), self.lower) for theta in tried if theta is not None]
+        points = [self.at(theta, steps) for theta in first]
         usable = [point for point in points if point is not None]
         if not usable:
             raise MinertiaError(
@@ -177,36 +174,60 @@ class _Search:
                              for name, g in zip(model.names, model.G.T, strict=True)])  # fmt: skip
         return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
 
-    def _linear(self, point: _Point) -> tuple[Observation, list[int]]:
-        """The linear problem at a point, and the unknowns that it tells apart."""
-        p, pairs = self.model.count, []
-        for m, e, own in zip(point.motions, point.rest, self.starts, strict=True):
-            Y = np.zeros((*e.shape, self.total))
-            Y[:, :, :p], Y[:, :, list(own)] = m.S[:, :, :p], m.S[:, :, p:]
-            pairs.append((Y, e + Y @ point.theta))
-        whole = observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
-        return whole, independent_columns(whole.triangle(point.rms)[:-1, :-1], TOGETHER)
+    def _columns(self, point: _Point, k: int, joints: Sequence[int]) -> tuple[Array, list[int]]:
+        """Derivatives of some joints in a log (N, joints, columns), and which unknowns have them."""
+        p, own = self.model.count, self.starts[k]
+        S = point.slopes[k][:, list(joints)]
+        shown = np.flatnonzero(S.any(axis=(0, 1)))
+        return S[:, :, shown], [int(c) if c < p else own[int(c) - p] for c in shown]
 
-    def _reduced(self, whole: Observation, kept: Sequence[int], theta: Array) -> Observation:
-        known = theta.copy()
-        known[list(kept)] = 0.0
-        return whole.reduced(kept, known)
+    def _triangle(self, point: _Point) -> Array:
+        """The triangle of [S | e + S theta] over each position's noise, group by group: most columns are zero there."""
+        if point.R is None:
+            parts = []
+            for k, e in enumerate(point.rest):
+                for group in self.model.groups:
+                    own = list(group.joints)
+                    S, places = self._columns(point, k, own)
+                    rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
+                    R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
+                    wide = np.zeros((len(R), self.total + 1))
+                    wide[:, [*places, self.total]] = R
+                    parts.append(wide)
+            point.R = triangle(np.concatenate(parts))
+        return point.R
+
+    def _whole(self, point: _Point) -> Observation:
+        """The same as a linear problem like any other."""
+        pairs = []
+        for k, e in enumerate(point.rest):
+            Y = np.zeros((*e.shape, self.total))
+            S, places = self._columns(point, k, range(e.shape[1]))
+            Y[:, :, places] = S
+            pairs.append((Y, e + Y @ point.theta))
+        return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
 
     def _proposed(self, point: _Point, damping: float) -> tuple[Array, Array]:
         """Values of the next step, and deviations for white residuals."""
-        whole, kept = self._linear(point)
-        part = self._reduced(whole, kept, point.theta)
-        R = part.triangle(point.rms)
+        whole = self._triangle(point)
+        kept = independent_columns(whole[:-1, :-1], TOGETHER)
+        others = [k for k in range(self.total) if k not in kept]
+        columns = [whole[:, kept], (whole[:, -1] - whole[:, others] @ point.theta[others])[:, None]]
+        R = triangle(np.concatenate(columns, axis=1))
         A, b = R[:-1, :-1], R[:-1, -1]
         lengths = np.linalg.norm(A, axis=0)
         own, lower = point.theta[kept], self.lower[kept]
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
         found = lsq_linear(scaled, right, (lower * lengths, np.inf), method="bvls").x / lengths
+        self.promised = 1 - float(np.sum((A @ found - b) ** 2) + R[-1, -1] ** 2) / float(
+            np.sum((A @ own - b) ** 2) + R[-1, -1] ** 2
+        )
         theta = point.theta.copy()
         theta[kept] = found
         if self.bodies is not None:
-            theta = self.bodies.held(theta, whole.triangle(point.rms), whole.samples * len(point.rms))
+            rows = sum(e.size for e in point.rest)
+            theta = self.bodies.held(theta, whole, rows)
         deviation = np.full(len(theta), np.inf)
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
@@ -217,11 +238,13 @@ class _Search:
         for _ in range(ITERATIONS):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
+            if self.promised < SMALL_FALL:
+                break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
-            tried = self.at(theta, steps)
+            tried = self.at(theta, steps, slopes=False)
             if tried is not None and tried.cost <= point.cost:
                 fall = 1 - float(np.exp(tried.cost - point.cost))
-                point, damping = tried, damping / 10
+                point, damping = self.at(theta, steps) or point, damping / 10
                 if step < SMALL_STEP or fall < SMALL_FALL:
                     break
             else:
@@ -231,24 +254,26 @@ class _Search:
         return point
 
     def _finished(self, point: _Point, steps: tuple[int, ...]) -> LoopFit:
-        whole, kept = self._linear(point)
+        whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
         p = self.model.count
         at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
-        part = self._reduced(whole, kept, point.theta)
+        known = point.theta.copy()
+        known[kept] = 0.0
+        part = whole.reduced(kept, known)
         own = point.theta[kept]
         R = part.triangle(point.rms)
         used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
-        hidden = self._hidden(whole, kept, point)
+        hidden = self._hidden(kept, point)
         notes = [f"{self.model.names[k]} is at its bound {self.model.lower[k]:g}" for k in at_bound]
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
             spread(part, own, sigma), (*self.notes, *notes),
         )  # fmt: skip
 
-    def _hidden(self, whole: Observation, kept: Sequence[int], point: _Point) -> dict[str, str]:
+    def _hidden(self, kept: Sequence[int], point: _Point) -> dict[str, str]:
         """A sentence for each unknown without a value of its own."""
-        R = whole.triangle(point.rms)[:-1, :-1]
+        R = self._triangle(point)[:-1, :-1]
         lengths = np.linalg.norm(R, axis=0)
         found = {}
         for k, name in enumerate(self.model.names):
@@ -266,8 +291,5 @@ class _Search:
 
 def simulated_residual(model: LoopModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
     """Measured less simulated positions of the rows that count; None where the motion runs away."""
-    found = simulated(model, theta, log, steps, slopes=False)
+    found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
-
-
-Tried = Callable[[Array], float]

@@ -48,25 +48,32 @@ def law_rows(model: LoopModel, log: LoopLog, delay: float, states: Array | None 
     grid = np.asarray(np.arange(len(measured[0])) / rate)
     edges = np.concatenate([grid - 0.5 / rate, grid[-1:] + 0.5 / rate])
     u = _mean_command(model, log, edges - delay + log.lead)
-    columns, known = _columns(model, own, low_pass(u, cutoff, rate) - measured[0], measured[1], rate)
     step = max(1, int(rate / (PER_CUTOFF * cutoff)))
     smooth = min(0.4 * rate / step, 0.45 * rate)
-    trim = int(TRIM / cutoff * rate) + round(log.first * factor)
-    rows = slice(trim, len(grid) - int(TRIM / cutoff * rate), step)
-    G = np.einsum("tja,ap->tjp", columns, model.G)
-    tau = -known - columns @ model.constant
-    return LawRows(_smooth(G, smooth, rate)[rows], _smooth(tau, smooth, rate)[rows])
+    ends = int(TRIM / cutoff * rate)
+    rows = slice(ends + round(log.first * factor), len(grid) - ends, step)
+
+    def thinned(x: Array) -> Array:
+        """A column through the filter that all of them pass, at the rows that stay."""
+        return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
+
+    columns, known = _columns(model, own, low_pass(u, cutoff, rate) - measured[0], measured[1], rate)
+    Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
+    for kind, values in columns.items():
+        series, places = thinned(values), model.places[kind]
+        if kind == "link":
+            Y += series @ model.G[places]
+            tau = tau - series @ model.constant[places]
+        else:
+            Y += series[:, :, None] * model.G[places]
+            tau = tau - series * model.constant[places]
+    return LawRows(Y, tau)
 
 
 def _rates(log: LoopLog) -> tuple[float, int, float]:
     """Rate of the fine grid, rows of it per row, and the cut-off [Hz]."""
     factor = max(1, int(np.ceil(FINE * log.period)))
     return factor / log.period, factor, chosen_cutoff(log.q, 1 / log.period)
-
-
-def _smooth(x: Array, cutoff: float, rate: float) -> Array:
-    flat = x.reshape(len(x), -1)
-    return np.asarray(low_pass(flat, cutoff, rate).reshape(x.shape))
 
 
 def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -> tuple[Array, Array, Array]:
@@ -85,29 +92,22 @@ def _mean_command(model: LoopModel, log: LoopLog, edges: Array) -> Array:
 
 def _columns(
     model: LoopModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
-) -> tuple[Array, Array]:
-    """Efforts for unit atoms (N, n, atoms), and what the links of the robot's file ask for (N, n)."""
+) -> tuple[dict[str, Array], Array]:
+    """Efforts for unit atoms of each kind (N, n), of links (N, n, links), and what the robot's file asks for (N, n)."""
     q, qd, qdd = own
-    n, count = q.shape[1], len(model.atoms)
-    columns = np.zeros((len(q), n, count))
-    known = np.zeros((len(q), n))
+    known, columns = np.zeros_like(q), {}
     if model.keeps_links:
         robot = model.robot.without_effects(tuple(model.robot.effect_values))
         known = BatchKernel(torque_program(robot), compiling=False)(q, qd, qdd)
     elif model.links:
-        Y = BatchKernel(regressor_program(model.robot, model.links), compiling=False)(q, qd, qdd)
-        columns[:, :, model.places["link"]] = Y
+        columns["link"] = BatchKernel(regressor_program(model.robot, model.links), compiling=False)(q, qd, qdd)
     sign = np.where(np.abs(qd) > STILL * np.abs(qd).max(axis=0), np.sign(qd), 0.0)
     area = np.cumsum(error, axis=0) / rate
     reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
-    shapes = {
+    columns |= {
         "ia": qdd, "fv": qd, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest, "kp": -error, "ki": -area,
         "kd": speed - reference,
     }  # fmt: skip
-    for kind, values in shapes.items():
-        for k in model.places[kind]:
-            j = model.atoms[k].place
-            columns[:, j, k] = values[:, j]
     return columns, np.asarray(known)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import Group, LoopModel
 
 Array = NDArray[np.float64]
+STARTS = 6  # steps towards the start of a log that is only predicted
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,21 @@ def model_rollout(
     return group.kernel.run(task)
 
 
-def all_simulated(
-    model: LoopModel, theta: Array, logs: Sequence[LoopLog], steps: Sequence[int]
-) -> list[Simulated] | None:
-    """All logs; None where one runs away."""
-    found = []
-    for log, count in zip(logs, steps, strict=True):
-        one = simulated(model, theta, log, count)
-        if one is None:
-            return None
-        found.append(one)
-    return found
+def with_start(model: LoopModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
+    """A log whose start is the one that its first rows, which do not count, are explained by best."""
+    rows = log.first + 1
+    begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
+    n, best, lowest = model.robot.n, log, np.inf
+    for _ in range(STARTS):
+        found = simulated(model, theta, begin, steps)
+        if found is None:
+            break
+        e = begin.q - found.q
+        cost = float(np.sum(e**2))
+        if not cost < lowest:
+            break
+        best, lowest = replace(log, q0=begin.q0, v0=begin.v0), cost
+        S = found.S[:, :, model.count :].reshape(-1, 2 * n)
+        step, *_ = np.linalg.lstsq(S, e.ravel(), rcond=1e-6)
+        begin = replace(begin, q0=begin.q0 + step[:n], v0=begin.v0 + step[n:])
+    return best
