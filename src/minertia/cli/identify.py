@@ -45,7 +45,8 @@ def identify(
 ) -> None:
     """Identify a robot's dynamic parameters from measured logs, and say how far the result can be trusted.
 
-    A log needs time, positions and efforts of every joint; velocities are optional.
+    A log needs time, positions and efforts of every joint; velocities are optional. Commanded positions can stand in
+    for efforts: then the joints' position loops are simulated (docs/output-error.md).
     """
     from minertia.identification.identify import identify as identified
 
@@ -96,7 +97,7 @@ def validate(
     titles: dict[str, Any] = {}
     for r in found:
         titles[unique(titles, r.log)] = r
-    say(f"{known.robot.name}: residual over effort; nothing was fitted")
+    say(f"{known.robot.name}: residual over {'lag' if 'loop' in known.evidence else 'effort'}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
     for title, r in titles.items():
@@ -110,6 +111,7 @@ def _say_result(result: Identification) -> None:
         parameter_table,
         physical_sentence,
         residual_table,
+        residual_word,
         result_rows,
         verdict_sentence,
     )
@@ -118,7 +120,7 @@ def _say_result(result: Identification) -> None:
     say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
     say(DEVIATIONS)
     say_table(parameter_table(result))
-    say("residual over effort:")
+    say(f"residual over {residual_word(result)}:")
     say_table(residual_table(result_rows(result)))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:

@@ -93,12 +93,20 @@ class _Point:
 
 
 def output_error(
-    model: LoopModel, logs: Sequence[LoopLog], start: Array | None = None, *, steps: Sequence[int] | None = None
+    model: LoopModel,
+    logs: Sequence[LoopLog],
+    start: Array | None = None,
+    *,
+    steps: Sequence[int] | None = None,
+    iterate: bool = True,
 ) -> LoopFit:
-    """Fit the unknowns to logs, from a start or from the law's least squares; steps are halved as far as it tells."""
+    """Fit the unknowns to logs, from a start or from the law's least squares; steps are halved as far as it tells.
+
+    iterate: whether the values may move; else only deviations and residuals are made.
+    """
     with one_thread():
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
-        return _Search(model, logs).run(first, start, is_fixed=steps is not None)
+        return _Search(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
 
 
 class _Search:
@@ -116,9 +124,9 @@ class _Search:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
 
-    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool) -> LoopFit:
-        point = self._start(steps, start)
-        while True:
+    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
+        point, wider = self._start(steps, start), None
+        while iterate:
             point = self._settled(point, steps)
             finer = tuple(2 * k for k in steps)
             is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
@@ -127,8 +135,10 @@ class _Search:
             again = self.at(point.theta, finer)
             if again is None:
                 break
+            if wider is None:
+                wider = self._inflation(point)
             step, deviation = self._proposed(again, 0.0)
-            moved = np.abs(step - point.theta) / deviation
+            moved = np.abs(step - point.theta) / (wider * deviation)
             better = self.at(step, finer)
             steps = finer
             point = better if better is not None and better.cost <= again.cost else again
@@ -168,6 +178,8 @@ class _Search:
         """Plain guesses, which suit small robots; links as in the robot's file."""
         model = self.model
         wanted = np.array([GUESSES.get(atom.kind, 0.0) for atom in model.atoms])
+        if model.gauges:  # everything is told in units of a gain
+            wanted /= GUESSES["kp"]
         if not model.keeps_links and model.robot.has_parameters:
             own = dict(zip(model.linear.names, model.linear.nominal().tolist(), strict=True))
             return np.array([own.get(name, float(g @ wanted / max(g @ g, 1e-300)))
@@ -270,6 +282,15 @@ class _Search:
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
             spread(part, own, sigma), (*self.notes, *notes),
         )  # fmt: skip
+
+    def _inflation(self, point: _Point) -> Array:
+        """Deviations over those for white residuals, by which a change of values is judged."""
+        found, kept = np.ones(self.total), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+        known = point.theta.copy()
+        known[kept] = 0.0
+        part = self._whole(point).reduced(kept, known)
+        found[kept] = np.maximum(spread(part, point.theta[kept], point.rms).inflation, 1.0)
+        return found
 
     def _hidden(self, kept: Sequence[int], point: _Point) -> dict[str, str]:
         """A sentence for each unknown without a value of its own."""

@@ -17,6 +17,7 @@ from scipy.optimize import lsq_linear
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
 from minertia.identification.closed_loop.logs import HeldCommand, LoopLog
 from minertia.identification.closed_loop.model import LoopModel
+from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import BLOCKS, SHORTEST_BLOCK, LogTriangles, Observation, Rows
 from minertia.identification.problem.rows import Change
 from minertia.identification.problem.solve import weighted_solution
@@ -29,6 +30,8 @@ FINE = 1000.0  # Hz of the grid
 PER_CUTOFF = 5.0  # rate after decimation over the cut-off
 TRIM = 1.5  # periods of the cut-off at each end that filters spoil
 DELAYS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04])  # s that are tried for an unknown one
+ROUNDS = 3  # of simulated states
+STEP = 1e-3  # s, of their simulation
 STILL = 0.02  # of a joint's highest speed: slower motion does not tell the sign of friction
 
 
@@ -199,11 +202,31 @@ def _fit_at(
         return None
     part = whole.reduced(keep)
     try:
-        _, R, _ = weighted_solution(part)
+        if any(isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
+            # zero would explain the efforts of a joint whose gain is unknown, too: noise must not set its weight
+            R = part.triangle(np.sqrt(np.mean(np.concatenate([log.u - log.q for log in logs]) ** 2, axis=0)))
+        else:
+            _, R, _ = weighted_solution(part)
     except np.linalg.LinAlgError:
         return None
     found = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], np.inf))
     theta = np.zeros(model.count)
     theta[keep] = found.x
-    cost = float(np.sum(np.log(np.maximum(part.residuals(found.x), 1e-300))))
-    return theta, cost
+    return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ found.x - R[:, -1])), 1e-300)))
+
+
+def didim(model: LoopModel, logs: Sequence[LoopLog]) -> Array | None:
+    """Least squares on the law's efforts with the robot's columns on simulated states (Gautier, Janot, Vandanjon)."""
+    theta = law_fit(model, logs)
+    for _ in range(ROUNDS):
+        if theta is None:
+            break
+        states = []
+        for log in logs:
+            count = max(1, int(np.ceil(log.period / STEP)))
+            found = simulated(model, theta, with_start(model, theta, log, count), count, slopes=False)
+            if found is None:
+                return theta
+            states.append(found.q)
+        theta = law_fit(model, logs, states)
+    return theta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,16 @@ class LoopLog:
     def samples(self) -> int:
         """Number of rows that count."""
         return len(self.q) - self.first
+
+    def part(self, first: int, stop: int) -> LoopLog:
+        """Rows of the log as a log of its own."""
+        rows = slice(first, stop)
+        q0, v0 = start_of(self.q[rows], self.period)
+        ud = None if self.ud is None else self.ud[rows]
+        return replace(
+            self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
+            recording=self.recording.select(rows),
+        )  # fmt: skip
 
     def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
         """What a group is told in each step, `steps` of them between two rows, delayed [s]."""
