@@ -20,7 +20,7 @@ from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import LoopModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.logs.recording import Recording
@@ -44,7 +44,7 @@ def commands(t: np.ndarray, seed: int) -> np.ndarray:
     return np.asarray(0.25 * waves.sum(axis=0) * np.minimum(t / 0.5, 1.0)[:, None] ** 2)
 
 
-def theta_of(model: LoopModel) -> np.ndarray:
+def theta_of(model: ServoModel) -> np.ndarray:
     return np.array([TRUE[name] for name in model.names])
 
 

@@ -17,7 +17,7 @@ from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.closed_loop.fit import LoopFit
 from minertia.identification.closed_loop.judge import ratios
-from minertia.identification.closed_loop.model import LoopModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -112,7 +112,7 @@ class LoopIdentification(Identification):
         return parameter_table(title, self._entries(), self.verdict.reasons)
 
 
-def _standard(model: LoopModel, theta: Array) -> tuple[dict[str, float], bool]:
+def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
     """All standard parameters, and whether a robot can have them; fitted links are bodies with these efforts."""
     standard = model.standard(theta)
     if not model.keeps_links:
@@ -125,7 +125,7 @@ def _standard(model: LoopModel, theta: Array) -> tuple[dict[str, float], bool]:
     return standard, is_possible(model.robot, standard)
 
 
-def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> tuple[LoopModel, Array]:
+def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> tuple[ServoModel, Array]:
     """The position loops of a model that was saved, with nothing left to fit but a delay that is known already."""
     loop = model.evidence[LOOP]
     given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
@@ -142,7 +142,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
     return made, np.array(theta)
 
 
-def loop_record(model: LoopModel, theta: Array) -> dict[str, Any]:
+def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
     """The position loops of a robot, as plain data."""
     values, command = model.atom_values(theta), model.command
     n = model.robot.n

@@ -16,7 +16,7 @@ from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
 
-class _Group:
+class _GroupProgram:
     """The expressions of one program: inputs of a group of joints, parameters as inputs or as numbers."""
 
     def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class _Group:
 
 def terms_program(robot: Robot, joints: Sequence[int], links: Sequence[str] = ()) -> Program:
     """D (n, n) and bias b (n,) of a group, from q, qd and the links' parameters x where any are inputs."""
-    g = _Group(robot, joints, links)
+    g = _GroupProgram(robot, joints, links)
     q, qd = g.vector("q"), g.vector("qd")
     chi = g.chi()
     D = mass_matrix(g.robot, chi, q)
@@ -72,7 +72,7 @@ def terms_program(robot: Robot, joints: Sequence[int], links: Sequence[str] = ()
 
 def slopes_program(robot: Robot, joints: Sequence[int], links: Sequence[str] = ()) -> Program:
     """Derivatives of a group's efforts by q and by qd, (n, n) each, and by the links' parameters, Y (n, links)."""
-    g = _Group(robot, joints, links)
+    g = _GroupProgram(robot, joints, links)
     q, qd, qdd = g.vector("q"), g.vector("qd"), g.vector("qdd")
     chi, state = g.chi(), State(q, qd, qdd)
     found = slopes(g.robot, chi, state)

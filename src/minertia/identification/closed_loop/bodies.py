@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
-from minertia.identification.closed_loop.model import LoopModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.problem.triangles import triangle
@@ -20,7 +20,7 @@ CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's 
 class Bodies:
     """The linear model's unknowns among those of a loop, and the space of bodies for them."""
 
-    def __init__(self, model: LoopModel, names: Sequence[str]) -> None:
+    def __init__(self, model: ServoModel, names: Sequence[str]) -> None:
         self.model, self.linear = model, model.linear
         self.own = [k for k, name in enumerate(names) if name in self.linear.names]
         self.others = [k for k, name in enumerate(names) if name not in self.linear.names]

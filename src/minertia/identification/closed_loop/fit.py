@@ -17,7 +17,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import LoopModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
@@ -34,6 +34,7 @@ SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
 ITERATIONS = 40
+STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
 
@@ -47,7 +48,7 @@ class LoopFit:
     hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
     """
 
-    model: LoopModel
+    model: ServoModel
     theta: Array
     sigma: Array
     part: Observation = field(repr=False)
@@ -78,7 +79,7 @@ class LoopFit:
 
 
 @dataclass
-class _Point:
+class _Rolled:
     """Values, those of the starts of all logs behind them, with the motion that they make."""
 
     theta: Array
@@ -93,7 +94,7 @@ class _Point:
 
 
 def output_error(
-    model: LoopModel,
+    model: ServoModel,
     logs: Sequence[LoopLog],
     start: Array | None = None,
     *,
@@ -106,18 +107,19 @@ def output_error(
     """
     with one_thread():
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
-        return _Search(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
+        return _OutputError(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
 
 
-class _Search:
+class _OutputError:
     """One fit on its way."""
 
-    def __init__(self, model: LoopModel, logs: Sequence[LoopLog]) -> None:
+    def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
         self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
         n, p = model.robot.n, model.count
         self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
         self.total = p + 2 * n * len(logs)
         self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
+        self.upper = np.concatenate([model.upper, np.full(self.total - p, np.inf)])
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
@@ -146,25 +148,25 @@ class _Search:
                 break
         return self._finished(point, steps)
 
-    def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Point | None:
+    def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """The motion of some values; None where it runs away."""
         n, p = self.model.robot.n, self.model.count
         motions = []
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
             placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
             found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
-            if found is None:
+            if found is None or not np.abs(found.S).max(initial=0.0) < STEEPEST:
                 return None
             motions.append(found)
         rest = [log.q - m.q for log, m in zip(self.logs, motions, strict=True)]
         count = sum(len(e) for e in rest)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / count, 1e-24))
-        return _Point(theta, rest, rms, [m.S for m in motions]) if np.isfinite(rms).all() else None
+        return _Rolled(theta, rest, rms, [m.S for m in motions]) if np.isfinite(rms).all() else None
 
-    def _start(self, steps: tuple[int, ...], given: Array | None) -> _Point:
+    def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
-        first = [np.maximum(np.concatenate([theta, ends]), self.lower) for theta in tried if theta is not None]
+        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried if theta is not None]
         points = [self.at(theta, steps) for theta in first]
         usable = [point for point in points if point is not None]
         if not usable:
@@ -186,14 +188,14 @@ class _Search:
                              for name, g in zip(model.names, model.G.T, strict=True)])  # fmt: skip
         return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
 
-    def _columns(self, point: _Point, k: int, joints: Sequence[int]) -> tuple[Array, list[int]]:
+    def _columns(self, point: _Rolled, k: int, joints: Sequence[int]) -> tuple[Array, list[int]]:
         """Derivatives of some joints in a log (N, joints, columns), and which unknowns have them."""
         p, own = self.model.count, self.starts[k]
         S = point.slopes[k][:, list(joints)]
         shown = np.flatnonzero(S.any(axis=(0, 1)))
         return S[:, :, shown], [int(c) if c < p else own[int(c) - p] for c in shown]
 
-    def _triangle(self, point: _Point) -> Array:
+    def _triangle(self, point: _Rolled) -> Array:
         """The triangle of [S | e + S theta] over each position's noise, group by group: most columns are zero there."""
         if point.R is None:
             parts = []
@@ -209,7 +211,7 @@ class _Search:
             point.R = triangle(np.concatenate(parts))
         return point.R
 
-    def _whole(self, point: _Point) -> Observation:
+    def _whole(self, point: _Rolled) -> Observation:
         """The same as a linear problem like any other."""
         pairs = []
         for k, e in enumerate(point.rest):
@@ -219,7 +221,7 @@ class _Search:
             pairs.append((Y, e + Y @ point.theta))
         return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
 
-    def _proposed(self, point: _Point, damping: float) -> tuple[Array, Array]:
+    def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
         """Values of the next step, and deviations for white residuals."""
         whole = self._triangle(point)
         kept = independent_columns(whole[:-1, :-1], TOGETHER)
@@ -231,7 +233,7 @@ class _Search:
         own, lower = point.theta[kept], self.lower[kept]
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
-        found = lsq_linear(scaled, right, (lower * lengths, np.inf), method="bvls").x / lengths
+        found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths
         self.promised = 1 - float(np.sum((A @ found - b) ** 2) + R[-1, -1] ** 2) / float(
             np.sum((A @ own - b) ** 2) + R[-1, -1] ** 2
         )
@@ -244,7 +246,7 @@ class _Search:
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
 
-    def _settled(self, point: _Point, steps: Sequence[int]) -> _Point:
+    def _settled(self, point: _Rolled, steps: Sequence[int]) -> _Rolled:
         """Gauss-Newton steps, damped as needed, until they are small."""
         damping = DAMPING
         for _ in range(ITERATIONS):
@@ -265,7 +267,7 @@ class _Search:
                     break
         return point
 
-    def _finished(self, point: _Point, steps: tuple[int, ...]) -> LoopFit:
+    def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
         p = self.model.count
         at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
@@ -283,7 +285,7 @@ class _Search:
             spread(part, own, sigma), (*self.notes, *notes),
         )  # fmt: skip
 
-    def _inflation(self, point: _Point) -> Array:
+    def _inflation(self, point: _Rolled) -> Array:
         """Deviations over those for white residuals, by which a change of values is judged."""
         found, kept = np.ones(self.total), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
         known = point.theta.copy()
@@ -292,7 +294,7 @@ class _Search:
         found[kept] = np.maximum(spread(part, point.theta[kept], point.rms).inflation, 1.0)
         return found
 
-    def _hidden(self, kept: Sequence[int], point: _Point) -> dict[str, str]:
+    def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
         """A sentence for each unknown without a value of its own."""
         R = self._triangle(point)[:-1, :-1]
         lengths = np.linalg.norm(R, axis=0)
@@ -310,7 +312,7 @@ class _Search:
         return found
 
 
-def simulated_residual(model: LoopModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
+def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
     """Measured less simulated positions of the rows that count; None where the motion runs away."""
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])

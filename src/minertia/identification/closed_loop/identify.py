@@ -16,7 +16,7 @@ from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import LoopModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
@@ -72,10 +72,10 @@ def _read(campaign: Campaign, log: Log, tell: Tell) -> ReadLog:
     return ReadLog(log, made_log(campaign, log.name, logged), audit(logged, campaign.robot))
 
 
-METHODS: dict[str, Callable[[LoopModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
+METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
 
 
-def fitted(model: LoopModel, logs: list[LoopLog], method: str) -> LoopFit:
+def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
     """A fit by one of the methods; of the quick ones the positions tell deviations and residuals all the same."""
     if method == "output-error":
         return output_error(model, logs)
@@ -87,7 +87,7 @@ def fitted(model: LoopModel, logs: list[LoopLog], method: str) -> LoopFit:
     return output_error(model, logs, theta, iterate=False)
 
 
-def scale(model: LoopModel) -> str:
+def scale(model: ServoModel) -> str:
     """The sentence that says what fixed the scale."""
     if model.gauges:
         names = ", ".join(model.robot.coordinate_names[j] for j in model.gauges)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import SIMULATED, LoopModel
+from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
 from minertia.identification.evidence.verdict import Verdict
@@ -36,7 +36,7 @@ class LoopJudged:
     verdict: Verdict
 
 
-def position_residuals(model: LoopModel, theta: Array, log: LoopLog, h: float) -> Residuals:
+def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
     """What simulation leaves of a log, from a start that its first rows tell; infinite where it runs away."""
     steps = steps_of(log, h)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
@@ -52,7 +52,7 @@ def steps_of(log: LoopLog, h: float) -> int:
     return max(1, int(np.ceil(log.period / h - 1e-9)))
 
 
-def file_values(model: LoopModel, theta: Array) -> Array | None:
+def file_values(model: ServoModel, theta: Array) -> Array | None:
     """The robot file's own inertia and friction under the same loop; None where it has no masses."""
     robot = model.robot
     if not robot.has_parameters:

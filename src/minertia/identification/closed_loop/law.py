@@ -16,7 +16,7 @@ from scipy.optimize import lsq_linear
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
 from minertia.identification.closed_loop.logs import HeldCommand, LoopLog
-from minertia.identification.closed_loop.model import LoopModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import BLOCKS, SHORTEST_BLOCK, LogTriangles, Observation, Rows
 from minertia.identification.problem.rows import Change
@@ -43,7 +43,7 @@ class LawRows:
     tau: Array
 
 
-def law_rows(model: LoopModel, log: LoopLog, delay: float, states: Array | None = None) -> LawRows:
+def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None = None) -> LawRows:
     """Filtered rows of the law's efforts; states (N, n): positions of which the robot's own columns are made."""
     rate, factor, cutoff = _rates(log)
     measured = _signals(log.q, log.period, factor, cutoff, rate)
@@ -89,12 +89,12 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
     return smooth, speed, rate_of_change(speed, rate)
 
 
-def _mean_command(model: LoopModel, log: LoopLog, edges: Array) -> Array:
+def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
     return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
 
 
 def _columns(
-    model: LoopModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
+    model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
 ) -> tuple[dict[str, Array], Array]:
     """Efforts for unit atoms of each kind (N, n), of links (N, n, links), and what the robot's file asks for (N, n)."""
     q, qd, qdd = own
@@ -115,7 +115,7 @@ def _columns(
 
 
 def observation_of(
-    model: LoopModel, names: Sequence[str], titles: Sequence[str], rows: Sequence[tuple[Array, Array]]
+    model: ServoModel, names: Sequence[str], titles: Sequence[str], rows: Sequence[tuple[Array, Array]]
 ) -> Observation:
     """Rows (Y, tau) of logs as a linear problem like any other: the same triangles, weights and intervals."""
     logs = []
@@ -159,7 +159,7 @@ def independent_columns(R: Array, tolerance: float = 1e-7) -> list[int]:
     return kept
 
 
-def law_fit(model: LoopModel, logs: Sequence[LoopLog], states: Sequence[Array] | None = None) -> Array | None:
+def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] | None = None) -> Array | None:
     """Values by least squares on the law's efforts; a delay that is unknown is the best of a few, refined."""
     delays, place = DELAYS, None
     if "delay" in model.names:
@@ -189,7 +189,7 @@ def _valley(x: Array, y: Array, k: int) -> float:
 
 
 def _fit_at(
-    model: LoopModel, logs: Sequence[LoopLog], delay: float, states: Sequence[Array] | None
+    model: ServoModel, logs: Sequence[LoopLog], delay: float, states: Sequence[Array] | None
 ) -> tuple[Array, float] | None:
     """Values and cost at one delay."""
     rows = []
@@ -209,13 +209,13 @@ def _fit_at(
             _, R, _ = weighted_solution(part)
     except np.linalg.LinAlgError:
         return None
-    found = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], np.inf))
+    found = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], model.upper[keep]))
     theta = np.zeros(model.count)
     theta[keep] = found.x
     return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ found.x - R[:, -1])), 1e-300)))
 
 
-def didim(model: LoopModel, logs: Sequence[LoopLog]) -> Array | None:
+def didim(model: ServoModel, logs: Sequence[LoopLog]) -> Array | None:
     """Least squares on the law's efforts with the robot's columns on simulated states (Gautier, Janot, Vandanjon)."""
     theta = law_fit(model, logs)
     for _ in range(ROUNDS):

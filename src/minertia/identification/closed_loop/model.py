@@ -1,4 +1,4 @@
-"""`LoopModel`: the unknowns of a robot under its position loops, and what a rollout of each group is given.
+"""`ServoModel`: the unknowns of a robot under its position loops, and what a rollout of each group is given.
 
 Everything that a rollout reads (`Atom`s: an inertia, a gain at a joint, a delay) is an affine function of the unknowns,
 atoms = constant + G theta; so values that are known, tied or regrouped need no case of their own.
@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks"}
 NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
 UNITS = {"ia": "s2", "fv": "s", "fc": "rad", "off": "rad", "kd": "s"}  # of ratios to kp, at a revolute joint
+MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
@@ -42,7 +43,7 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Group:
+class JointGroup:
     """Joints simulated together, with the atoms that act there (their indices among all, links first)."""
 
     joints: tuple[int, ...]
@@ -51,7 +52,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class LoopModel:
+class ServoModel:
     """Unknowns `names` with atoms = constant + G theta.
 
     linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
@@ -69,7 +70,7 @@ class LoopModel:
     G: Array
     links: tuple[str, ...]
     lower: Array
-    groups: tuple[Group, ...]
+    groups: tuple[JointGroup, ...]
     rest: Array
     gauges: tuple[int, ...] = ()
 
@@ -102,7 +103,7 @@ class LoopModel:
         """The delay [s]."""
         return float(self.atom_values(theta)[self.places["delay"][0]])
 
-    def loop_values(self, group: Group, values: Array) -> LoopValues:
+    def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
         """What a rollout of a group is given, from the values of all atoms."""
         own = list(group.joints)
         n = self.robot.n
@@ -143,7 +144,7 @@ class LoopModel:
                 rows[k] = self.G[self.index("link", self.links.index(name))]
         return np.asarray(K @ rows)
 
-    def pinned(self, values: dict[str, float]) -> LoopModel:
+    def pinned(self, values: dict[str, float]) -> ServoModel:
         """The same with some unknowns known."""
         keep = [k for k, name in enumerate(self.names) if name not in values]
         gone = [k for k, name in enumerate(self.names) if name in values]
@@ -156,8 +157,14 @@ class LoopModel:
             lower=self.lower[keep],
         )
 
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of the unknowns."""
+        is_loaded = np.array([name.startswith("FCL") for name in self.names], bool)
+        return np.where(is_loaded, MOST_LOADED, np.inf)
 
-def loop_model(campaign: Campaign, period: float) -> LoopModel:
+
+def loop_model(campaign: Campaign, period: float) -> ServoModel:
     """The unknowns of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
@@ -174,7 +181,7 @@ def loop_model(campaign: Campaign, period: float) -> LoopModel:
             f"'{robot.name}' has no masses to keep; state links = \"physical\" in [model] to fit them, too"
         )
     groups = tied_groups(robot)
-    builder = _Builder(robot, command, linear, groups, keeps)
+    builder = _ServoBuilder(robot, command, linear, groups, keeps)
     builder.add_effects()
     builder.add_gains()
     builder.add_delay(campaign.map.command_when, period)
@@ -186,7 +193,7 @@ def loop_model(campaign: Campaign, period: float) -> LoopModel:
     return model.pinned(fixed)
 
 
-class _Builder:
+class _ServoBuilder:
     """Unknowns and atoms on their way."""
 
     def __init__(
@@ -306,16 +313,17 @@ class _Builder:
         can_lead = when is None and self.command.delay_of == "command"
         self.add("delay", {atom: 1.0}, -period if can_lead else 0.0)
 
-    def model(self) -> LoopModel:
+    def model(self) -> ServoModel:
         names = tuple(self.columns)
         G = np.stack([self.columns[name] for name in names], axis=1) if names else np.zeros((len(self.atoms), 0))
         if not names:
             raise MinertiaError("everything is known in this campaign: nothing is left to fit")
         groups = tuple(
-            Group(joints, LoopKernel(self.robot, joints, self.links), self._atoms_of(joints, G)) for joints in self.tied
+            JointGroup(joints, LoopKernel(self.robot, joints, self.links), self._atoms_of(joints, G))
+            for joints in self.tied
         )
         lower = np.array([self.lower[name] for name in names])
-        return LoopModel(
+        return ServoModel(
             self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
             groups, self.rest, tuple(self.gauges),
         )  # fmt: skip

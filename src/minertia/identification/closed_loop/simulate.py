@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from minertia.codegen.rollout.task import Rollout
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import Group, LoopModel
+from minertia.identification.closed_loop.model import JointGroup, ServoModel
 
 Array = NDArray[np.float64]
 STARTS = 6  # steps towards the start of a log that is only predicted
@@ -26,7 +26,7 @@ class Simulated:
     S: Array
 
 
-def simulated(model: LoopModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
+def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
     """A log from its start, `steps` steps between rows; None where the motion runs away."""
     values = model.atom_values(theta)
     q = np.empty_like(log.q)
@@ -47,7 +47,7 @@ def simulated(model: LoopModel, theta: Array, log: LoopLog, steps: int, *, slope
 
 
 def model_rollout(
-    model: LoopModel, group: Group, values: Array, log: LoopLog, steps: int, *, slopes: bool
+    model: ServoModel, group: JointGroup, values: Array, log: LoopLog, steps: int, *, slopes: bool
 ) -> tuple[Array, Array] | None:
     """Positions of a group at the rows of a log, and derivatives by its atoms and its start."""
     command, own = model.command, list(group.joints)
@@ -64,7 +64,7 @@ def model_rollout(
     return group.kernel.run(task)
 
 
-def with_start(model: LoopModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
+def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
     """A log whose start is the one that its first rows, which do not count, are explained by best."""
     rows = log.first + 1
     begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
