@@ -33,7 +33,10 @@ TRUE = {
     "FV1": 1.0, "FV2": 0.5, "FC1": 2.0, "FC2": 1.0, "OFF1": 0.4, "OFF2": -0.3, "KP1": 150.0, "KP2": 80.0,
     "KD1+FV1": 9.0, "KD2+FV2": 4.5, "delay": 0.0075,
 }  # fmt: skip
-BODIES = {"M1": 2.0, "MX1": 0.5, "MY1": 0.1, "ZZ1": 0.4, "M2": 1.0, "MX2": 0.5, "MY2": 0.05, "ZZ2": 0.3}
+BODIES = {
+    "M1": 2.0, "MX1": 0.5, "MY1": 0.1, "XX1": 0.2, "YY1": 0.3, "ZZ1": 0.4, "M2": 1.0, "MX2": 0.5, "MY2": 0.05,
+    "XX2": 0.03, "YY2": 0.28, "ZZ2": 0.3,
+}  # fmt: skip
 
 
 def commands(t: np.ndarray, seed: int) -> np.ndarray:
