@@ -27,13 +27,13 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
-FINEST = 1e-4  # s
+FINEST = 2e-4  # s
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
-ITERATIONS = 40
+ITERATIONS = 15
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
