@@ -23,8 +23,8 @@ from minertia.robot.robot import Robot
 from minertia.tables import load_toml, shown
 
 FORMAT = 1
-TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
-            "estimator", "evaluation", "command")  # fmt: skip
+TOP_KEYS = ("format", "name", "robot", "base", "gravity", "joints", "hold", "logs", "columns", "drive", "filter",
+            "model", "estimator", "evaluation", "command")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
@@ -117,7 +117,8 @@ class _CampaignReader:
             raise top.fail("name the robot: a file, or a bundled one", "robot")
         found = name if name in bundled_robots() else str(self._find(name, "robot", robots=True))
         gravity = top.numbers("gravity", 3)
-        return locked(read_robot(found, gravity=gravity), self._numbers(top.table("hold")))
+        base = top.text("base")
+        return locked(read_robot(found, gravity=gravity, base=base), self._numbers(top.table("hold")))
 
     # ------------------------------------------------------------------ tables
 

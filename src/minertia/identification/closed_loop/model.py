@@ -144,7 +144,7 @@ class ServoModel:
                 rows[k] = self.G[self.index("link", self.links.index(name))]
         return np.asarray(K @ rows)
 
-    def pinned(self, values: dict[str, float]) -> ServoModel:
+    def with_fixed(self, values: dict[str, float]) -> ServoModel:
         """The same with some unknowns known."""
         keep = [k for k, name in enumerate(self.names) if name not in values]
         gone = [k for k, name in enumerate(self.names) if name in values]
@@ -190,7 +190,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     unknown = [name for name in campaign.fix if name not in fixed]
     if unknown:
         raise CampaignError(f"{unknown[0]} is fixed and no unknown here; the unknowns are: {', '.join(model.names)}")
-    return model.pinned(fixed)
+    return model.with_fixed(fixed)
 
 
 class _ServoBuilder:
