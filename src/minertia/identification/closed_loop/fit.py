@@ -241,7 +241,9 @@ class _OutputError:
         theta[kept] = found
         if self.bodies is not None:
             rows = sum(e.size for e in point.rest)
-            theta = self.bodies.held(theta, whole, rows)
+            every = np.linalg.norm(whole[:, :-1], axis=0) * np.sqrt(damping)
+            damped = np.concatenate([whole, np.column_stack([np.diag(every), every * point.theta])])
+            theta = self.bodies.held(theta, triangle(damped), rows)
         deviation = np.full(len(theta), np.inf)
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
