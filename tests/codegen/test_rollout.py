@@ -52,10 +52,11 @@ def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
     return replace(given, values=replace(values, **{name: changed}))
 
 
-@pytest.mark.parametrize("effort_delay", [None, 0.0004, 0.0037])
-def test_derivatives_are_those_of_the_simulated_motion(effort_delay: float | None) -> None:
+@pytest.mark.parametrize(("effort_delay", "is_euler"), [(None, False), (0.0004, False), (0.0037, False), (None, True)])
+def test_derivatives_are_those_of_the_simulated_motion(effort_delay: float | None, is_euler: bool) -> None:
     kernel = LoopKernel(ARM, (0, 1), LINKS)
     given = task(effort_delay=effort_delay, links=True)
+    given = replace(given, values=replace(given.values, is_euler=is_euler))
     carried = kernel.run(replace(given, unknowns=unknowns(len(LINKS))))
     assert carried is not None and np.abs(carried[0]).max() > 0.3
     for c, (kind, place) in enumerate(unknowns(len(LINKS))):

@@ -16,7 +16,7 @@ typedef void (*Call)(const void *, const double *const *, double *const *);
 enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0 };
 
 typedef struct {
-    int n, links, columns, steps, every, is_voltage, ring, fail_at;
+    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
     const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit; /* (n) each */
@@ -221,6 +221,10 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
     const int p = (o->columns + WIDE - 1) / WIDE * WIDE; /* columns beyond the unknowns stay zero */
     const int columns = o->columns;
     const double h = o->h;
+    /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
+       implicit and the new velocity moves the joint */
+    const int is_euler = o->is_euler;
+    const double mid = is_euler ? 0 : 0.5, quarter = is_euler ? 0 : 0.25, end = is_euler ? 1 : 0.5;
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
@@ -280,12 +284,12 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             break;
         const double *u = o->u + (size_t)k * n, *ud = o->ud ? o->ud + (size_t)k * n : 0;
         for (int j = 0; j < n; j++) {
-            qm[j] = q[j] + 0.5 * h * v[j];
-            vm[j] = v[j] + 0.5 * dvp[j];
+            qm[j] = q[j] + mid * h * v[j];
+            vm[j] = v[j] + mid * dvp[j];
         }
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
-            const double rate = ud ? ud[j] : 0, kp = o->kp[j] + 0.5 * h * o->ki[j];
+            const double rate = ud ? ud[j] : 0, kp = o->kp[j] + mid * h * o->ki[j];
             const double by_place = kp * (u[j] - qm[j]) + o->ki[j] * z[j], by_rate = o->kd[j] * (rate - vm[j]);
             const double limited = by_place + (o->is_voltage ? 0 : by_rate);
             sat[j] = limited > o->limit[j] ? 1 : limited < -o->limit[j] ? -1 : 0;
@@ -305,7 +309,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             F[j] = fmax(o->fc[j] + o->fcl[j] * fabs(load[j]), 0);
             for (int i = 0; i < n; i++)
                 c->A[j * n + i] = D[j * n + i];
-            c->A[j * n + j] += o->ia[j] + 0.5 * h * (o->fv[j] + s * gd[j]) + 0.25 * h * h * (s * gp[j] + o->ks[j]);
+            c->A[j * n + j] += o->ia[j] + h * (end * o->fv[j] + mid * s * gd[j]) + quarter * h * h * (s * gp[j] + o->ks[j]);
         }
         code = contact(c, n, h, r, v, F);
         if (code) {
@@ -314,14 +318,14 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         }
         for (int j = 0; j < n; j++) {
             a[j] = c->dv[j] / h;
-            slope[j] = v[j] + 0.5 * c->dv[j]; /* velocity in the middle */
-            tau[j] = held[j] - gp[j] * 0.25 * h * c->dv[j] - gd[j] * slope[j];
+            slope[j] = v[j] + mid * c->dv[j]; /* velocity that the loop damps */
+            tau[j] = held[j] - gp[j] * quarter * h * c->dv[j] - gd[j] * slope[j];
         }
         if (is_carried) {
             o->slopes(0, in2, out2);
             for (size_t i = 0; i < block; i++) {
-                T1[i] = Sq[i] + 0.5 * h * Sv[i];
-                T2[i] = Sv[i] + 0.5 * Sd[i];
+                T1[i] = Sq[i] + mid * h * Sv[i];
+                T2[i] = Sv[i] + mid * Sd[i];
             }
             products(n, p, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
             for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
@@ -370,12 +374,12 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                     }
                     continue;
                 }
-                const double middle = qm[j] + 0.25 * h * c->dv[j], rate = ud ? ud[j] : 0;
+                const double middle = qm[j] + quarter * h * c->dv[j], rate = ud ? ud[j] : 0;
                 double d = 0;
                 if (kind == IA)
                     d = -a[j];
                 else if (kind == FV)
-                    d = -slope[j];
+                    d = -(v[j] + end * c->dv[j]);
                 else if (kind == FC)
                     d = -c->slide[j];
                 else if (kind == OFF)
@@ -387,7 +391,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 else if (kind == KP)
                     d = sat[j] ? 0 : s * (u[j] - middle);
                 else if (kind == KI)
-                    d = sat[j] ? 0 : s * (0.5 * h * (u[j] - middle) + z[j]);
+                    d = sat[j] ? 0 : s * (mid * h * (u[j] - middle) + z[j]);
                 else if (kind == KD)
                     d = sat[j] && !o->is_voltage ? 0 : s * (rate - slope[j]);
                 R[(size_t)j * p + k2] += h * d;
@@ -417,16 +421,16 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 for (int j = 0; j < n; j++)
                     for (int i = 0; i < p; i++) {
                         const size_t at = (size_t)j * p + i;
-                        now[at] = -gp[j] * (T1[at] + 0.25 * h * R[at]) - gd[j] * (Sv[at] + 0.5 * R[at])
+                        now[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
                                   + (sat[j] ? 0 : o->ki[j] * Sz[at]);
                     }
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int j = o->place[k2];
-                    const double middle = qm[j] + 0.25 * h * c->dv[j], rate = ud ? ud[j] : 0;
+                    const double middle = qm[j] + quarter * h * c->dv[j], rate = ud ? ud[j] : 0;
                     if (o->kind[k2] == KP && !sat[j])
                         now[(size_t)j * p + k2] += u[j] - middle;
                     if (o->kind[k2] == KI && !sat[j])
-                        now[(size_t)j * p + k2] += 0.5 * h * (u[j] - middle) + z[j];
+                        now[(size_t)j * p + k2] += mid * h * (u[j] - middle) + z[j];
                     if (o->kind[k2] == KD && !(sat[j] && !o->is_voltage))
                         now[(size_t)j * p + k2] += rate - slope[j];
                 }
@@ -435,8 +439,8 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 const double open = sat[j] ? 0 : h;
                 for (int i = 0; i < p; i++) {
                     const size_t at = (size_t)j * p + i;
-                    Sz[at] -= open * (T1[at] + 0.25 * h * R[at]);
-                    Sq[at] += h * (Sv[at] + 0.5 * R[at]);
+                    Sz[at] -= open * (T1[at] + quarter * h * R[at]);
+                    Sq[at] += h * (Sv[at] + end * R[at]);
                     Sv[at] += R[at];
                     Sd[at] = R[at];
                 }
@@ -451,8 +455,8 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
             if (!sat[j])
-                z[j] += h * (u[j] - qm[j] - 0.25 * h * c->dv[j]);
-            q[j] += h * (v[j] + 0.5 * c->dv[j]);
+                z[j] += h * (u[j] - qm[j] - quarter * h * c->dv[j]);
+            q[j] += h * (v[j] + end * c->dv[j]);
             v[j] = c->slide[j] ? v[j] + c->dv[j] : 0;
             dvp[j] = c->dv[j];
             if (!(fabs(q[j]) < 1e6)) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,7 +33,10 @@ class _Loop(ctypes.Structure):
     """The structure of closed_loop.c."""
 
     _fields_ = (
-        *((name, ctypes.c_int) for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail")),
+        *(
+            (name, ctypes.c_int)
+            for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler")
+        ),
         *((name, ctypes.c_double) for name in ("h", "delay_steps")),
         *((name, ctypes.c_void_p) for name in ("terms", "slopes", *AT_JOINTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
@@ -119,7 +123,7 @@ def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
     loop = _Loop(
         n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
-        ring=task.ring, h=task.h, delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
+        ring=task.ring, is_euler=int(x.is_euler), h=task.h, delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
     code = library.minertia_closed_loop(ctypes.byref(loop))
@@ -134,8 +138,9 @@ def _numbers(values: Array) -> Array:
 
 def _loop_fault(library: ctypes.CDLL) -> str:
     """What is wrong with the compiled loop, against NumPy on two joints with everything at them."""
-    for effort_delay in (None, 0.013):
+    for effort_delay, is_euler in ((None, False), (0.013, False), (None, True)):
         task = _trial(effort_delay)
+        task = replace(task, values=replace(task.values, is_euler=is_euler))
         wanted = PlainLoop(task, _terms, _slopes).run()
         callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
         calls = [callback(_as_c(_terms, 2)), callback(_as_c(_slopes, 3))]

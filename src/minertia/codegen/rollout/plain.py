@@ -75,6 +75,8 @@ class PlainLoop:
 
     def __init__(self, task: Rollout, terms: Terms, slopes: Slopes) -> None:
         self.task, self.terms, self.slopes = task, terms, slopes
+        is_euler = task.values.is_euler  # as closed_loop.c has it
+        self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
         n, p = len(task.q0), len(task.unknowns)
         self.q, self.v = np.array(task.q0, float), np.array(task.v0, float)
         self.dvp, self.z, self.load = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -117,9 +119,9 @@ class PlainLoop:
         x, h, s = self.task.values, self.task.h, self.share
         u = self.task.command.u[k]
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
-        self.qm, vm = self.q + 0.5 * h * self.v, self.v + 0.5 * self.dvp
+        self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm, vm)
-        kp = x.kp + 0.5 * h * x.ki
+        kp = x.kp + self.mid * h * x.ki
         by_place = kp * (u - self.qm) + x.ki * self.z
         limited = by_place + (0.0 if x.is_voltage else x.kd * (rate - vm))
         sat = np.where(limited > x.limit, 1, np.where(limited < -x.limit, -1, 0))
@@ -127,18 +129,18 @@ class PlainLoop:
         held = np.where(sat, sat * np.where(np.isinf(x.limit), 0.0, x.limit), by_place) + gd * rate
         r = h * (s * (held - gd * self.v) + self._old(self.past, k) - x.fv * self.v - x.off)
         r -= h * (x.ks * (self.qm - x.rest) + b)
-        A = D + np.diag(x.ia + 0.5 * h * (x.fv + s * gd) + 0.25 * h * h * (s * gp + x.ks))
+        A = D + np.diag(x.ia + h * (self.end * x.fv + self.mid * s * gd) + self.quarter * h * h * (s * gp + x.ks))
         self.friction.step(A, r, self.v, np.maximum(x.fc + x.fcl * np.abs(self.load), 0.0), h)
         dv = self.friction.dv
-        a, slope = dv / h, self.v + 0.5 * dv
-        tau = held - gp * 0.25 * h * dv - gd * slope
+        a, slope = dv / h, self.v + self.mid * dv
+        tau = held - gp * self.quarter * h * dv - gd * slope
         if self.task.unknowns:
             self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), D)
         if self.ring:
             self.past[k % self.ring] = tau
         self.load = b + x.ia * a + D @ a
-        self.z = self.z + np.where(sat, 0.0, h * (u - self.qm - 0.25 * h * dv))
-        self.q = self.q + h * slope
+        self.z = self.z + np.where(sat, 0.0, h * (u - self.qm - self.quarter * h * dv))
+        self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
 
@@ -157,8 +159,8 @@ class PlainLoop:
         sat, gp, gd = law
         slide = self.friction.slide
         Q, V, Y = self.slopes(self.qm, vm, a)
-        T1 = self.Sq + 0.5 * h * self.Sv
-        links = Q @ T1 + V @ (self.Sv + 0.5 * self.Sd)
+        T1 = self.Sq + self.mid * h * self.Sv
+        links = Q @ T1 + V @ (self.Sv + self.mid * self.Sd)
         own = [c for c, (kind, _) in enumerate(self.task.unknowns) if kind == "link"]
         links[:, own] += Y[:, [self.task.unknowns[c][1] for c in own]]
         sign = slide * x.fcl * np.sign(self.load)
@@ -184,16 +186,16 @@ class PlainLoop:
         if self.ring:
             self.St[k % self.ring] = (
                 effort
-                - gp[:, None] * (T1 + 0.25 * h * R)
-                - gd[:, None] * (self.Sv + 0.5 * R)
+                - gp[:, None] * (T1 + self.quarter * h * R)
+                - gd[:, None] * (self.Sv + self.mid * R)
                 + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
             )
         opened = np.where(sat, 0.0, h)[:, None]
-        self.Sz = self.Sz - opened * (T1 + 0.25 * h * R)
+        self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)
         for c, (kind, _) in enumerate(self.task.unknowns):
             if kind == "delay" and not self.ring:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
-        self.Sq = self.Sq + h * (self.Sv + 0.5 * R)
+        self.Sq = self.Sq + h * (self.Sv + self.end * R)
         self.Sv, self.Sd = self.Sv + R, R
 
     def _by_delay(self, k: int, tau: Array, gp: Array, gd: Array) -> Array:
@@ -210,19 +212,19 @@ class PlainLoop:
         x, h, command = self.task.values, self.task.h, self.task.command
         _, a, slope, _ = motion
         sat = law[0]
-        middle = self.qm[j] + 0.25 * h * self.friction.dv[j]
+        middle = self.qm[j] + self.quarter * h * self.friction.dv[j]
         error = 0.0 if sat[j] else command.u[k, j] - middle
         slide = float(self.friction.slide[j])
         rate = 0.0 if command.ud is None else command.ud[k, j]
         found = {
             "ia": (0.0, -a[j]),
-            "fv": (0.0, -slope[j]),
+            "fv": (0.0, -(self.v[j] + self.end * self.friction.dv[j])),
             "fc": (0.0, -slide),
             "off": (0.0, -1.0),
             "fcl": (0.0, -slide * abs(self.load[j])),
             "ks": (0.0, -(middle - x.rest[j])),
             "kp": (error, 0.0),
-            "ki": (0.0 if sat[j] else 0.5 * h * error + self.z[j], 0.0),
+            "ki": (0.0 if sat[j] else self.mid * h * error + self.z[j], 0.0),
             "kd": (0.0 if sat[j] and not x.is_voltage else rate - slope[j], 0.0),
         }
         return found[kind]

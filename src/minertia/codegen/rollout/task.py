@@ -21,7 +21,7 @@ class LoopValues:
     a spring.  kp, kd, ki: gains of the position loop; limit: of its effort, infinite without.  links: the links'
     parameters that are inputs of the kernel.  effort_delay: by which the loop's effort acts later [s], None where only
     the command does.  is_voltage: the limit holds for the part that is proportional to the position error alone, and
-    damping is the motor's own.
+    damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.
     """
 
     ia: Array
@@ -38,6 +38,7 @@ class LoopValues:
     links: Array = field(default_factory=lambda: np.zeros(0))
     effort_delay: float | None = None
     is_voltage: bool = False
+    is_euler: bool = False
 
     @staticmethod
     def at_rest(n: int, links: Array | None = None) -> LoopValues:

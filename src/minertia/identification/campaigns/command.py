@@ -17,6 +17,7 @@ LAWS = ("p", "pd", "pid", "voltage")
 HOLDS = ("zero", "linear")
 DELAYED = ("command", "effort")
 REFERENCES = ("gains", "links", "none")
+INTEGRATORS = ("midpoint", "euler")
 METHODS = ("output-error", "didim", "law")
 LINKS = ("robot", "physical")
 LARGEST = 1e12
@@ -35,7 +36,9 @@ class Command:
     command lasts between rows, "zero" or "linear".  delay [s], or "?" to fit it; delay_of: of the "command", or of the
     whole "effort" (a host closes the loop).  limit [N m, N] of the effort.  reference: what fixes the scale, "gains",
     "links" (masses of the robot's file) or "none" (ratios to kp are told); by default the gains where they are known.
-    method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).
+    method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]: with
+    which the motion is simulated: the "midpoint" rule, its step halved as needed, or MuJoCo's "euler" at MuJoCo's step,
+    for values that are meant for it.
     """
 
     law: str = "pd"
@@ -49,6 +52,8 @@ class Command:
     limit: float | tuple[float, ...] | None = None
     reference: str | None = None
     method: str = "output-error"
+    integrator: str = "midpoint"
+    step: float | None = None
 
     def __repr__(self) -> str:
         return stated(self)
@@ -60,6 +65,7 @@ class Command:
             ("thing that is delayed", self.delay_of, DELAYED),
             ("reference of the scale", self.reference or "gains", REFERENCES),
             ("method without efforts", self.method, METHODS),
+            ("integrator", self.integrator, INTEGRATORS),
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
@@ -73,10 +79,17 @@ class Command:
         if self.limit is not None:
             _check_gains("limit", self.limit, positive=True, words=())
         self._check_law()
+        self._check_step()
         if self.delay != UNKNOWN and not (_is_number(self.delay) and abs(float(self.delay)) <= LONGEST_DELAY):
             raise MinertiaError(f'delay is a time of at most {LONGEST_DELAY:g} s, or "?" to fit it, not {self.delay!r}')
         if self.delay_of == "effort" and self.delay != UNKNOWN and float(self.delay) < 0:
             raise MinertiaError("an effort cannot act before it is asked for: its delay is at least 0")
+
+    def _check_step(self) -> None:
+        if self.step is not None and not (_is_number(self.step) and 1e-5 <= self.step <= 0.02):
+            raise MinertiaError(f"step is a time between 1e-5 and 0.02 s, not {self.step!r}")
+        if self.integrator == "euler" and self.step is None:
+            raise MinertiaError("the integrator euler needs the simulator's own step, such as step = 0.001")
 
     def _check_law(self) -> None:
         """Gains that the law does not have must not be stated."""
@@ -122,7 +135,7 @@ def parse_command(table: CampaignTable) -> Command:
     for key in table:
         if key == "velocity_reference":
             given[key] = table.flag(key, False)
-        elif key in ("law", "hold", "delay_of", "reference", "method"):
+        elif key in ("law", "hold", "delay_of", "reference", "method", "integrator"):
             given[key] = table.text(key)
         else:
             value = table.entries[key]

@@ -33,7 +33,7 @@ MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
-ITERATIONS = 15
+ITERATIONS = 40
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
@@ -106,6 +106,8 @@ def output_error(
     iterate: whether the values may move; else only deviations and residuals are made.
     """
     with one_thread():
+        if steps is None and model.command.step is not None:
+            steps = [max(1, round(log.period / model.command.step)) for log in logs]
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
         return _OutputError(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
 

@@ -117,6 +117,7 @@ class ServoModel:
             links=self.of_kind("link", values) if not self.keeps_links else np.zeros(0),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
             is_voltage=self.command.law == "voltage",
+            is_euler=self.command.integrator == "euler",
         )
 
     def standard(self, theta: Array) -> dict[str, float]:
