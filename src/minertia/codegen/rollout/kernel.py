@@ -123,7 +123,8 @@ def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
     loop = _Loop(
         n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
-        ring=task.ring, is_euler=int(x.is_euler), h=task.h, delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
+        ring=task.ring, is_euler=int(x.is_euler), h=task.h,
+        delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
     code = library.minertia_closed_loop(ctypes.byref(loop))
