@@ -36,7 +36,7 @@ class Command:
     command lasts between rows, "zero" or "linear".  delay [s], or "?" to fit it; delay_of: of the "command", or of the
     whole "effort" (a host closes the loop).  limit [N m, N] of the effort.  reference: what fixes the scale, "gains",
     "links" (masses of the robot's file) or "none" (ratios to kp are told); by default the gains where they are known.
-    method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]: the
+    method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]:
     motion is simulated by the "midpoint" rule, its step halved as needed, or by MuJoCo's "euler" at MuJoCo's step, for
     values that are meant for it.
     """
