@@ -178,6 +178,17 @@ def test_a_campaign_file_takes_the_path_by_itself(tmp_path: Path) -> None:
     assert result.estimate.value("MX2") == pytest.approx(0.5, rel=0.02)
 
 
+def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: Path) -> None:
+    log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
+    table = np.column_stack([log.t, log.q, log.channels["command"]])
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,target_q_0,target_q_1", comments="")
+    text = minertia.new_campaign("planar2r", tmp_path / "run.csv")
+    (tmp_path / "campaign.toml").write_text(text)
+    campaign = read_campaign(tmp_path / "campaign.toml")
+    assert campaign.command == Command() and campaign.links == "physical"
+    assert campaign.map.command == "target_q_{j0}" and "[filter]" not in text
+
+
 @pytest.mark.parametrize(
     ("command", "links", "said"),
     [
@@ -200,3 +211,25 @@ def test_what_cannot_be_fitted_is_said(command: Command, links: str, said: str) 
 def test_commands_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(MinertiaError):
         Command(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@needs_shared
+def test_a_real_quadruped_is_explained_and_predicted() -> None:
+    robot = read_robot(SHARED / "robots" / "go2.mjcf.xml", base="fixed")
+    file = SHARED / "data" / "go2_iit" / "go2_middle.csv.gz"
+    campaign = Campaign(robot, f"{file}[:14]", f"{file}[14:]", command=Command(kp=20.0, kd=1.5))
+    result = minertia.identify(campaign)
+    assert result.verdict.is_good and result.training.relative < 0.065 and result.validation[0].relative < 0.056
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_was_planted() -> None:
+    campaign = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
+    model = loop_model(campaign, 0.002)
+    held = []
+    for seed in range(12):
+        log = made_log(campaign, "log", recorded(campaign, rate=500.0, seconds=8.0, seed=seed))
+        fit = output_error(model, [log])
+        held += list(np.abs(fit.theta - theta_of(model)) < 1.96 * fit.deviation)
+    assert 0.9 <= np.mean(held) <= 0.99
