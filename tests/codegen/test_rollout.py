@@ -24,7 +24,7 @@ def task(
     phase = np.array([0.0, 1.0])
     u, slope = 0.5 * np.sin(9 * t + phase) - 0.5 * np.sin(phase), 4.5 * np.cos(9 * t + phase)
     usual = {"ia": 0.3, "fv": 1.0, "fc": 2.0, "off": 0.4, "fcl": 0.04, "ks": 0.5, "rest": 0.1}
-    usual |= {"kp": 150.0, "kd": 8.0, "ki": 20.0, "limit": 45.0} | changes
+    usual |= {"kp": 150.0, "kd": 8.0, "ki": 20.0, "limit": 45.0, "zero": 0.05} | changes
     x = BODY if links else np.zeros(0)
     values = LoopValues(**{name: value * two for name, value in usual.items()}, links=x, effort_delay=effort_delay)
     return Rollout(values, LoopCommand(u, -slope), h, round(0.02 / h), 0 * two, 0 * two)

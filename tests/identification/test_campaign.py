@@ -417,8 +417,9 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "prior": folder / "prior.toml",
         "evaluation": Evaluation(5.0, 50.0, 0.5, True),
         "command": Command(
-            "pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001
-        ),  # fmt: skip
+            *("pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001),
+            zeros=(0.1, "?"),
+        ),
         "links": "physical",
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]

@@ -53,6 +53,8 @@ def _remarks(loop: dict[str, Any]) -> list[str]:
         found.append("kv holds the damping of the loop and viscous friction, which positions do not tell apart")
     if loop["delay"]:
         found.append(f"delay of the {loop['delay_of']}: {1e3 * loop['delay']:.4g} ms, not in this file: delay ctrl")
+    if any(loop["zeros"]):
+        found.append(f"positions here are those of the log plus {', '.join(f'{v:.4g}' for v in loop['zeros'])}")
     if any(loop["ki"]):
         found.append("integral gains are not in this file")
     return found

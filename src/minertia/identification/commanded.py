@@ -129,7 +129,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
     """The position loops of a model that was saved, with nothing left to fit but a delay that is known already."""
     loop = model.evidence[LOOP]
     given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
-    given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit") if key in loop}
+    given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
     if loop["law"] == "p":
         given["kd"] = 0.0
     if loop["law"] != "pid":
@@ -153,6 +153,7 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "delay": float(values[model.places["delay"][0]]),
         "delay_of": command.delay_of,
         "hold": command.hold,
+        "zeros": model.of_kind("zero", values).tolist(),
         "velocity_reference": command.velocity_reference,
         "joints": list(model.robot.coordinate_names),
         "damping_is_one": [f"KD{j + 1}+FV{j + 1}" in model.names or "KD+FV" in model.names for j in range(n)],

@@ -67,13 +67,14 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
     joints = [mujoco.mj_name2id(plant, kinds.mjOBJ_JOINT, name) for name in loop["joints"]]
     places = [int(plant.jnt_qposadr[joint]) for joint in joints]
     order = [mujoco.mj_name2id(plant, kinds.mjOBJ_ACTUATOR, name) for name in loop["joints"]]
-    data.qpos[places], data.qvel[places] = log.q0, log.v0
+    zeros = np.array(loop["zeros"])
+    data.qpos[places], data.qvel[places] = log.q0 + zeros, log.v0
     delay = loop["delay"] if loop["delay_of"] == "command" else 0.0
     told = log.command(count, delay, tuple(range(log.q.shape[1])), linear=loop["hold"] == "linear", by_rate=False).u
     rows = [data.qpos[places].copy()]
     for k, u in enumerate(told):
-        data.ctrl[order] = u
+        data.ctrl[order] = u + zeros
         mujoco.mj_step(plant, data)
         if (k + 1) % count == 0:
             rows.append(data.qpos[places].copy())
-    return np.array(rows)
+    return np.asarray(np.array(rows) - zeros)

@@ -13,13 +13,13 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0 };
+enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0, ZERO };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
-    const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit; /* (n) each */
+    const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit, *zero; /* (n) each */
     const double *x;         /* (links) */
     const double *q0, *v0;   /* (n) */
     const double *u, *u_d, *ud, *ud_d; /* (steps, n): command, its derivative by the delay, velocity reference and its */
@@ -225,7 +225,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
        implicit and the new velocity moves the joint */
     const int is_euler = o->is_euler;
     const double mid = is_euler ? 0 : 0.5, quarter = is_euler ? 0 : 0.25, end = is_euler ? 1 : 0.5;
-    double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
+    double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
     int sat[MOST];
@@ -269,8 +269,8 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         }
     const double *in[4], *in2[4];
     double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
-    in[0] = qm, in[1] = vm, in[2] = o->x, in[3] = 0;
-    in2[0] = qm, in2[1] = vm, in2[2] = a, in2[3] = o->x;
+    in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
+    in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
         if (k == 0 || until == 0) {
@@ -286,6 +286,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         for (int j = 0; j < n; j++) {
             qm[j] = q[j] + mid * h * v[j];
             vm[j] = v[j] + mid * dvp[j];
+            qs[j] = qm[j] + o->zero[j]; /* where the links are */
         }
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
@@ -331,6 +332,9 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
                 for (int j = 0; j < n; j++)
                     R[(size_t)j * p + k2] += Y[j * o->links + o->place[k2]];
+            for (int k2 = 0; k2 < columns; k2++)
+                for (int j = 0; o->kind[k2] == ZERO && j < n; j++)
+                    R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
             for (int j = 0; j < n; j++) {
                 double *restrict row_j = R + (size_t)j * p;
                 const double sign = c->slide[j] * o->fcl[j] * (load[j] > 0 ? 1 : load[j] < 0 ? -1 : 0);

@@ -120,7 +120,7 @@ class PlainLoop:
         u = self.task.command.u[k]
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
-        D, b = self.terms(self.qm, vm)
+        D, b = self.terms(self.qm + x.zero, vm)
         kp = x.kp + self.mid * h * x.ki
         by_place = kp * (u - self.qm) + x.ki * self.z
         limited = by_place + (0.0 if x.is_voltage else x.kd * (rate - vm))
@@ -158,11 +158,8 @@ class PlainLoop:
         vm, a, _, _ = motion
         sat, gp, gd = law
         slide = self.friction.slide
-        Q, V, Y = self.slopes(self.qm, vm, a)
         T1 = self.Sq + self.mid * h * self.Sv
-        links = Q @ T1 + V @ (self.Sv + self.mid * self.Sd)
-        own = [c for c, (kind, _) in enumerate(self.task.unknowns) if kind == "link"]
-        links[:, own] += Y[:, [self.task.unknowns[c][1] for c in own]]
+        links = self._by_links(vm, a, T1)
         sign = slide * x.fcl * np.sign(self.load)
         g3 = np.where(sat, 0.0, s * x.ki)
         R = (s * gp + x.ks)[:, None] * T1 + (s * gd + x.fv)[:, None] * self.Sv - g3[:, None] * self.Sz
@@ -171,7 +168,7 @@ class PlainLoop:
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
                 R[:, c] += h * self._by_delay(k, motion[3], gp, gd)
-            elif kind not in ("link", "q0", "v0"):
+            elif kind not in ("link", "q0", "v0", "zero"):
                 own_effort, rest = self._by_value(k, kind, place, motion, law)
                 effort[place, c] = own_effort
                 R[place, c] += h * (s * own_effort + rest)
@@ -197,6 +194,15 @@ class PlainLoop:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
         self.Sq = self.Sq + h * (self.Sv + self.end * R)
         self.Sv, self.Sd = self.Sv + R, R
+
+    def _by_links(self, vm: Array, a: Array, T1: Array) -> Array:
+        """Derivatives of what the links need, by what has moved them and by their own values."""
+        Q, V, Y = self.slopes(self.qm + self.task.values.zero, vm, a)
+        links = np.asarray(Q @ T1 + V @ (self.Sv + self.mid * self.Sd))
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind in ("link", "zero"):
+                links[:, c] += (Y if kind == "link" else Q)[:, place]
+        return links
 
     def _by_delay(self, k: int, tau: Array, gp: Array, gd: Array) -> Array:
         if self.ring:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-AT_JOINTS = ("ia", "fv", "fc", "off", "fcl", "ks", "rest", "kp", "kd", "ki", "limit")
+AT_JOINTS = ("ia", "fv", "fc", "off", "fcl", "ks", "rest", "kp", "kd", "ki", "limit", "zero")
 # kinds of unknowns, in the order of closed_loop.c
-KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0")
+KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0", "zero")
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class LoopValues:
 
     ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset.  fcl: Coulomb friction per load.  ks, rest:
     a spring.  kp, kd, ki: gains of the position loop; limit: of its effort, infinite without.  links: the links'
-    parameters that are inputs of the kernel.  effort_delay: by which the loop's effort acts later [s], None where only
-    the command does.  is_voltage: the limit holds for the part that is proportional to the position error alone, and
-    damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.
+    parameters that are inputs of the kernel; zero: they are at q + zero.  effort_delay: by which the loop's effort acts
+    later [s], None where only the command does.  is_voltage: the limit holds for the part that is proportional to the
+    position error alone, and damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the
+    midpoint rule.
     """
 
     ia: Array
@@ -35,6 +36,7 @@ class LoopValues:
     kd: Array
     ki: Array
     limit: Array
+    zero: Array
     links: Array = field(default_factory=lambda: np.zeros(0))
     effort_delay: float | None = None
     is_voltage: bool = False
@@ -44,7 +46,7 @@ class LoopValues:
     def at_rest(n: int, links: Array | None = None) -> LoopValues:
         """Nothing at n joints."""
         o, limit = np.zeros(n), np.full(n, np.inf)
-        return LoopValues(o, o, o, o, o, o, o, o, o, o, limit, np.zeros(0) if links is None else links)
+        return LoopValues(o, o, o, o, o, o, o, o, o, o, limit, o, np.zeros(0) if links is None else links)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class Command:
     "links" (masses of the robot's file) or "none" (ratios to kp are told); by default the gains where they are known.
     method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]:
     motion is simulated by the "midpoint" rule, its step halved as needed, or by MuJoCo's "euler" at MuJoCo's step, for
-    values that are meant for it.
+    values that are meant for it.  zeros [rad, m]: of the robot's file less those of the log (links are at q + zeros),
+    "?" where encoders were not calibrated; they show in gravity alone.
     """
 
     law: str = "pd"
@@ -54,6 +55,7 @@ class Command:
     method: str = "output-error"
     integrator: str = "midpoint"
     step: float | None = None
+    zeros: Gains = 0.0
 
     def __repr__(self) -> str:
         return stated(self)
@@ -69,7 +71,7 @@ class Command:
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
-        for name in ("kp", "kd", "ki", "limit"):
+        for name in ("kp", "kd", "ki", "limit", "zeros"):
             value = getattr(self, name)
             if isinstance(value, Sequence) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
@@ -78,6 +80,7 @@ class Command:
         _check_gains("ki", self.ki)
         if self.limit is not None:
             _check_gains("limit", self.limit, positive=True, words=())
+        _check_gains("zeros", self.zeros, signed=True, words=(UNKNOWN,))
         self._check_law()
         self._check_step()
         if self.delay != UNKNOWN and not (_is_number(self.delay) and abs(float(self.delay)) <= LONGEST_DELAY):
@@ -114,11 +117,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _check_gains(name: str, given: Any, *, positive: bool = False, words: Iterable[str] = (UNKNOWN, SAME)) -> None:
+def _check_gains(
+    name: str, given: Any, *, positive: bool = False, signed: bool = False, words: Iterable[str] = (UNKNOWN, SAME)
+) -> None:
     for value in given if isinstance(given, tuple) else (given,):
         if isinstance(value, str) and value in words:
             continue
-        if not _is_number(value) or not (0 <= value <= LARGEST) or (positive and value == 0):
+        if (
+            not _is_number(value)
+            or not (0 <= (abs(value) if signed else value) <= LARGEST)
+            or (positive and value == 0)
+        ):
             allowed = "".join(f', or "{word}"' for word in words)
             raise MinertiaError(
                 f"{name} is {'a positive' if positive else 'a non-negative'} number{allowed}, not {value!r}"

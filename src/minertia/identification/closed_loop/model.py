@@ -31,6 +31,7 @@ SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS
 NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
 UNITS = {"ia": "s2", "fv": "s", "fc": "rad", "off": "rad", "kd": "s"}  # of ratios to kp, at a revolute joint
 MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
+FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
@@ -161,8 +162,8 @@ class ServoModel:
     @property
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
-        is_loaded = np.array([name.startswith("FCL") for name in self.names], bool)
-        return np.where(is_loaded, MOST_LOADED, np.inf)
+        most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO}
+        return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])
 
 
 def loop_model(campaign: Campaign, period: float) -> ServoModel:
@@ -185,6 +186,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     builder = _ServoBuilder(robot, command, linear, groups, keeps)
     builder.add_effects()
     builder.add_gains()
+    builder.add_zeros()
     builder.add_delay(campaign.map.command_when, period)
     model = builder.model()
     fixed = {name: value for name, value in campaign.fix.items() if name in model.names}
@@ -204,7 +206,7 @@ class _ServoBuilder:
         self.n = robot.n
         kept = [linear.standard[k] for k in linear.kept]
         self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
-        kinds = [*SIMULATED.values(), "kp", "kd", "ki"]
+        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero"]
         self.atoms = (
             *(Atom("link", k) for k in range(len(self.links))),
             *(Atom(kind, j) for kind in kinds for j in range(self.n)),
@@ -304,6 +306,14 @@ class _ServoBuilder:
                 'links = "robot" takes the masses of the file as true, which is a reference; state reference = '
                 '"links", or links = "physical"'
             )
+
+    def add_zeros(self) -> None:
+        """Zeros of the joints: known, or an unknown each."""
+        for j, value in enumerate(self.command.each("zeros", self.n)):
+            if isinstance(value, str):
+                self.add(f"ZERO{j + 1}", {Atom("zero", j): 1.0}, -FARTHEST_ZERO)
+            else:
+                self.constant[self.where[Atom("zero", j)]] = float(value)
 
     def add_delay(self, when: str | None, period: float) -> None:
         """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
