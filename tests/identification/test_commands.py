@@ -213,6 +213,26 @@ def test_commands_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
         Command(**wrong)  # type: ignore[arg-type]
 
 
+def test_an_audit_says_what_the_commands_are_like() -> None:
+    t = np.arange(2000) / 200
+    u = np.column_stack([np.repeat(np.sin(np.arange(400) / 20), 5), np.full(2000, 0.3)])
+    q = np.vstack([np.repeat(u[:1], 10, axis=0), u[:-10]])
+    told = {f.check: f for f in minertia.audit(Recording(t=t, q=q, channels={"command": u}))}
+    assert told["held command"].channel == "command1" and "5.0 rows" in told["held command"].text
+    assert told["constant command"].channel == "command2"
+    assert "50 ms" in told["lag"].text
+
+
+def test_wrong_zeros_are_found_where_gravity_shows_them() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075, zeros=(0.1, -0.2)))
+    asked = replace(planted, effects=("rotor", "viscous", "coulomb"), command=Command(**GAINS, delay=0.0075, zeros="?"))
+    truth = replace(planted, effects=asked.effects)
+    fit = output_error(loop_model(asked, 0.005), [made_log(asked, "log", recorded(truth))])
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert found["ZERO1"] == pytest.approx(0.1, abs=0.01) and found["ZERO2"] == pytest.approx(-0.2, abs=0.01)
+
+
 @pytest.mark.slow
 @needs_shared
 def test_a_real_quadruped_is_explained_and_predicted() -> None:
