@@ -11,7 +11,7 @@ import pytest
 import minertia
 from minertia import read_robot
 from minertia.errors import MinertiaError
-from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.fit import output_error
@@ -23,6 +23,7 @@ from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.commanded import LoopIdentification
+from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
 from tests.shared import SHARED, needs_shared
 
@@ -201,6 +202,17 @@ def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: 
 def test_what_cannot_be_fitted_is_said(command: Command, links: str, said: str) -> None:
     with pytest.raises(MinertiaError, match=said):
         loop_model(Campaign(ARM, command=command, links=links), 0.005)
+
+
+def test_what_would_have_no_effect_is_refused() -> None:
+    log = Recording(t=np.arange(100) / 100, q=np.zeros((100, 2)), channels={"command": np.zeros((100, 2))})
+    campaign = Campaign(ARM, (log,), command=Command(**GAINS), links="physical")
+    with pytest.raises(MinertiaError, match="does not fit commands"):
+        minertia.identify(replace(campaign, estimator="ridge"))
+    with pytest.raises(MinertiaError, match="loads of logs"):
+        minertia.identify(replace(campaign, train=(Log(log, load=Load(1.0)),)))
+    with pytest.raises(MinertiaError, match="cannot judge the fit"):
+        minertia.identify(replace(campaign, validate=(log,)))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
-from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.campaigns.prepare import Tell, refuse_twins
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
@@ -42,6 +42,8 @@ def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
 
 def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     """Fit a campaign of commands, and judge it by simulation."""
+    refuse_twins(campaign)
+    _refuse_unused(campaign)
     read = [_read(campaign, log, tell) for log in (*campaign.train, *campaign.validate)]
     count = len(campaign.train)
     logs, unseen = [r.loop for r in read[:count]], [r.loop for r in read[count:]]
@@ -64,6 +66,17 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     tell("judging")
     found = judged(fit, logs, unseen, scale(fit.model))
     return LoopOutcome(campaign, tuple(read[:count]), tuple(read[count:]), fit, found)
+
+
+def _refuse_unused(campaign: Campaign) -> None:
+    """Refuse what has no effect on a fit of commands, which nobody should believe that it had."""
+    if any(log.load is not None for log in (*campaign.train, *campaign.validate)):
+        raise CampaignError("loads of logs are not known to a fit of commands; leave loaded logs out")
+    if campaign.estimator not in ("auto", "weighted", "wls"):
+        raise CampaignError(
+            f"the estimator '{campaign.estimator}' does not fit commands: state method in [command], and links = "
+            '"physical" in [model] for bodies that can exist'
+        )
 
 
 def _read(campaign: Campaign, log: Log, tell: Tell) -> ReadLog:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, LoopValues
 from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.campaigns.campaign import Campaign, Effects
+from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
 from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
 from minertia.identification.problem.ladder import START, springs
@@ -173,7 +173,8 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     if campaign.joints and len(campaign.joints) < robot.n:
         raise CampaignError("commands move all joints: joints cannot be chosen here; lock the others with hold")
     usual: Effects = (*START, *springs(robot))
-    linear = linear_model(robot, usual if campaign.effects is None else campaign.effects)
+    effects = usual if campaign.effects is None else campaign.effects
+    linear = linear_model(robot, effects, method=SETS[campaign.parameters])
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:
             raise CampaignError(f"the effect {name} is not simulated under commands; these are: {', '.join(SIMULATED)}")
