@@ -154,3 +154,5 @@ def test_the_palletiser_comes_back_from_twenty_rehearsals(motions):
 def test_a_five_bar_comes_back_from_a_rehearsal():
     found = rehearse(mi.read_robot("five_bar"), RehearsalOptions(duration=8.0), with_control=False)
     assert found.within == 1.0 and found.over_floor <= 1.05
+    assert found.soft is not None and found.soft.rigid < 1e-4
+    assert found.to_dict()["loops_in_mujoco"]["impedances"] == [0.999, 0.9999]

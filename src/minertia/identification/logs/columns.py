@@ -19,13 +19,9 @@ Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
-OPTIONAL = (
-    "qd",
-    "qdd",
-    "temperature",
-    "command",
-    "command_velocity",
-)  # signals that hardly anything needs: positions are differentiated
+# signals that hardly anything needs: positions are differentiated
+OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity")
+MARKS = ("program", "load")  # what is logged once for each sample
 DELIMITERS = (",", ";", "\t", "|", " ")
 RATES = 0.01, 1e7  # samples per second that a log can have
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -40,8 +36,10 @@ class ColumnMap:
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
     temperature [degC]: of the joints, named in the same way; so are command and command_velocity, what the joints were
     told, in the units of positions.  command_when: whether a row's positions were read "before" or "after" its command.
+    program (a number), load [kg]: names of columns that say what the robot runs and carries.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
-    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
+    command_topic: of what its joints were told.  episode: of a table of LeRobot that holds several.
     drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
     found: the file it stands in, where nobody named that file.
     """
@@ -57,6 +55,8 @@ class ColumnMap:
     command: Names | None = None
     command_velocity: Names | None = None
     command_when: str | None = None
+    program: str | None = None
+    load: str | None = None
     angle: str = "rad"
     length: str = "m"
     effort_unit: str | None = None
@@ -64,6 +64,8 @@ class ColumnMap:
     delimiter: str | None = None
     decimal: str = "."
     topic: str | None = None
+    command_topic: str | None = None
+    episode: int | None = None
     drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
@@ -105,6 +107,7 @@ class Chosen:
     effort_side: str
     time_unit: str
     notes: tuple[str, ...]
+    marks: tuple[tuple[str, str], ...] = ()
     command: tuple[str, ...] | None = None
     command_velocity: tuple[str, ...] | None = None
 
@@ -112,7 +115,8 @@ class Chosen:
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
         signals = (self.q, self.qd, self.qdd, self.effort, self.temperature, self.command, self.command_velocity)
-        return ((self.t,) if self.t is not None else ()) + tuple(name for s in signals for name in s or ())
+        named = tuple(name for s in signals for name in s or ()) + tuple(name for _, name in self.marks)
+        return ((self.t,) if self.t is not None else ()) + named
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ TIME_NAMES = {  # name -> unit
 }
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "q": (
-        *_patterns("q actual_q pos position joint_position joint_pos q_meas", "position pos q"),
+        *_patterns("q actual_q pos position joint_position joint_pos q_meas dof_pos", "position pos q"),
         *_patterns("qm q_motor motor_position theta_m", "motor_position", side="motor"),
     ),
     "qd": (
@@ -229,7 +233,7 @@ class _HeaderChoice:
         assert q is not None
         return Chosen(
             t, q, found["qd"], found["qdd"], found["effort"], found["temperature"], self.unit or "Nm",
-            self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes),
+            self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes), self._marks(),
             *self._commands(found),
         )  # fmt: skip
 
@@ -238,6 +242,14 @@ class _HeaderChoice:
         names = ("command", "command_velocity")
         is_wanted = found["effort"] is None or self.map.command is not None
         return [found[name] if is_wanted else None for name in names]
+
+    def _marks(self) -> tuple[tuple[str, str], ...]:
+        """Columns with one number for each sample that the map names, with what they are."""
+        given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
+        for mark, name in given:
+            if name not in self.known:
+                self._absent(name, mark)
+        return given
 
     def _time(self) -> tuple[str | None, str]:
         if self.map.t is not None:

@@ -34,6 +34,8 @@ FORMATS = {
     ".tsv": "minertia.identification.logs.csv:CsvLog",
     ".dat": "minertia.identification.logs.csv:CsvLog",
     ".parquet": "minertia.identification.logs.arrays:ParquetLog",
+    ".pt": "minertia.identification.logs.torch_file:TorchLog",
+    ".npy": "minertia.identification.logs.torch_file:NpyLog",
     ".npz": "minertia.identification.logs.arrays:NpzLog",
     ".mat": "minertia.identification.logs.arrays:MatLog",
     ".mcap": "minertia.identification.logs.ros:BagLog",
@@ -215,6 +217,7 @@ class _Reading:
             notes=tuple(self.notes),
             channels={name: values for name, values in further.items() if values is not None},
             torn=torn,
+            marks={mark: block.columns[name] for mark, name in chosen.marks},
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
