@@ -302,3 +302,12 @@ def test_first_moments_of_opposite_sides_are_merged_in_letters(on_a_carrier: boo
     assert not any(base.is_numeric)
     redrawn = base.certificate.redrawn
     assert redrawn is not None and redrawn.rank == redrawn.count == base.count
+
+
+@pytest.mark.parametrize(
+    "name, count", [("palletiser", 40), ("parallelogram_arm", 62), ("five_bar", 21), ("delta", 57)]
+)
+def test_rotors_and_friction_stand_beside_the_relations_of_loops(name: str, count: int) -> None:
+    """The counts of docs/loops.md; effects of joints that loops move alike are merged with others of their kind."""
+    base = mi.base_parameters(mi.read_robot(name), rotors=True, friction=True)
+    assert base.count == base.certificate.rank == count

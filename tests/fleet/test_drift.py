@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks import fleet_drift as fleet_drift_benchmark
 from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
 
 from minertia.errors import MinertiaError
@@ -16,6 +17,9 @@ from minertia.fleet.day_effects import DayEffects, learn_day_effects
 from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, e_bh, fleet_drift
 from minertia.fleet.e_process import e_process, innovations
 from minertia.fleet.events import RobotEvent, program_events, read_events
+from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.levels import DayStack
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType
@@ -135,6 +139,27 @@ def test_what_cannot_be_told_is_said(fleet: dict[str, dict[int, RobotDay]], kind
     assert not found.alarms
 
 
+def test_a_joint_that_stands_still_is_named_and_the_others_are_judged(
+    fleet: dict[str, dict[int, RobotDay]], kind: StreamType
+) -> None:
+    def still(evidence: FleetEvidence) -> FleetEvidence:
+        triangles = (*evidence.triangles[:5], np.zeros_like(evidence.triangles[5]))
+        assert evidence.stretches is not None
+        own = evidence.stretches
+        scores = (*own.scores[:5], np.zeros_like(own.scores[5]))
+        return replace(evidence, triangles=triangles, stretches=replace(own, scores=scores))
+
+    robots = {r: fleet[r] for r in ("r000", "r008", "r009", "r010", "r011", "r012")}
+    robots["r000"] = {d: replace(x, evidence=still(x.evidence)) for d, x in fleet["r000"].items()}
+    found = fleet_drift([TypeFleet(kind, robots)], OPTIONS)
+    assert [(n.robot, n.joint, n.reason) for n in found.not_judged] == [("r000", "j6", "it does not move")]
+    (own,) = [s.stream for s in found.streams if (s.stream.robot, s.stream.joint) == ("r000", "j2")]
+    assert own.y[-5:, 1].mean() - own.y[:LEARNT, 1].mean() == pytest.approx(0.25, abs=0.05)
+    stacks = {r: DayStack.of({d: x.evidence for d, x in days.items()}) for r, days in robots.items()}
+    fit = fit_fleet("arm", stacks, FitOptions(("FV", "FC", "OFF"))).robots["r000"]
+    assert "FC6" in fit.not_shown and np.isfinite(fit.values[fit.names.index("FC5")])
+
+
 def test_few_robots_take_an_earlier_calibration(
     fleet: dict[str, dict[int, RobotDay]], kind: StreamType, page: FleetDrift
 ) -> None:
@@ -144,6 +169,18 @@ def test_few_robots_take_an_earlier_calibration(
     found = fleet_drift([TypeFleet(kind, few, page.calibration["arm"])], OPTIONS)
     assert {a.robot for a in found.alarms} == {"r000"}
     assert any("earlier calibration" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_two_hundred_robots_keep_the_stated_rate_and_delays() -> None:
+    page = fleet_drift_benchmark.judged(0)
+    found = fleet_drift_benchmark.outcome(page, fleet_drift_benchmark.changes())
+    assert found.worst_page <= page.options.q and found.false <= 0.1 * found.alarms
+    assert all(part <= alpha for alpha, part in found.exceeded.items())
+    right, every = found.causes
+    assert right >= 0.95 * every and every >= 150
+    goals = {way[0]: way[-1] for way in fleet_drift_benchmark.WAYS}
+    assert {name: own for name, own in found.delays.items() if np.median(own) > goals[name]} == {}
 
 
 # ---------------------------------------------------------------------- streams made directly

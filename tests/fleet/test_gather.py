@@ -167,6 +167,14 @@ def test_histograms_and_temperatures(kind: RobotType) -> None:
     np.testing.assert_allclose(record.load, [1.5, 1.0, 2.0])
 
 
+def test_a_temperature_that_is_no_number_is_refused(kind: RobotType) -> None:
+    log = recording(kind, 10.0)
+    warmth = np.full(log.q.shape, 30.0)
+    warmth[707, 1] = np.nan
+    with pytest.raises(RecordingError, match=r"temperature2.*row 708: the temperature is not a number"):
+        evidence(kind, Recording(log.t, log.q, log.tau, channels={"temperature": warmth}), (300,))
+
+
 def test_a_record_reads_back_as_it_was(kind: RobotType) -> None:
     found = evidence(kind, recording(kind, 20.0), coarse=True)
     record = record_of(found, kind, "A1", content="ab" * 32, length=7, key=kind.key(), day="2026-03-02")

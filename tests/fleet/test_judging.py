@@ -13,12 +13,15 @@ from benchmarks.simulated_store import simulated_store
 
 from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import DriftOptions, FleetDrift
+from minertia.fleet.fit import FitOptions
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.judging import judge_stored
 from minertia.fleet.levels import DayStack
 from minertia.fleet.readout import StoredStacks
 from minertia.report.fleet_page import fleet_page
+from tests.arm import FRICTION
 from tests.conftest import Run
+from tests.fleet.small import added, small_fleet, small_logs
 
 DAYS, CHANGED = 18, 11
 FLEET = SimulatedFleet(7, DAYS, 4, (FleetChange(0, "dry", 0.5, CHANGED, 1),), programs=3)
@@ -110,3 +113,18 @@ def test_the_page_of_a_fleet_that_is_learning_says_so(store: Path) -> None:
     text = fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS)))
     assert "still learning: 18 days with logs" in text and "Not judged" in text and "What changed" not in text
     assert "No robot could be judged" in text
+
+
+def test_logs_that_were_added_are_fitted_and_not_judged_yet(tmp_path: Path) -> None:
+    """From files of logs to friction, through records alone."""
+    small_fleet(tmp_path)
+    small_logs(tmp_path, days=5)
+    fleet, _ = added(tmp_path, tmp_path / "store")
+    fit = fleet.fit(options=FitOptions(("FV", "FC", "OFF")))
+    for own in fit.robots.values():
+        for name, wanted in FRICTION.items():
+            place = own.names.index(name)
+            assert own.values[place] == pytest.approx(wanted, rel=0.3) and 0 < own.deviation[place] < 0.3 * wanted
+    found = fleet.drift()
+    assert not found.streams and found.statement == "no robot could be judged"
+    assert {n.robot for n in found.not_judged} == {"A1", "A2"}

@@ -179,7 +179,7 @@ def _without(form: Linear, absent: Collection[str], values: Mapping[str, float])
 def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
     """What takes a place first: factors of 1 or -1, short ones, columns far out, then the kind that is kept first."""
     symbol, link = split_name(name)
-    return *_simplicity(factor), link, -PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, -preference(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
@@ -199,7 +199,12 @@ def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mappi
 def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
     """What goes first: the simplest factors, then columns far out, then the least wanted kind."""
     symbol, link = split_name(name)
-    return *_simplicity(factor), link, PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, preference(symbol)
+
+
+def preference(symbol: str) -> int:
+    """Place of a symbol among those that are kept first; effects come before links."""
+    return PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
 
 
 def _simplicity(factor: Scalar) -> tuple[bool, int]:

@@ -13,7 +13,7 @@ from minertia.algebra.scalar import Scalar
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
-from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, with_relations, without_columns
+from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, preference, with_relations, without_columns
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
@@ -206,8 +206,7 @@ def _order(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) ->
 
     def key(c: int) -> tuple[int, int, int]:
         symbol, link = split_name(columns[c])
-        rank = PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
-        return (0 if columns[c] in keep else 1, -link, rank)
+        return (0 if columns[c] in keep else 1, -link, preference(symbol))
 
     return sorted(among, key=key)
 

@@ -24,8 +24,10 @@ SHARE = 0.5  # part of the limits of velocity, acceleration and jerk that a tran
 SHORTEST = 0.1  # s
 STEP = 0.02  # rad or m between postures at which a leg is looked at on the way; the last check takes ten times as many
 FINER = 10
-NODES = 1500  # of the trees that look for a way around
+NODES = 2000  # of the trees that look for a way around
 REACH = 0.5  # rad or m that a branch of them grows at most
+SHORTER = (1.0, 0.3, 0.1)  # parts of that, where something is in the way
+NEARER = (1.0, 1.0, 0.5, 0.25)  # parts of the ranges that are aimed at: there is more room in their middle
 SHORTCUTS = 150
 SLOWER, TIMES = 1.25, 12  # how a leg is slowed down that needs too much effort, and how often
 
@@ -161,7 +163,7 @@ class _Ways:
         trees = (_Tree(a), _Tree(b))
         for k in range(NODES):
             own, other = trees[k % 2], trees[1 - k % 2]
-            aim = limits.lower + self.rng.uniform(size=len(a)) * (limits.upper - limits.lower)
+            aim = limits.middle + self.rng.choice(NEARER) * limits.half * self.rng.uniform(-1, 1, len(a))
             if not self._extended(own, aim):
                 continue
             while self._extended(other, own.last):
@@ -175,11 +177,15 @@ class _Ways:
         nearest = tree.nearest(aim)
         way = aim - tree.nodes[nearest]
         far = float(np.abs(way).max())
-        to = aim if far <= REACH else tree.nodes[nearest] + REACH / far * way
-        if far == 0 or not self.is_free(tree.nodes[nearest], to):
+        if far == 0:
             return False
-        tree.add(to, nearest)
-        return True
+        for part in SHORTER:
+            reach = part * min(far, REACH)
+            to = aim if reach >= far else tree.nodes[nearest] + reach / far * way
+            if self.is_free(tree.nodes[nearest], to):
+                tree.add(to, nearest)
+                return True
+        return False
 
     def _shortened(self, way: list[Array]) -> list[Array]:
         for _ in range(SHORTCUTS):

@@ -30,6 +30,7 @@ from minertia.identification.logs.recording import Recording
 BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
 SHARES = 4  # tasks for each worker, at least, where the logs are few
 SAVED = 30.0  # s after which the index is written again
+FEW = 64  # rows that are read to know the day
 SHORT = 16  # characters of a hash by which a content is known
 NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
 
@@ -178,7 +179,7 @@ def _with_marks(path: Path, columns: ColumnMap) -> ColumnMap:
 
 def _first_stamp(content: LogContent, type: RobotType, columns: ColumnMap, url: str) -> float:
     try:
-        return float(next(iter(iter_blocks(content.path, type.robot, columns, rows=BLOCK))).t[0])
+        return float(next(iter(iter_blocks(content.path, type.robot, columns, rows=FEW))).t[0])
     except RecordingError as err:
         raise _as_named(err, url) from None
 

@@ -263,12 +263,14 @@ class _JudgedType:
 def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotEvent]) -> _JudgedType:
     """All streams of the robots of one type."""
     learnt = learn(fleet.robots, fleet.kind, options.learning)
-    robots, seen, bounds = [], [], []
+    if not learnt.windows:
+        raise MinertiaError(f"the type '{fleet.kind.name}' has no robot with evidence to judge; add logs first")
+    first = min(window[0] for window in learnt.windows.values())
+    robots, seen = [], []
     for name in learnt.robots:
         days = fleet.robots[name]
         robots.append(robot_streams(name, days, fleet.kind, learnt, options.learning))
         seen += list(program_events(name, days))
-        bounds += [min(days), max(days)]
     told = [e for e in events if e.robot in learnt.robots]
     calibration, notes = _calibrated(fleet, robots)
     missing = [NotJudged(r, reason) for r, reason in learnt.reasons.items()]
@@ -285,7 +287,14 @@ def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotE
             else:
                 streams.append(judged)
     return _JudgedType(
-        fleet.kind, tuple(streams), tuple(robots), tuple(missing), calibration, min(bounds), max(bounds), notes
+        fleet.kind,
+        tuple(streams),
+        tuple(robots),
+        tuple(missing),
+        calibration,
+        first,
+        max(learnt.newest.values()),
+        notes,
     )
 
 

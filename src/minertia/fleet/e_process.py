@@ -34,7 +34,8 @@ class EProcess:
 
     days (W,): watched days with logs.  e (W,): evidence of each day; raw: without clipping, for a list of what to look
     at.  since: first day of what the last evidence is about.  posterior (n,): of the days on which a step began, over
-    `starts`; change, deviation (p,): the step, of the levels; causes (p,): log likelihood ratio of each level alone.
+    `starts`, and clipped: of the same with innovations clipped, which dates what grows earlier; change, deviation (p,):
+    the step, of the levels; causes (p,): log likelihood ratio of each level alone.
     """
 
     days: NDArray[np.int_]
@@ -43,6 +44,7 @@ class EProcess:
     since: int
     starts: NDArray[np.int_]
     posterior: Array
+    clipped: Array
     change: Array
     deviation: Array
     causes: Array
@@ -54,10 +56,9 @@ class EProcess:
 
     def span(self, part: float = 0.95) -> tuple[int, int]:
         """Days between which the step began, with this probability."""
-        below = np.cumsum(self.posterior)
         edge = (1 - part) / 2
-        first = int(np.searchsorted(below, edge))
-        last = min(int(np.searchsorted(below, 1 - edge)), len(below) - 1)
+        first = min(int(np.searchsorted(np.cumsum(p), edge)) for p in (self.posterior, self.clipped))
+        last = min(int(np.searchsorted(np.cumsum(self.posterior), 1 - edge)), len(self.starts) - 1)
         return int(self.starts[min(first, last)]), int(self.starts[last])
 
 
@@ -92,10 +93,11 @@ def e_process(
                 last = part
     if last is None:
         nothing = np.zeros(p)
-        return EProcess(watched, e, raw, watched_from, watched, np.zeros(0), nothing, nothing, nothing)
+        return EProcess(watched, e, raw, watched_from, watched, np.zeros(0), np.zeros(0), nothing, nothing, nothing)
     begun = stream.days[last.begin : last.end]
-    posterior, change, deviation, causes = last.step(kappa)
-    return EProcess(watched, e, raw, int(begun[0]), begun, posterior, change, deviation, causes)
+    change, deviation, causes = last.step(kappa)
+    posterior, clipped = (_normalised(_log_ratio(last.A[-1], B[-1])) for B in (last.raw, last.B))
+    return EProcess(watched, e, raw, int(begun[0]), begun, posterior, clipped, change, deviation, causes)
 
 
 def _starts(watched: NDArray[np.int_], events: Sequence[int], horizon: int) -> list[int]:
@@ -143,15 +145,13 @@ class _Segment:
             found.append(ratio.sum(axis=1) / horizon + left)
         return found[0], found[1]
 
-    def step(self, kappa: Array) -> tuple[Array, Array, Array, Array]:
-        """Posterior of the beginning; the step and its deviation; how well each level alone explains it.
+    def step(self, kappa: Array) -> tuple[Array, Array, Array]:
+        """The step and its deviation; how well each level alone explains it.
 
         Clipping guards the evidence; when a step began and how large it is are read from the days as they are.
         """
         A, B = self.A[-1], self.B[-1]
-        log = _log_ratio(A, self.raw[-1])
-        posterior = np.exp(log - log.max())
-        posterior /= posterior.sum()
+        posterior = _normalised(_log_ratio(A, self.raw[-1]))
         known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
         mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]
         change = posterior @ mean
@@ -161,7 +161,13 @@ class _Segment:
         single = -0.5 * np.log(alone) + 0.5 * B**2 / alone
         top = single.max(axis=0)
         causes = top + np.log(np.exp(single - top).sum(axis=0))
-        return posterior, change * kappa, WIDER * np.sqrt(inside + between) * kappa, causes
+        return change * kappa, WIDER * np.sqrt(inside + between) * kappa, causes
+
+
+def _normalised(log: Array) -> Array:
+    """A posterior of its logarithms."""
+    part = np.exp(log - log.max())
+    return np.asarray(part / part.sum())
 
 
 def _log_ratio(A: Array, B: Array) -> Array:

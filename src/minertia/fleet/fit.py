@@ -25,6 +25,7 @@ from minertia.fleet.levels import (
     RobotValues,
     TypeValues,
     merged_stack,
+    noise_levels,
     projected,
     robot_sums,
     robot_values,
@@ -238,8 +239,7 @@ def fit_fleet(
     order = sorted(robots)
     with one_thread():
         looked = [robots[r] for r in order[:: max(1, len(order) // LOOKED_AT)]]
-        sigma = np.median([stack.noise() for stack in looked], axis=0)
-        sigma = np.maximum(sigma, 1e-12 * max(float(sigma.max()), 1e-300))
+        sigma = noise_levels(looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
         sums, bounds, faults = _all_sums(robots, order, levels, sigma, opts)
@@ -248,7 +248,7 @@ def fit_fleet(
         pooled, found = _mean_load(pooled, found, levels)
         shared = pooled.by_name()
         memory = day_memory([_friction_days(v) for v in found.values()])
-        fits = {r: _robot_fit(r, found[r], sums[r], memory, bounds[r]) for r in found}
+        fits = {r: _robot_fit(r, found[r], sums[r], memory, bounds[r], opts.half_life) for r in found}
         if one_day is not None:
             fits = {r: _from_stretches(own, levels, sigma, shared, one_day) for r, own in fits.items()}
         return FleetFit(_pooled(name, pooled, opts, model), fits, tuple(symbols), sigma, memory, faults)
@@ -373,19 +373,29 @@ def _friction_days(values: RobotValues) -> Array:
 
 
 def _robot_fit(
-    robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, bounds: tuple[int, int]
+    robot: str,
+    values: RobotValues,
+    sums: RobotSums,
+    memory: DayMemory,
+    bounds: tuple[int, int],
+    half_life: float | None,
 ) -> RobotFit:
     """Means over days with deviations under day effects that remember; the robot's own with days as clusters."""
     count = len(sums.days)
-    finite = np.isfinite(values.days)
-    number = finite.sum(axis=0)
-    shown = number > 0
-    mean = np.array([values.days[finite[:, k], k].mean() if shown[k] else np.nan for k in range(len(shown))])
-    spread = np.array([values.days[finite[:, k], k].std() if shown[k] else np.nan for k in range(len(shown))])
-    part = np.array([memory.of_mean(int(n)) for n in number])
-    variance = spread**2 * part / np.maximum(1 - part, 1e-3)  # the sample's own spread misses the mean's
+    age = sums.days[-1] - np.array(sums.days)
+    weight = (np.ones(count) if half_life is None else 0.5 ** (age / half_life))[:, None] * np.isfinite(values.days)
+    total = weight.sum(axis=0)
+    shown = total > 0
+    part = weight / np.where(shown, total, 1.0)
+    known = np.nan_to_num(values.days)
+    mean = np.where(shown, np.sum(part * known, axis=0), np.nan)
+    spread = np.sum(part * (known - np.nan_to_num(mean)) ** 2, axis=0)
+    square = np.sum(part**2, axis=0)
+    number = np.where(shown, 1 / np.where(shown, square, 1.0), 0.0)  # days that the weights stand for
+    of_mean = np.array([memory.of_mean(round(float(n))) for n in number])
+    variance = spread * of_mean / np.maximum(1 - of_mean, 1e-3)  # the sample's own spread misses the mean's
+    freedom = np.maximum(1 / np.maximum(of_mean, 1e-3) - 1, FEWEST_FREEDOM)
     deviation = np.sqrt(variance + _from_own(sums, values.day_names))
-    freedom = np.maximum(1 / np.maximum(part, 1e-3) - 1, FEWEST_FREEDOM)
     own_deviation = np.sqrt(np.maximum(np.diag(values.covariance), 0.0))
     own_freedom = np.full(len(own_deviation), max(count - 1.0, FEWEST_FREEDOM))
     names = (*values.day_names, *values.own)

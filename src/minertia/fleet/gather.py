@@ -191,6 +191,7 @@ class _LogPass:
         for block in blocks:
             self.told.hear(block)
             check_finite(block)
+            _refuse_odd_channels(block)
             before = np.maximum.accumulate(np.concatenate([[highest], block.t]))
             self._refuse_two_logs(block, before, step or usual_step(block.t))
             later = block.t > before[:-1]
@@ -267,6 +268,19 @@ def _in_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
             held, count = [whole.select(slice(BLOCK, None))], count - BLOCK
     if count:
         yield joined(held)
+
+
+def _refuse_odd_channels(block: Recording) -> None:
+    """Refuse what is no number in the channels beside the motion: the filter would spread it over all columns."""
+    for name, values in block.channels.items():
+        if not np.isfinite(values).all():
+            row, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            raise RecordingError(
+                f'the {name} is not a number; mend the log, or leave it out with {name} = "" in [columns]',
+                file=block.source or None,
+                column=block.column(f"{name}{j + 1}"),
+                row=block.first_row + row,
+            )
 
 
 def _even(block: Recording) -> Recording:

@@ -82,9 +82,11 @@ def index_bytes(rows: Iterable[IndexRow]) -> bytes:
 
 
 def index_rows(data: bytes) -> list[IndexRow]:
-    """The rows of an index."""
+    """The rows of an index; texts that stand in many rows are held once."""
     parquet = load("pyarrow.parquet", "logs")
-    return [IndexRow(**cells) for cells in parquet.read_table(io.BytesIO(data)).to_pylist()]
+    held: dict[Any, Any] = {}
+    cells = parquet.read_table(io.BytesIO(data)).to_pylist()
+    return [IndexRow(**{name: held.setdefault(value, value) for name, value in own.items()}) for own in cells]
 
 
 def conflicts(rows: Sequence[IndexRow]) -> tuple[set[tuple[str, str, str]], list[LogFault]]:

@@ -7,7 +7,7 @@ from contrasts within days only, and a drift cannot leak into them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -259,6 +259,13 @@ def _solved(R: Array, b: Array) -> Array:
     return x
 
 
+def noise_levels(stacks: Iterable[DayStack]) -> Array:
+    """Noise of each effort: the median of the robots that show it; 1 where none does."""
+    found = np.array([stack.noise() for stack in stacks])
+    levels = [np.median(own[own > 0]) if np.any(own > 0) else 1.0 for own in found.T]
+    return np.array(levels, float)
+
+
 def merged_stack(stack: DayStack) -> FleetEvidence:
     """Evidence of all rows, whatever day they are of."""
     triangles = tuple(upright(R.reshape(-1, R.shape[2])) for R in stack.rows)
@@ -387,9 +394,10 @@ def _day_clusters(left: DayStack, merged: FleetEvidence, names: tuple[str, ...])
         e = B @ np.append(-_back_substituted(R), 1.0)
         A[np.ix_(into, into)] += R[:, mine].T @ R[:, mine]
         z[:, into] += (e[:, None, :] @ B)[:, 0, mine]
-    size = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    dead = np.diag(A) <= 0
+    size = np.sqrt(np.where(dead, 1.0, np.diag(A)))
     inv = np.linalg.inv(A / np.outer(size, size) + RIDGE * np.eye(count)) / np.outer(size, size)
-    inv[size <= 1e-150] = 0.0
+    inv[dead], inv[:, dead] = 0.0, 0.0
     if len(z) < 2:
         return np.asarray(inv)
     half = z @ inv

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +32,10 @@ class StorePlace(abc.ABC):
     @abc.abstractmethod
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError where there is none."""
+
+    @abc.abstractmethod
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """A file of which parts can be read; FileNotFoundError where there is none."""
 
     @abc.abstractmethod
     def write(self, name: str, data: bytes) -> None:
@@ -59,6 +64,10 @@ class LocalPlace(StorePlace):
     def read(self, name: str) -> bytes:
         """The content of a file."""
         return (self.root / name).read_bytes()
+
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """The file, open."""
+        return open(self.root / name, "rb")
 
     def write(self, name: str, data: bytes) -> None:
         """Put a file there by a draft that is renamed."""
@@ -95,6 +104,11 @@ class RemotePlace(StorePlace):
     def read(self, name: str) -> bytes:
         """The content of an object."""
         return bytes(self.fs.cat_file(f"{self.root}/{name}"))
+
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """The object, read by ranges."""
+        found: AbstractContextManager[Any] = self.fs.open(f"{self.root}/{name}", "rb")
+        return found
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object there."""

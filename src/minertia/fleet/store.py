@@ -11,7 +11,6 @@ index.parquet                                   what is where; made from the rec
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -231,11 +230,11 @@ class EvidenceStore:
     def table(self, name: str, columns: Sequence[str] | None = None, filters: Any = None) -> Any:
         """Some columns of the rows of a file of records."""
         parquet = load("pyarrow.parquet", "logs")
-        data = self.place.read(name)
         own = None if columns is None else list(columns)
-        return parquet.read_table(
-            io.BytesIO(data), columns=own, filters=filters, partitioning=None, page_checksum_verification=True
-        )
+        with self.place.opened(name) as file:
+            return parquet.read_table(
+                file, columns=own, filters=filters, partitioning=None, page_checksum_verification=True
+            )
 
     def records(self, rows: Iterable[IndexRow]) -> Iterator[EvidenceRecord]:
         """The records of rows, file by file; each file is read once."""

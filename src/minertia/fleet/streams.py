@@ -6,13 +6,12 @@ fit.  The columns of a day are families: viscous and dry friction, each scaled a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.levels import (
     DRY,
@@ -22,6 +21,7 @@ from minertia.fleet.levels import (
     Levels,
     RobotSums,
     RobotValues,
+    noise_levels,
     robot_sums,
     robot_values,
     type_values,
@@ -95,13 +95,17 @@ class RobotStreams:
 
 @dataclass(frozen=True)
 class Learnt:
-    """The levels of type and robots of the learning month."""
+    """The levels of type and robots of the learning month.
+
+    windows: first and last day of it; newest: last day with logs; reasons: why robots are not watched yet.
+    """
 
     levels: Levels
     sigma: Array
     of_type: Mapping[str, float]
     robots: Mapping[str, RobotValues]
     windows: Mapping[str, tuple[int, int]]
+    newest: Mapping[str, int]
     reasons: Mapping[str, str]
 
 
@@ -113,28 +117,44 @@ def learning_window(days: Sequence[int], learning: int = LEARNING) -> tuple[int,
 def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learning: int = LEARNING) -> Learnt:
     """Fit type and robots on the learning month of each robot."""
     sums: dict[str, RobotSums] = {}
-    windows, reasons = {}, {}
+    windows, newest, reasons = {}, {}, {}
     levels: Levels | None = None
-    sigma: Array | None = None
+    sigma = np.zeros(0)
     for robot in sorted(fleet):
         days = fleet[robot]
         if not days:
             reasons[robot] = "no logs"
             continue
         windows[robot] = first, last = learning_window(list(days), learning)
+        newest[robot] = max(days)
         stack = DayStack.of({d: day.evidence for d, day in days.items() if first <= d <= last})
         if len(stack.days) < min(FEWEST_LEARNT, learning) or max(days) <= last:
             reasons[robot] = f"still learning: {len(stack.days)} days with logs, watched after {learning} days"
             if len(stack.days) < min(FEWEST_LEARNT, learning):
                 continue
-        if levels is None or sigma is None:  # weights of efforts: those of one robot serve all of its type
-            levels, sigma = Levels.of(stack.layout, kind.symbols, kind.load), stack.noise()
+        if levels is None:
+            levels = Levels.of(stack.layout, kind.symbols, kind.load)
+            sigma = noise_levels(_some_stacks(fleet, robot, stack))
         sums[robot] = robot_sums(stack, levels, sigma)
-    if levels is None or sigma is None:
-        raise MinertiaError(f"no robot of the type '{kind.name}' has {min(FEWEST_LEARNT, learning)} days to learn from")
+    if levels is None:
+        return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
     of_type = type_values(list(sums.values())).by_name()
     robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
-    return Learnt(levels, sigma, of_type, robots, windows, reasons)
+    return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
+
+
+def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
+    """The first robot's days, and others' as long as an effort is not shown: weights serve all robots of a type."""
+    yield stack
+    missing = stack.noise() <= 0
+    for robot in sorted(fleet):
+        if not missing.any():
+            return
+        days = fleet[robot] if robot != first else {}
+        if days:
+            other = DayStack.of({d: day.evidence for d, day in days.items()})
+            missing &= other.noise() <= 0
+            yield other
 
 
 def robot_streams(
@@ -184,7 +204,9 @@ class _Design:
     @classmethod
     def of(cls, stack: DayStack, learnt: Learnt, values: RobotValues) -> _Design:
         """Families scaled by the learnt values; everything else taken off the efforts."""
-        mean = dict(zip(values.day_names, np.nanmean(values.days, axis=0).tolist(), strict=True))
+        finite = np.isfinite(values.days)
+        total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
+        mean = dict(zip(values.day_names, total.tolist(), strict=True))
         known = {**{n: 0.0 for n in stack.layout.names}, **learnt.of_type, **values.own, **mean}
         levels, own_names = learnt.levels, tuple(values.own)
         parts: list[tuple[Array, ...]] = []
@@ -251,7 +273,8 @@ def _day_fits(design: _Design) -> _DayFits:
         own = _places(design, j)
         A[np.ix_(range(D), own, own)] += np.swapaxes(X, 1, 2) @ X
         b[:, own] += np.einsum("drk,dr->dk", X, y)
-    size = np.sqrt(np.maximum(np.einsum("dii->di", A), 1e-300))
+    square = np.einsum("dii->di", A)
+    size = np.sqrt(np.where(square > 0, square, 1.0))
     unit = A / (size[:, :, None] * size[:, None, :])
     unit += 1e-9 * np.eye(count)  # what a day does not show gets a deviation that says so
     white = np.linalg.inv(unit) / (size[:, :, None] * size[:, None, :])
@@ -289,6 +312,9 @@ def _joint_stream(
     pair = [3 * j, 3 * j + 1]
     scale = np.sqrt(inflation[pair])
     V = fit.white[:, pair][:, :, pair] * np.outer(scale, scale)
+    if not np.any(design.X[j]):
+        reasons.append((design.joints[j], "it does not move"))
+        return None
     if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
         reasons.append((design.joints[j], "its program does not tell viscous from dry friction"))
         return None
