@@ -57,11 +57,14 @@ if TYPE_CHECKING:
     from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
     from minertia.fleet.record import EvidenceRecord
     from minertia.fleet.robot_type import RobotType
+    from minertia.identification.actuators import isaac_lab_text, position_mjcf
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
+    from minertia.identification.campaigns.command import Command
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.commanded import LoopIdentification
     from minertia.identification.estimators.estimate import Estimate
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import identify
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
+    from minertia.validation.commanded_plant import validate_in_mujoco
     from minertia.validation.engines import NotHeld, to_mujoco, to_pinocchio
     from minertia.validation.rehearsal import rehearse
     from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
@@ -100,6 +104,7 @@ _HOME = {
     "CodeModel": "minertia.codegen.options",
     "CodeSearch": "minertia.codegen.options",
     "ColumnMap": "minertia.identification.logs.columns",
+    "Command": "minertia.identification.campaigns.command",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
@@ -113,6 +118,7 @@ _HOME = {
     "IdentifiedModel": "minertia.identification.model",
     "Load": "minertia.identification.loads.load",
     "Log": "minertia.identification.campaigns.campaign",
+    "LoopIdentification": "minertia.identification.commanded",
     "MinertiaError": "minertia.errors",
     "MotionLimits": "minertia.excitation.limits",
     "MotionSearch": "minertia.excitation.options",
@@ -132,6 +138,7 @@ _HOME = {
     "SymbolicDynamics": "minertia.base.symbolic",
     "Trajectory": "minertia.excitation.trajectory",
     "Workspace": "minertia.excitation.space",
+    "actuation_matrix": "minertia.dynamics.model",
     "Added": "minertia.fleet.add",
     "DriftOptions": "minertia.fleet.drift",
     "EvidenceRecord": "minertia.fleet.record",
@@ -151,7 +158,6 @@ _HOME = {
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
     "compile": "minertia.codegen.compiled",
-    "actuation_matrix": "minertia.dynamics.model",
     "coordinate_efforts": "minertia.dynamics.model",
     "coriolis_matrix": "minertia.dynamics.model",
     "excite": "minertia.excitation.excite",
@@ -165,15 +171,17 @@ _HOME = {
     "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
     "inverse_dynamics_derivatives": "minertia.dynamics.model",
+    "isaac_lab_text": "minertia.identification.actuators",
     "iter_blocks": "minertia.identification.logs.readers",
     "jacobian": "minertia.dynamics.model",
     "judge": "minertia.identification.judge",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
     "momentum_regressor": "minertia.dynamics.model",
-    "passive_start": "minertia.dynamics.model",
     "motion_limits": "minertia.excitation.limits",
     "new_campaign": "minertia.identification.campaigns.new",
+    "passive_start": "minertia.dynamics.model",
+    "position_mjcf": "minertia.identification.actuators",
     "potential_energy": "minertia.dynamics.model",
     "power_regressor": "minertia.dynamics.model",
     "prepared": "minertia.identification.signals.filtering",
@@ -195,6 +203,7 @@ _HOME = {
     "to_torch": "minertia.codegen.compiled",
     "torque_regressor": "minertia.dynamics.model",
     "validate": "minertia.identification.validate",
+    "validate_in_mujoco": "minertia.validation.commanded_plant",
     "velocity_torques": "minertia.dynamics.model",
     "write_model": "minertia.identification.model_file",
     "write_robot": "minertia.robot.write",
@@ -210,6 +219,7 @@ __all__ = [
     "CodeModel",
     "CodeSearch",
     "ColumnMap",
+    "Command",
     "DriftOptions",
     "Drive",
     "DriveGains",
@@ -233,6 +243,7 @@ __all__ = [
     "IdentifiedModel",
     "Load",
     "Log",
+    "LoopIdentification",
     "MinertiaError",
     "MotionLimits",
     "MotionSearch",
@@ -274,6 +285,7 @@ __all__ = [
     "identify_payload",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
+    "isaac_lab_text",
     "iter_blocks",
     "jacobian",
     "judge",
@@ -283,6 +295,7 @@ __all__ = [
     "motion_limits",
     "new_campaign",
     "passive_start",
+    "position_mjcf",
     "potential_energy",
     "power_regressor",
     "prepared",
@@ -305,6 +318,7 @@ __all__ = [
     "to_torch",
     "torque_regressor",
     "validate",
+    "validate_in_mujoco",
     "velocity_torques",
     "write_model",
     "write_robot",

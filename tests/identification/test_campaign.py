@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
+from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.read import read_campaign
@@ -415,6 +416,11 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "parameters": "mlc",
         "prior": folder / "prior.toml",
         "evaluation": Evaluation(5.0, 50.0, 0.5, True),
+        "command": Command(
+            *("pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001),
+            zeros=(0.1, "?"),
+        ),
+        "links": "physical",
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
     return stated | {f.name: another(f.name, f.default) for f in new}
@@ -436,7 +442,7 @@ def test_every_field_survives_the_file(tmp_path: Path):
     for name in unusual:
         assert getattr(made, name) != getattr(usual, name), f"{name} is stated as usual"
         assert getattr(again, name) == getattr(made, name), f"{name} is not in the file, or not read"
-    for part in ("repairs", "filter", "evaluation"):
+    for part in ("repairs", "filter", "evaluation", "command"):
         value = getattr(made, part)
         plain = Evaluation(1.0, 1.0) if part == "evaluation" else type(value)()
         assert all(getattr(value, f.name) != getattr(plain, f.name) for f in fields(value)), f"state all of {part}"

@@ -12,13 +12,14 @@ import typer
 
 from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Force, model_notes
+from minertia.cli.options import AsJson, Force, finite, model_notes
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
     from minertia.robot.robot import Note, Robot
@@ -45,7 +46,8 @@ def identify(
 ) -> None:
     """Identify a robot's dynamic parameters from measured logs, and say how far the result can be trusted.
 
-    A log needs time, positions and efforts of every joint; velocities are optional.
+    A log needs time, positions and efforts of every joint; velocities are optional. Commanded positions can stand in
+    for efforts: then the joints' position loops are simulated (docs/output-error.md).
     """
     from minertia.identification.identify import identify as identified
 
@@ -70,6 +72,18 @@ def validate(
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
     drop_torn: DropTorn = False,
+    simulator: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="mujoco",
+            help="For models of commands: repeat the logs in MuJoCo with its own integrator.",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[
+        float, typer.Option("--step", metavar="S", help="MuJoCo's step [s], with --in mujoco.", callback=finite)
+    ] = 1e-3,
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
@@ -82,7 +96,10 @@ def validate(
     known = read_model(model)
     with progress(2 * len(logs) + 1) as tell:
         mapping = None if columns is None else read_map(columns)
-        found = validated(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
+        if simulator is not None:
+            found = _in_simulator(known, logs, simulator, step, tell)
+        else:
+            found = validated(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
     if as_json:
         say_json(
             {
@@ -96,12 +113,23 @@ def validate(
     titles: dict[str, Any] = {}
     for r in found:
         titles[unique(titles, r.log)] = r
-    say(f"{known.robot.name}: residual over effort; nothing was fitted")
+    say(f"{known.robot.name}: residual over {'lag' if 'loop' in known.evidence else 'effort'}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
     for title, r in titles.items():
         for remark in r.remarks:
             say(f"- {title}: {remark}")
+
+
+def _in_simulator(
+    model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
+) -> tuple[Residuals, ...]:
+    from minertia.errors import UnknownName
+    from minertia.validation.commanded_plant import validate_in_mujoco
+
+    if simulator != "mujoco":
+        raise UnknownName("simulator", simulator, ("mujoco",))
+    return validate_in_mujoco(model, logs, step=step, tell=tell)
 
 
 def _say_result(result: Identification) -> None:
@@ -110,6 +138,7 @@ def _say_result(result: Identification) -> None:
         parameter_table,
         physical_sentence,
         residual_table,
+        residual_word,
         result_rows,
         verdict_sentence,
     )
@@ -118,7 +147,7 @@ def _say_result(result: Identification) -> None:
     say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
     say(DEVIATIONS)
     say_table(parameter_table(result))
-    say("residual over effort:")
+    say(f"residual over {residual_word(result)}:")
     say_table(residual_table(result_rows(result)))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
@@ -149,10 +178,26 @@ def _write(out: Path, result: Identification, tell: Any, force: bool) -> tuple[N
     tell("writing")
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / "model.toml")
+        if "loop" in model.evidence:
+            write_file(draft / "result.json", result.to_json() + "\n")
+            return _write_loops(model, draft)
         write_file(draft / "result.json", result.to_json() + "\n")
         write_file(draft / "report.html", identification_page(result, model))
         notes = _write_robot(model, draft, out)
     return (*notes, *_loss(result, model, [note.where for note in notes]))
+
+
+def _write_loops(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
+    """The position loops for simulators, where a scale is known."""
+    from minertia.files import write_file
+    from minertia.identification.actuators import isaac_lab_text, position_mjcf
+    from minertia.robot.robot import Note
+
+    if model.evidence["loop"]["gauges"] or not model.is_physical:
+        return (Note("warning", "actuators.mjcf", "not written: a simulator needs a scale and bodies that can exist"),)
+    write_file(draft / "actuators.mjcf", position_mjcf(model))
+    write_file(draft / "isaac_lab.py", isaac_lab_text(model))
+    return ()
 
 
 def _loss(result: Identification, model: IdentifiedModel, where: Sequence[str]) -> tuple[Note, ...]:

@@ -11,6 +11,8 @@ from minertia.errors import InputError
 from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign, Effects, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
+from minertia.identification.closed_loop.identify import identify_commands, is_commanded
+from minertia.identification.commanded import loop_identification
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.judge import judge
 from minertia.identification.result import Identification
@@ -34,12 +36,17 @@ def identify(
     """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign`, which has every choice.
 
     validate: logs that are only predicted.  effects: besides the links' inertia (None: the campaign's, else chosen).
+    Logs of commands (`q_cmd1`) without efforts are fitted through the joints' position loops (`Campaign.command`).
     estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose
     efforts are used, by name or number from 1.  tell: told what is being done.  `minertia identify` runs this.
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}
-    problem = build_problem(_campaign(robot, logs, validate, stated), tell=tell)
+    asked = _campaign(robot, logs, validate, stated)
+    if isinstance(asked, Campaign) and is_commanded(asked):
+        tell("the logs hold commands and no efforts: fitting through the joints' position loops")
+        return loop_identification(identify_commands(asked, tell))
+    problem = build_problem(asked, tell=tell)
     tell("fitting")
     estimate = solve(problem)
     tell("judging")

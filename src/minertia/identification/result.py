@@ -243,7 +243,7 @@ def _standard(result: Identification, physical: bool) -> tuple[dict[str, float],
         except SolverFailed:
             pass
     values = model.standard_values(beta)
-    return values, _is_possible(model.robot, values), 0.0
+    return values, is_possible(model.robot, values), 0.0
 
 
 def _nearest(space: PhysicalSpace, beta: Array) -> Array:
@@ -254,7 +254,8 @@ def _nearest(space: PhysicalSpace, beta: Array) -> Array:
         return nearest_with_base(space.free(), beta)
 
 
-def _is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
+def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
+    """Whether links with these standard parameters can exist."""
     links = [[values.get(full_name(s, j + 1), 0.0) for s in LINK_SYMBOLS] for j in range(robot.n_joints)]
     return all(ten[9] > 0 and impossible(ten) is None for ten in links)
 

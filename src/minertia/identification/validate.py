@@ -9,6 +9,9 @@ from pathlib import Path
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, silent
 from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.closed_loop.judge import position_residuals
+from minertia.identification.closed_loop.logs import loop_log
+from minertia.identification.commanded import LOOP, recorded_loop
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.judge import residuals_on
@@ -16,6 +19,8 @@ from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 from minertia.identification.problem.rows import blocks_of
+
+VALIDATED_STEP = 2.5e-4  # s, with which commands are simulated
 
 
 def validate(
@@ -28,9 +33,31 @@ def validate(
 ) -> tuple[Residuals, ...]:
     """Residuals of a model, or of its file, on logs that are read, filtered and judged as its campaign's were."""
     known = model if isinstance(model, IdentifiedModel) else read_model(model)
+    if LOOP in known.evidence:
+        return _simulated(known, logs, columns, drop_torn, tell)
     ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     tell("predicting")
     return tuple(_validated(known, log) for log in ready)
+
+
+def _simulated(
+    model: IdentifiedModel,
+    logs: LogLike | Sequence[LogLike],
+    columns: ColumnMap | str | Path | None,
+    drop_torn: bool,
+    tell: Tell,
+) -> tuple[Residuals, ...]:
+    """Residuals of simulated positions, for a model that was fitted to commands."""
+    campaign = campaign_like(model, logs, columns)
+    campaign = campaign.without_torn_rows() if drop_torn else campaign
+    found = []
+    for log in campaign.validate:
+        tell(f"simulating {log.name}")
+        one = loop_log(campaign, log)
+        made, theta = recorded_loop(campaign, model, one.period)
+        residuals = position_residuals(made, theta, one, VALIDATED_STEP)
+        found.append(replace(residuals, remarks=_fitted_before(model, log.name)))
+    return tuple(found)
 
 
 def prepare_logs(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from minertia.identification.audits import motion, time, values
+from minertia.identification.audits.commands import commands
 from minertia.identification.audits.findings import LEVELS, Finding
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
 from minertia.robot.robot import Robot, expect_robot
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     motion.accelerations,
     motion.standstill,
     motion.delay,
+    commands,
 )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from minertia.errors import CampaignError, InputError, MinertiaError, UnknownName
+from minertia.identification.campaigns.command import LINKS, Command
 from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.loads.load import Load
@@ -86,7 +87,9 @@ class Campaign:
     fix: full names of parameters that are known, with their values.  prior: what estimators may be drawn to: "robot",
     a robot, values by full name, or the path of a robot or model file.  parameters: the set that is fitted, "base"
     (regrouped parameters) or "mlc" (minimal linear combinations of composite bodies); both have the same efforts.
-    evaluation: how residuals are judged (None: from the first log).  places: folders in which files are looked up.
+    evaluation: how residuals are judged (None: from the first log).  command: the law of the joints' position loops,
+    for logs of commands without efforts; links: whether these keep the links of the robot's file ("robot") or fit them,
+    as bodies that can exist ("physical").  places: folders in which files are looked up.
     """
 
     robot: Robot
@@ -104,6 +107,8 @@ class Campaign:
     parameters: str = "base"
     prior: str | Path | Robot | Mapping[str, float] | None = None
     evaluation: Evaluation | None = None
+    command: Command = field(default_factory=Command)
+    links: str = "robot"
     source: str = ""
     places: tuple[Path, ...] = ()
 
@@ -127,6 +132,8 @@ class Campaign:
             parameters: str = "base",
             prior: str | Path | Robot | Mapping[str, float] | None = None,
             evaluation: Evaluation | None = None,
+            command: Command = ...,
+            links: str = "robot",
             source: str = "",
             places: Sequence[Path] = (),
         ) -> None: ...
@@ -142,6 +149,8 @@ class Campaign:
         put("robot", self._coupled())
         if self.parameters not in SETS:
             raise UnknownName("set of parameters", self.parameters, tuple(SETS))
+        if self.links not in LINKS:
+            raise UnknownName("way with the links", self.links, LINKS)
         put("name", self.name or self.robot.name)
         put("joints", joint_names(self.robot, self.joints))
         if self.effects is not None:
@@ -208,10 +217,10 @@ class Campaign:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
         return self.repaired(self.as_logged(log), whole=whole)
 
-    def as_logged(self, log: Log) -> Recording:
-        """The recording of a log, not repaired."""
+    def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
+        """The recording of a log, not repaired; effort: whether one without efforts is refused."""
         if log.file is not None:
-            recording = read_recording(log.file, self.robot, self.map)
+            recording = read_recording(log.file, self.robot, self.map, effort=effort)
         else:
             assert isinstance(log.source, Recording)
             recording = log.source

@@ -47,6 +47,7 @@ class _CampaignWriter:
         self.names = open_log(logs[0], self.map).names()
         self.held: tuple[str, ...] = ()
         self.asks_which = False  # joints of the robot the columns belong to
+        self.is_commanded = False  # whether commands stand in for efforts
         self.chosen = self._chosen() or self._chosen_with_held()
         self.sample = self._sample()
 
@@ -62,6 +63,18 @@ class _CampaignWriter:
             self.asks_unit = columns.effort_unit is not None and self.map.effort_unit is None
             return chosen
         self.asks_unit = True
+        return self._chosen_commands()
+
+    def _chosen_commands(self) -> Chosen | None:
+        """The columns of a log of commands without efforts."""
+        for more in ({}, {"rate_hz": 1.0}):
+            try:
+                chosen = choose(self.names, replace(self.map, **more), self.robot, str(self.logs[0]), effort=False)  # type: ignore[arg-type]
+            except RecordingError:
+                continue
+            if chosen.effort is None and chosen.command is not None:
+                self.is_commanded = True
+                return chosen
         return None
 
     def _chosen_with_held(self) -> Chosen | None:
@@ -93,13 +106,15 @@ class _CampaignWriter:
             drive = replace(drive, ratios=drive.ratios or (1.0,) * n)
         try:
             columns = replace(self.map, effort_unit=self.chosen.effort_unit, drive=drive)
-            return repaired(next(iter_blocks(self.logs[0], self.robot, columns, rows=ROWS)))
+            blocks = iter_blocks(self.logs[0], self.robot, columns, rows=ROWS, effort=not self.is_commanded)
+            return repaired(next(blocks))
         except (MinertiaError, StopIteration):
             return None
 
     def text(self) -> str:
         """The whole file."""
-        parts = [self._head(), self._logs(), self._columns(), self._drive(), self._filter(), self._rest()]
+        parts = [self._head(), self._logs(), self._columns()]
+        parts += [self._command()] if self.is_commanded else [self._drive(), self._filter(), self._rest()]
         return "\n".join("\n".join(lines) + "\n" for lines in parts if lines)
 
     def _head(self) -> list[str]:
@@ -147,14 +162,30 @@ class _CampaignWriter:
         lines = ["[columns]", *self._stated(), clock]
         if chosen.time_unit != "s":
             lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
-        for signal in ("q", "qd", "qdd", "effort"):
+        for signal in ("q", "qd", "qdd", "effort", "command", "command_velocity"):
             names = getattr(chosen, signal)
             if names is not None and not self._is_useless(signal):
                 lines.append(f"{signal} = {self._names(names)}")
             elif names is not None:
                 listed = _plain(", ".join(names[:6]))
                 lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
-        return [*lines, *self._angle(), *self._length(), self._unit(chosen)]
+        unit = [] if self.is_commanded else [self._unit(chosen)]
+        return [*lines, *self._angle(), *self._length(), *unit]
+
+    def _command(self) -> list[str]:
+        """How the joints' position loops make efforts of commands; unlike elsewhere, a question mark is an answer."""
+        links = "robot" if self.robot.has_parameters else "physical"
+        return [
+            "# there are no efforts: the joints' position loops are simulated (docs/output-error.md)",
+            '[command]  # "?" is fitted here; gains that are known fix the scale of all values',
+            'law = "pd"',
+            'kp = "?"  # N m/rad; "same" where all servos are alike',
+            'kd = "?"  # N m s/rad',
+            'delay = "?"  # s',
+            "",
+            "[model]",
+            f'links = "{links}"  # robot: those of its file are kept; physical: fitted, as bodies that can exist',
+        ]
 
     def _stated(self) -> list[str]:
         """How the file is to be read, where a file beside the log says so."""

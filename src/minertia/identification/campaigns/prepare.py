@@ -76,7 +76,7 @@ class PreparedCampaign:
 
 def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
-    _refuse_twins(campaign)
+    refuse_twins(campaign)
     logs = (*campaign.train, *campaign.validate)
     read = {k: _Read.of(campaign, log, tell) for k, log in enumerate(logs) if _is_recorded(log)}
     count = len(campaign.train)
@@ -184,7 +184,7 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
     return PreparedLog(read.log, fitted, recording, read.findings, whole, read.prints)
 
 
-def _refuse_twins(campaign: Campaign) -> None:
+def refuse_twins(campaign: Campaign) -> None:
     """Refuse a log that counts twice: it would weigh double, or be called unseen though it was fitted."""
     for k, log in enumerate((*campaign.train, *campaign.validate)):
         if any(_overlap(log, fitted) for fitted in campaign.train[:k]):

@@ -8,6 +8,7 @@ from typing import Any
 
 from minertia.errors import CampaignError, FilterError, MinertiaError
 from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
+from minertia.identification.campaigns.command import LINKS, parse_command
 from minertia.identification.campaigns.effects import joint_list, parse_effects
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
@@ -22,12 +23,12 @@ from minertia.robot.robot import Robot
 from minertia.tables import load_toml, shown
 
 FORMAT = 1
-TOP_KEYS = ("format", "name", "robot", "gravity", "joints", "hold", "logs", "columns", "drive", "filter", "model",
-            "estimator", "evaluation")  # fmt: skip
+TOP_KEYS = ("format", "name", "robot", "base", "gravity", "joints", "hold", "logs", "columns", "drive", "filter",
+            "model", "estimator", "evaluation", "command")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
-MODEL_KEYS = ("effects", "fix", "parameters", "prior")
+MODEL_KEYS = ("effects", "fix", "parameters", "prior", "links")
 FILTER_KEYS = (
     *("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s", "equations"),
 )
@@ -99,6 +100,8 @@ class _CampaignReader:
             fix=self._numbers(model.table("fix")),
             parameters=self._set(model),
             evaluation=self._evaluation(),
+            command=parse_command(top.table("command")),
+            links=model.choice("links", LINKS, "robot"),
             source=str(self.path),
             places=tuple(self._places(robots=False)),
         )
@@ -129,7 +132,8 @@ class _CampaignReader:
             raise top.fail("name the robot: a file, or a bundled one", "robot")
         found = name if name in bundled_robots() else str(self._find(name, "robot", robots=True))
         gravity = top.numbers("gravity", 3)
-        return locked(read_robot(found, gravity=gravity), self._numbers(top.table("hold")))
+        base = top.text("base")
+        return locked(read_robot(found, gravity=gravity, base=base), self._numbers(top.table("hold")))
 
     # ------------------------------------------------------------------ tables
 

@@ -19,7 +19,8 @@ Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
-OPTIONAL = ("qd", "qdd", "temperature")  # signals that hardly anything needs: positions are differentiated
+# signals that hardly anything needs: positions are differentiated
+OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity")
 MARKS = ("program", "load")  # what is logged once for each sample
 DELIMITERS = (",", ";", "\t", "|", " ")
 RATES = 0.01, 1e7  # samples per second that a log can have
@@ -33,8 +34,9 @@ class ColumnMap:
     t: name of the time column in `time_unit`, or rate_hz when time is not logged.
     q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
-    temperature [degC]: of the joints, named in the same way.  program (a number), load [kg]: names of columns that say
-    what the robot runs and carries.
+    temperature [degC]: of the joints, named in the same way; so are command and command_velocity, what the joints were
+    told, in the units of positions.  command_when: whether a row's positions were read "before" or "after" its command.
+    program (a number), load [kg]: names of columns that say what the robot runs and carries.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
     command_topic: of what its joints were told.  episode: of a table of LeRobot that holds several.
@@ -50,6 +52,9 @@ class ColumnMap:
     qdd: Names | None = None
     effort: Names | None = None
     temperature: Names | None = None
+    command: Names | None = None
+    command_velocity: Names | None = None
+    command_when: str | None = None
     program: str | None = None
     load: str | None = None
     angle: str = "rad"
@@ -75,6 +80,7 @@ class ColumnMap:
             ("unit of lengths", self.length, LENGTHS),
             ("decimal sign", self.decimal, (".", ",")),
             ("unit of effort", self.effort_unit or "Nm", EFFORT_UNITS),
+            ("time of a command", self.command_when or "before", ("before", "after")),
         ):
             if value not in known:
                 raise UnknownName(what, value, known)
@@ -102,11 +108,13 @@ class Chosen:
     time_unit: str
     notes: tuple[str, ...]
     marks: tuple[tuple[str, str], ...] = ()
+    command: tuple[str, ...] | None = None
+    command_velocity: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        signals = (self.q, self.qd, self.qdd, self.effort, self.temperature)
+        signals = (self.q, self.qd, self.qdd, self.effort, self.temperature, self.command, self.command_velocity)
         named = tuple(name for s in signals for name in s or ()) + tuple(name for _, name in self.marks)
         return ((self.t,) if self.t is not None else ()) + named
 
@@ -165,6 +173,12 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
         *_patterns("effort joint_effort", "effort"),
     ),
     "temperature": _patterns("temperature temp joint_temperature actual_temperature", "temperature temp"),
+    # what the joints were told; never u1, which is a voltage
+    "command": _patterns(
+        "q_cmd q_ref q_des q_target target_q cmd cmd_q des_dof_pos action",
+        "q_cmd command target_position target action",
+    ),
+    "command_velocity": _patterns("qd_cmd qd_ref qd_des target_qd dq_cmd dq_des des_dof_vel", "qd_cmd target_velocity"),
 }
 
 
@@ -220,7 +234,14 @@ class _HeaderChoice:
         return Chosen(
             t, q, found["qd"], found["qdd"], found["effort"], found["temperature"], self.unit or "Nm",
             self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes), self._marks(),
+            *self._commands(found),
         )  # fmt: skip
+
+    def _commands(self, found: dict[str, tuple[str, ...] | None]) -> list[tuple[str, ...] | None]:
+        """Columns of commands: where there are no efforts, or where they are named."""
+        names = ("command", "command_velocity")
+        is_wanted = found["effort"] is None or self.map.command is not None
+        return [found[name] if is_wanted else None for name in names]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
         """Columns with one number for each sample that the map names, with what they are."""

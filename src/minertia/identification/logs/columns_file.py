@@ -14,8 +14,9 @@ from minertia.tables import load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "program", "load", "angle", "length",
-    "effort_unit", "header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "command", "command_velocity",
+    "command_when", "program", "load", "angle", "length", "effort_unit", "header", "delimiter", "decimal", "topic",
+    "command_topic", "episode", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "gain_deviations", "signs", "effort_signs", "offsets",
@@ -60,6 +61,9 @@ def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
             qdd=columns.names("qdd"),
             effort=columns.names("effort"),
             temperature=columns.names("temperature"),
+            command=columns.names("command"),
+            command_velocity=columns.names("command_velocity"),
+            command_when=columns.text("command_when"),
             program=columns.text("program"),
             load=columns.text("load"),
             angle=columns.text("angle") or "rad",

@@ -41,7 +41,7 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort", "temperature")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_velocity")
 
 
 def read_recording(
@@ -194,7 +194,13 @@ class _Reading:
         q, qd, qdd = (self._stack(block, getattr(chosen, s), convert.position) for s in ("q", "qd", "qdd"))
         tau = self._stack(block, chosen.effort, convert.effort)
         assert q is not None
-        warmth = self._stack(block, chosen.temperature, np.eye(q.shape[1]))
+        further = {
+            "temperature": self._stack(block, chosen.temperature, np.eye(q.shape[1])),
+            "command": self._stack(block, chosen.command, convert.position),
+            "command_velocity": self._stack(block, chosen.command_velocity, convert.position),
+        }
+        if further["command"] is not None:
+            further["command"] = further["command"] + convert.offset
         return Recording(
             t=self._times(block, np.flatnonzero(whole)),
             q=q + convert.offset,
@@ -209,7 +215,7 @@ class _Reading:
             columns=self.channels,
             first_row=block.first_row,
             notes=tuple(self.notes),
-            channels={} if warmth is None else {"temperature": warmth},
+            channels={name: values for name, values in further.items() if values is not None},
             torn=torn,
             marks={mark: block.columns[name] for mark, name in chosen.marks},
         )

@@ -121,7 +121,12 @@ def interpolated(recording: Recording, times: Array) -> Recording:
         values = getattr(recording, name)
         if values is not None:
             arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)
-    channels = {name: make_interp_spline(recording.t, v, k=1)(times) for name, v in recording.channels.items()}
+    last = np.clip(np.searchsorted(recording.t, times + 1e-9, side="right") - 1, 0, None)
+    channels = {
+        # a command is held until the next one
+        name: v[last] if name.startswith("command") else make_interp_spline(recording.t, v, k=1)(times)
+        for name, v in recording.channels.items()
+    }
     before = np.clip(np.searchsorted(recording.t, times, side="right") - 1, 0, None)
     marks = {name: values[before] for name, values in recording.marks.items()}
     return replace(recording, t=times, **arrays, channels=channels, marks=marks)

@@ -1,0 +1,160 @@
+"""Output error without efforts: carried derivatives against batched differences, and the fit against `mujoco.sysid`.
+
+    python -m benchmarks.output_error             # derivatives of the PUMA 560's motion
+    python -m benchmarks.output_error GO2.xml     # and a fit of a Go2 on a stand, whose log MuJoCo makes
+
+Both sides of a comparison run in one process, one after the other, with one thread of BLAS; `mujoco.sysid` needs its
+own extra.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minertia import Campaign, Command, read_robot
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.model import loop_model
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.logs.recording import Recording
+from minertia.robot.mjcf.write import to_mjcf
+
+REPEATS = 3
+PLANTED = {"IA": (0.005, 0.02), "FV": (0.1, 0.4), "FC": (0.1, 0.4)}
+START = {"IA": 0.01, "FV": 0.1, "FC": 0.2}
+
+
+def commands(t, n, seed, top=3.0, size=0.4):
+    """Sums of sines that begin at rest."""
+    rng = np.random.default_rng(seed)
+    f, phase = rng.uniform(0.2, top, (8, n)), rng.uniform(0, 2 * np.pi, (8, n))
+    u = sum(np.sin(2 * np.pi * a * t[:, None] + b) / a**0.5 for a, b in zip(f, phase, strict=True))
+    return size * u / np.abs(u).max(axis=0) * np.minimum(t / 0.5, 1.0)[:, None] ** 2
+
+
+def quickest(work):
+    """The shortest of a few times [s]."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def derivatives():
+    """Seconds for all derivatives of 15 s of the PUMA 560 under its loop, carried and by central differences."""
+    robot = read_robot("puma560_physical")
+    kp, kd = (4000.0, 6000.0, 2500.0, 400.0, 400.0, 300.0), (250.0, 350.0, 120.0, 12.0, 12.0, 8.0)
+    campaign = Campaign(robot, command=Command(kp=kp, kd=kd, delay=0.0), links="physical")
+    model = loop_model(campaign, 0.002)
+    t = 0.002 * np.arange(7500)
+    u = commands(t, 6, 0)
+    log = LoopLog("puma", None, 0.002, np.zeros_like(u), u, None, u[0], np.zeros(6), 0.0, 0)
+    theta = np.array([dict(zip(model.linear.names, model.linear.nominal(), strict=True))[n] for n in model.names])
+    for k, name in enumerate(model.names):
+        if name[:2] in ("FV", "FC", "IA") and theta[k] <= 0:
+            theta[k] = 0.5
+
+    def differences():
+        for k in range(model.count):
+            for step in (1e-6, -1e-6):
+                moved = theta.copy()
+                moved[k] += step
+                assert simulated(model, moved, log, 2, slopes=False) is not None
+
+    carried = quickest(lambda: simulated(model, theta, log, 2))
+    batched = quickest(differences)
+    print(f"PUMA 560, {model.count} unknowns, 15 s at 1 ms: carried {carried:.3f} s, central differences "
+          f"{batched:.3f} s, {batched / carried:.1f} times")  # fmt: skip
+
+
+def go2(file):
+    """A fit of 36 values to a log that MuJoCo made, here and by `mujoco.sysid`."""
+    import mujoco
+    from mujoco import rollout
+
+    robot = read_robot(file, base="fixed")
+    names = [f"{s}{j + 1}" for s in PLANTED for j in range(12)]
+    rng = np.random.default_rng(1)
+    planted = np.array([rng.uniform(*PLANTED[name[:2]]) for name in names])
+    start = np.array([START[name[:2]] for name in names])
+    bare = robot.without_effects(tuple(robot.effect_values))
+    drives = "".join(f'<position joint="{j}" kp="20" kv="1.5"/>' for j in robot.coordinate_names)
+    text = to_mjcf(bare.numeric).replace("</mujoco>", f"<actuator>{drives}</actuator></mujoco>")
+    plant = mujoco.MjModel.from_xml_string(text)
+    plant.opt.timestep = 1e-3
+    plant.dof_solref[:] = (0.002, 1.0)
+    dofs = [mujoco.mj_name2id(plant, mujoco.mjtObj.mjOBJ_JOINT, j) for j in robot.coordinate_names]
+    t = 1e-3 * np.arange(6001)
+    home = np.tile([0.0, 0.8, -1.6], 4)
+    u = home + commands(t, 12, 2, top=4.0, size=0.3)
+
+    def run(values):
+        ia, fv, fc = values.reshape(3, 12)
+        plant.dof_armature[dofs], plant.dof_damping[dofs], plant.dof_frictionloss[dofs] = ia, fv, fc
+        mujoco.mj_setConst(plant, data := mujoco.MjData(plant))
+        mujoco.mj_resetData(plant, data)
+        data.qpos[dofs] = u[0]
+        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        state = np.empty(mujoco.mj_stateSize(plant, kind))
+        mujoco.mj_getState(plant, data, state, kind)
+        control = np.empty((1, len(t) - 1, plant.nu))
+        control[0] = u[:-1]
+        states, _ = rollout.rollout(plant, data, state[None], control)
+        return np.concatenate([u[:1], states[0][:, 1:][:, dofs]])
+
+    q = run(planted) + 1e-3 * rng.normal(size=u.shape)
+
+    def level(x):
+        return np.sqrt(np.mean((q - run(x)) ** 2))
+
+    def told(name, x, seconds):
+        errors = [100 * np.median(np.abs(x - planted)[k : k + 12] / planted[k : k + 12]) for k in (0, 12, 24)]
+        print(f"{name}: {seconds:.1f} s; residual in MuJoCo {1e3 * level(x):.5f} mrad; median error of IA, FV, FC "
+              f"{errors[0]:.2g}, {errors[1]:.2g}, {errors[2]:.2g} %", flush=True)  # fmt: skip
+
+    told("planted values", planted, 0.0)
+    for delay, more in (("?", {}), (0.0, {"integrator": "euler", "step": 1e-3})):
+        command = Command(kp=20.0, kd=1.5, delay=delay, **more)
+        campaign = Campaign(bare, command=command, effects=("rotor", "viscous", "coulomb"))
+        model = loop_model(campaign, 1e-3)
+        log = made_log(campaign, "go2", Recording(t=t, q=q, channels={"command": u}))
+        first = np.array([START.get(name[:2], 0.0) for name in model.names])
+        begin = time.perf_counter()
+        fit = output_error(model, [log], first)
+        seconds = time.perf_counter() - begin
+        values = np.array([fit.theta[model.names.index(name)] for name in names])
+        told(f"here, {'delay free' if delay == '?' else 'with its integrator'}", values, seconds)
+        print(f"   own residual {1e3 * np.sqrt(np.mean(fit.sigma**2)):.5f} mrad, {fit.iterations} iterations")
+        if delay == "?":
+            print(f"   delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5), {fit.iterations} iterations")
+    try:
+        from mujoco.sysid._src import optimize, parameter
+    except ImportError as err:
+        print(f"mujoco.sysid is not complete here ({err}): pip install 'mujoco[sysid]'")
+        return
+    params = parameter.ParameterDict()
+    params.add(parameter.Parameter("x", nominal=start, min_value=np.full(36, 1e-6), max_value=np.full(36, 5.0)))
+    calls = [0]
+
+    def residual(x, _):
+        columns = np.atleast_2d(np.asarray(x).T) if np.ndim(x) > 1 else [np.asarray(x)]
+        calls[0] += len(columns)
+        rest = [(run(np.asarray(c, float)) - q).ravel() for c in columns]
+        return [np.stack(rest, axis=1) if np.ndim(x) > 1 else rest[0]], None, None
+
+    begin = time.perf_counter()
+    found, _ = optimize.optimize(params, residual, optimizer="mujoco", verbose=False)
+    told(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.perf_counter() - begin)
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        derivatives()
+        if len(sys.argv) > 1:
+            go2(sys.argv[1])

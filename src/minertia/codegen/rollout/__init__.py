@@ -1,0 +1,1 @@
+"""A robot under its position loop, simulated with the derivatives of its motion carried along."""

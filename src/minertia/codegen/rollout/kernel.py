@@ -1,0 +1,193 @@
+"""`LoopKernel`: the closed loop of one group of joints, compiled where there is a compiler, else on NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels.batch import single_source
+from minertia.codegen.kernels.kernel import compile_function
+from minertia.codegen.kernels.runner import references
+from minertia.codegen.kernels.schedule import schedule
+from minertia.codegen.kernels.selfcheck import single_fault
+from minertia.codegen.kernels.task import PORTS, address
+from minertia.codegen.program import Program
+from minertia.codegen.rollout.plain import Diverged, PlainLoop
+from minertia.codegen.rollout.programs import slopes_program, terms_program
+from minertia.codegen.rollout.task import AT_JOINTS, KINDS, Array, LoopCommand, LoopValues, Rollout
+from minertia.errors import MinertiaError
+from minertia.robot.robot import Robot
+
+MOST = 64  # joints of a group, as closed_loop.c has it
+CLOSE = 1e-9  # between compiled and NumPy, over some steps
+
+
+class _Loop(ctypes.Structure):
+    """The structure of closed_loop.c."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_int)
+            for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler")
+        ),
+        *((name, ctypes.c_double) for name in ("h", "delay_steps")),
+        *((name, ctypes.c_void_p) for name in ("terms", "slopes", *AT_JOINTS, "x", "q0", "v0")),
+        *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
+    )
+
+
+class LoopKernel:
+    """A group of a robot's joints under their position loop.
+
+    joints: coordinates of the group, from 0; the others stand at 0 and must not be tied to it by inertia.  links: full
+    names of the links' parameters that a rollout is given (all others are zero); the robot's own numbers without any.
+    """
+
+    def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str] = ()) -> None:
+        if len(joints) > MOST:
+            raise MinertiaError(f"a loop of {len(joints)} joints cannot be simulated; {MOST} are the most")
+        self.joints, self.links = tuple(joints), tuple(links)
+        self.terms, self.slopes = terms_program(robot, joints, links), slopes_program(robot, joints, links)
+        self._compiled: tuple[Any, int, int] | None = None
+        self._plain: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
+        if self.path == "compiled":
+            try:
+                self._compiled = _loop_library(), _address(self.terms), _address(self.slopes)
+            except build.CompilerMissing:
+                if self.reason.startswith(build.PATH_VARIABLE):
+                    raise
+                self.path = "numpy"
+
+    def run(self, task: Rollout) -> tuple[Array, Array] | None:
+        """Positions (rows, n) and derivatives (rows, n, unknowns) at the rows; None where the motion runs away."""
+        if self._compiled is not None:
+            return _run_compiled(*self._compiled, task)
+        if self._plain is None:
+            self._plain = compile_function(self.terms), compile_function(self.slopes)
+        terms, slopes = self._plain
+        x = (task.values.links,) if self.links else ()
+        empty = np.zeros((len(self.joints), 0))
+
+        def of_links(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+            found = slopes(q, qd, qdd, *x)
+            return found if x else (*found, empty)
+
+        try:
+            return PlainLoop(task, lambda q, qd: terms(q, qd, *x), of_links).run()
+        except Diverged:
+            return None
+
+
+def _address(program: Program) -> int:
+    """Address of a program's compiled function."""
+    plan = schedule(program)
+
+    def fault(library: ctypes.CDLL) -> str:
+        pointer = ctypes.c_void_p
+        call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(build.function(library, "minertia_call"))
+
+        def compute(inputs: list[Array], outputs: list[Array]) -> None:
+            rows = (ctypes.c_void_p * PORTS)(*(address(array) for array in inputs))
+            places = (ctypes.c_void_p * PORTS)(*(address(array) for array in outputs))
+            call(None, ctypes.addressof(rows), ctypes.addressof(places))
+
+        return single_fault(plan, compute, *references(plan))
+
+    return build.function(build.load(build.library(single_source(plan), fault)), "minertia_call")
+
+
+@cache
+def _loop_library() -> ctypes.CDLL:
+    """The compiled loop, the same for all robots."""
+    text = (files("minertia.codegen.rollout") / "closed_loop.c").read_text(encoding="utf-8")
+    return build.load(build.library(text, _loop_fault))
+
+
+def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple[Array, Array] | None:
+    n, p, x = len(task.q0), len(task.unknowns), task.values
+    q_out, S_out = np.zeros((task.rows, n)), np.zeros((task.rows, n, p))
+    kind = np.array([KINDS.index(k) for k, _ in task.unknowns], dtype=np.int32)
+    place = np.array([j for _, j in task.unknowns], dtype=np.int32)
+    kept: dict[str, Any] = {name: _numbers(getattr(x, name)) for name in AT_JOINTS}
+    kept |= {name: _numbers(getattr(task, name)) for name in ("q0", "v0")} | {"x": _numbers(x.links)}
+    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d")}
+    kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
+    kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
+    loop = _Loop(
+        n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
+        ring=task.ring, is_euler=int(x.is_euler), h=task.h,
+        delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
+        **{name: address(array) for name, array in kept.items()},
+    )  # fmt: skip
+    code = library.minertia_closed_loop(ctypes.byref(loop))
+    if code == 3:
+        raise MemoryError
+    return None if code else (q_out, S_out)
+
+
+def _numbers(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _loop_fault(library: ctypes.CDLL) -> str:
+    """What is wrong with the compiled loop, against NumPy on two joints with everything at them."""
+    for effort_delay, is_euler in ((None, False), (0.013, False), (None, True)):
+        task = _trial(effort_delay)
+        task = replace(task, values=replace(task.values, is_euler=is_euler))
+        wanted = PlainLoop(task, _terms, _slopes).run()
+        callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+        calls = [callback(_as_c(_terms, 2)), callback(_as_c(_slopes, 3))]
+        first, second = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
+        found = _run_compiled(library, first, second, task)
+        if found is None:
+            return "a simulated motion runs away"
+        for mine, theirs in zip(found, wanted, strict=True):
+            if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
+                return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"
+    return ""
+
+
+def _trial(effort_delay: float | None) -> Rollout:
+    """Two joints that move, stick and reach the limit."""
+    two = np.ones(2)
+    t = 0.005 * np.arange(200)[:, None]
+    u, slope = np.sin(9 * t + [0.0, 1.0]), 9 * np.cos(9 * t + [0.0, 1.0])
+    values = LoopValues(
+        0.02 * two, 0.1 * two, 0.3 * two, 0.05 * two, 0.05 * two, 0.4 * two, 0.1 * two, 8 * two, 0.3 * two, 2 * two,
+        np.array([3.0, np.inf]), 0.1 * two, effort_delay=effort_delay,
+    )  # fmt: skip
+    unknowns = tuple((kind, j) for kind in KINDS[1:] if kind != "delay" for j in range(2))
+    return Rollout(values, LoopCommand(u, -slope), 0.005, 4, 0.1 * two, 0 * two, (*unknowns, ("delay", 0)))
+
+
+def _terms(q: Array, qd: Array) -> tuple[Array, Array]:
+    """Two pendulums, coupled by their inertia."""
+    D = np.array([[0.3, 0.1 * q[1]], [0.1 * q[1], 0.2]])
+    return D, np.array([np.sin(q[0]) + 0.1 * qd[1] ** 2, 0.5 * np.sin(q[1])])
+
+
+def _slopes(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    by_q = np.array([[np.cos(q[0]), 0.1 * qdd[1]], [0.0, 0.5 * np.cos(q[1]) + 0.1 * qdd[0]]])
+    return by_q, np.array([[0.0, 0.2 * qd[1]], [0.0, 0.0]]), np.zeros((2, 0))
+
+
+def _as_c(function: Callable[..., tuple[Array, ...]], inputs: int) -> Callable[[Any, int, int], None]:
+    """A function of two joints as the compiled loop calls it."""
+
+    def call(_: Any, given: int, out: int) -> None:
+        rows = ctypes.cast(given, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)))
+        found = function(*(np.array(rows[k][:2]) for k in range(inputs)))
+        places = ctypes.cast(out, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)))
+        for k, values in enumerate(found):
+            for i, value in enumerate(values.ravel()):
+                places[k][i] = value
+
+    return call

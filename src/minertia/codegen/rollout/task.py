@@ -1,0 +1,96 @@
+"""What a rollout is given: values at the joints, commands, the unknowns whose derivatives are carried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+AT_JOINTS = ("ia", "fv", "fc", "off", "fcl", "ks", "rest", "kp", "kd", "ki", "limit", "zero")
+# kinds of unknowns, in the order of closed_loop.c
+KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0", "zero")
+
+
+@dataclass(frozen=True)
+class LoopValues:
+    """Values of one group of n joints, each (n,), on the joint side in N m (N), rad (m) and s.
+
+    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset.  fcl: Coulomb friction per load.  ks, rest:
+    a spring.  kp, kd, ki: gains of the position loop; limit: of its effort, infinite without.  links: the links'
+    parameters that are inputs of the kernel; zero: they are at q + zero.  effort_delay: by which the loop's effort acts
+    later [s], None where only the command does.  is_voltage: the limit holds for the part that is proportional to the
+    position error alone, and damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the
+    midpoint rule.
+    """
+
+    ia: Array
+    fv: Array
+    fc: Array
+    off: Array
+    fcl: Array
+    ks: Array
+    rest: Array
+    kp: Array
+    kd: Array
+    ki: Array
+    limit: Array
+    zero: Array
+    links: Array = field(default_factory=lambda: np.zeros(0))
+    effort_delay: float | None = None
+    is_voltage: bool = False
+    is_euler: bool = False
+
+    @staticmethod
+    def at_rest(n: int, links: Array | None = None) -> LoopValues:
+        """Nothing at n joints."""
+        o, limit = np.zeros(n), np.full(n, np.inf)
+        return LoopValues(o, o, o, o, o, o, o, o, o, o, limit, o, np.zeros(0) if links is None else links)
+
+
+@dataclass(frozen=True)
+class LoopCommand:
+    """What the loop is told in each step, (steps, n).
+
+    u, u_d: mean command and its derivative by the command's delay.  ud, ud_d: the same of the velocity reference; None
+    where damping acts on the measured velocity.
+    """
+
+    u: Array
+    u_d: Array
+    ud: Array | None = None
+    ud_d: Array | None = None
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One simulation.
+
+    h: step [s]; every: steps between rows; q0, v0: start (n,).  unknowns: (kind, place), the links' first; place is the
+    joint within the group, or the entry of `LoopValues.links`.
+    """
+
+    values: LoopValues
+    command: LoopCommand
+    h: float
+    every: int
+    q0: Array
+    v0: Array
+    unknowns: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """Steps of the simulation."""
+        return len(self.command.u)
+
+    @property
+    def rows(self) -> int:
+        """Rows that come back, the start among them."""
+        return self.steps // self.every + 1
+
+    @property
+    def ring(self) -> int:
+        """Efforts of steps before that are kept: those that act later."""
+        later = self.values.effort_delay
+        return 0 if later is None else int(later / self.h) + 2

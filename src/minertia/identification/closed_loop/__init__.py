@@ -1,0 +1,1 @@
+"""Identification without measured efforts: from commands and positions through the joints' position loops."""

@@ -1,0 +1,60 @@
+"""Links that are fitted stay bodies that can exist: each step passes through the cone program of the physical fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import SolverFailed
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
+from minertia.identification.physical.fit import physical_fit
+from minertia.identification.problem.triangles import triangle
+
+Array = NDArray[np.float64]
+CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's tolerance
+
+
+class Bodies:
+    """The linear model's unknowns among those of a loop, and the space of bodies for them."""
+
+    def __init__(self, model: ServoModel, names: Sequence[str]) -> None:
+        self.model, self.linear = model, model.linear
+        self.own = [k for k, name in enumerate(names) if name in self.linear.names]
+        self.others = [k for k, name in enumerate(names) if name not in self.linear.names]
+        fixed = {name: 0.0 for name in self.linear.names if name not in model.names}
+        self.space = physical_space(self.linear, None, fixed, np.ones(model.robot.n))
+
+    def beta(self, theta: Array) -> Array:
+        """Values of the linear model's unknowns."""
+        beta = np.zeros(self.linear.count)
+        beta[[self.linear.index(self.model.names[k]) for k in self.own]] = theta[self.own]
+        return beta
+
+    def held(self, theta: Array, R: Array, rows: int) -> Array:
+        """The values where they are those of bodies, else the best that are, on the triangle of [S | e + S theta]."""
+        try:
+            if feasibility(self.space, self.beta(theta)).slack > CLEAR:
+                return theta
+        except SolverFailed:
+            pass
+        turned = triangle(R[:, [*self.others, *self.own, R.shape[1] - 1]])
+        count = len(self.others)
+        below = turned[count:, count:]
+        whole = np.zeros((len(below), self.linear.count + 1))
+        places = [self.linear.index(self.model.names[k]) for k in self.own]
+        whole[:, places], whole[:, -1] = below[:, :-1], below[:, -1]
+        try:
+            found = physical_fit(self.space.free(), triangle(whole), rows, weight=GAPS_ONLY)
+        except SolverFailed:
+            return theta
+        result = theta.copy()
+        result[self.own] = found.beta[places]
+        if count:
+            top = turned[:count]
+            right = top[:, -1] - top[:, count:-1] @ result[self.own]
+            result[self.others] = np.linalg.lstsq(top[:, :count], right, rcond=1e-12)[0]
+        result[: self.model.count] = np.maximum(result[: self.model.count], self.model.lower)
+        return result

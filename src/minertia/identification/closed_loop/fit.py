@@ -1,0 +1,322 @@
+"""Closed-loop output error: values whose simulated motion leaves least of the measured one.
+
+Each Gauss-Newton step is a linear problem like any other: rows S with e + S theta on the right go into the triangles,
+weights and intervals of every fit, and links that are fitted through the cone program of bodies that can exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from minertia.errors import MinertiaError
+from minertia.identification.closed_loop.bodies import Bodies
+from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+COARSEST = 2e-3  # s, of the first steps
+FINEST = 2e-4  # s
+DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
+MOST_DAMPING = 1e8
+SMALL_STEP = 1e-3  # deviations
+SMALL_FALL = 1e-6  # of the sum of squares
+MOVED = 0.3  # deviations by which half the step may change a value
+ITERATIONS = 40
+STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
+TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
+GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
+
+
+@dataclass(frozen=True)
+class LoopFit:
+    """Values of all unknowns of a model.
+
+    part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
+    beyond the model's those of the starts.
+    hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
+    """
+
+    model: ServoModel
+    theta: Array
+    sigma: Array
+    part: Observation = field(repr=False)
+    kept: tuple[int, ...]
+    hidden: dict[str, str]
+    steps: tuple[int, ...]
+    iterations: int
+    widths: Spread | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of all unknowns under correlated residuals; hidden ones have none."""
+        R = self.part.triangle(self.sigma)
+        inv = inverse(R[:-1, :-1])
+        own = inv @ inv.T if self.widths is None else self.widths.stated
+        size = max((self.model.count, *(k + 1 for k in self.kept)))
+        full = np.zeros((size, size))
+        full[np.ix_(self.kept, self.kept)] = own
+        return full[: self.model.count, : self.model.count]
+
+    @property
+    def deviation(self) -> Array:
+        """Deviation of each unknown; of hidden ones infinite."""
+        found = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        found[[k for k in range(self.model.count) if k not in self.kept]] = np.inf
+        return found
+
+
+@dataclass
+class _Rolled:
+    """Values, those of the starts of all logs behind them, with the motion that they make."""
+
+    theta: Array
+    rest: list[Array]  # of each log, (N, n)
+    rms: Array
+    slopes: list[Array] = field(default_factory=list)  # of each log, (N, n, count + 2 n)
+    R: Array | None = None  # triangle of all unknowns
+
+    @property
+    def cost(self) -> float:
+        return float(2 * np.mean(np.log(self.rms)))
+
+
+def output_error(
+    model: ServoModel,
+    logs: Sequence[LoopLog],
+    start: Array | None = None,
+    *,
+    steps: Sequence[int] | None = None,
+    iterate: bool = True,
+) -> LoopFit:
+    """Fit the unknowns to logs, from a start or from the law's least squares; steps are halved as far as it tells.
+
+    iterate: whether the values may move; else only deviations and residuals are made.
+    """
+    with one_thread():
+        if steps is None and model.command.step is not None:
+            steps = [max(1, round(log.period / model.command.step)) for log in logs]
+        first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
+        return _OutputError(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
+
+
+class _OutputError:
+    """One fit on its way."""
+
+    def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
+        self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
+        n, p = model.robot.n, model.count
+        self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
+        self.total = p + 2 * n * len(logs)
+        self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
+        self.upper = np.concatenate([model.upper, np.full(self.total - p, np.inf)])
+        ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
+        self.names = (*model.names, *ends)
+        self.bodies = None if model.keeps_links else Bodies(model, self.names)
+        self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
+        self.notes: list[str] = []
+
+    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
+        point, wider = self._start(steps, start), None
+        while iterate:
+            point = self._settled(point, steps)
+            finer = tuple(2 * k for k in steps)
+            is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
+            if is_fixed or is_finest:
+                break
+            again = self.at(point.theta, finer)
+            if again is None:
+                break
+            if wider is None:
+                wider = self._inflation(point)
+            step, deviation = self._proposed(again, 0.0)
+            moved = np.abs(step - point.theta) / (wider * deviation)
+            better = self.at(step, finer)
+            steps = finer
+            point = better if better is not None and better.cost <= again.cost else again
+            if not np.nanmax(moved, initial=0.0) > MOVED:
+                break
+        return self._finished(point, steps)
+
+    def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
+        """The motion of some values; None where it runs away."""
+        n, p = self.model.robot.n, self.model.count
+        motions = []
+        for log, own, count in zip(self.logs, self.starts, steps, strict=True):
+            placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
+            found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
+            if found is None or not np.abs(found.S).max(initial=0.0) < STEEPEST:
+                return None
+            motions.append(found)
+        rest = [log.q - m.q for log, m in zip(self.logs, motions, strict=True)]
+        count = sum(len(e) for e in rest)
+        rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / count, 1e-24))
+        return _Rolled(theta, rest, rms, [m.S for m in motions]) if np.isfinite(rms).all() else None
+
+    def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
+        tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
+        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried if theta is not None]
+        points = [self.at(theta, steps) for theta in first]
+        usable = [point for point in points if point is not None]
+        if not usable:
+            raise MinertiaError(
+                "no start of the fit can be simulated: the motion runs away with the gains given; are the law, the "
+                "gains and the robot those of the log?"
+            )
+        return min(usable, key=lambda point: point.cost)
+
+    def _guess(self) -> Array:
+        """Plain guesses, which suit small robots; links as in the robot's file."""
+        model = self.model
+        wanted = np.array([GUESSES.get(atom.kind, 0.0) for atom in model.atoms])
+        if model.gauges:  # everything is told in units of a gain
+            wanted /= GUESSES["kp"]
+        if not model.keeps_links and model.robot.has_parameters:
+            own = dict(zip(model.linear.names, model.linear.nominal().tolist(), strict=True))
+            return np.array([own.get(name, float(g @ wanted / max(g @ g, 1e-300)))
+                             for name, g in zip(model.names, model.G.T, strict=True)])  # fmt: skip
+        return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
+
+    def _columns(self, point: _Rolled, k: int, joints: Sequence[int]) -> tuple[Array, list[int]]:
+        """Derivatives of some joints in a log (N, joints, columns), and which unknowns have them."""
+        p, own = self.model.count, self.starts[k]
+        S = point.slopes[k][:, list(joints)]
+        shown = np.flatnonzero(S.any(axis=(0, 1)))
+        return S[:, :, shown], [int(c) if c < p else own[int(c) - p] for c in shown]
+
+    def _triangle(self, point: _Rolled) -> Array:
+        """The triangle of [S | e + S theta] over each position's noise, group by group: most columns are zero there."""
+        if point.R is None:
+            parts = []
+            for k, e in enumerate(point.rest):
+                for group in self.model.groups:
+                    own = list(group.joints)
+                    S, places = self._columns(point, k, own)
+                    rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
+                    R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
+                    wide = np.zeros((len(R), self.total + 1))
+                    wide[:, [*places, self.total]] = R
+                    parts.append(wide)
+            point.R = triangle(np.concatenate(parts))
+        return point.R
+
+    def _whole(self, point: _Rolled) -> Observation:
+        """The same as a linear problem like any other."""
+        pairs = []
+        for k, e in enumerate(point.rest):
+            Y = np.zeros((*e.shape, self.total))
+            S, places = self._columns(point, k, range(e.shape[1]))
+            Y[:, :, places] = S
+            pairs.append((Y, e + Y @ point.theta))
+        return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
+
+    def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
+        """Values of the next step, and deviations for white residuals."""
+        whole = self._triangle(point)
+        kept = independent_columns(whole[:-1, :-1], TOGETHER)
+        others = [k for k in range(self.total) if k not in kept]
+        columns = [whole[:, kept], (whole[:, -1] - whole[:, others] @ point.theta[others])[:, None]]
+        R = triangle(np.concatenate(columns, axis=1))
+        A, b = R[:-1, :-1], R[:-1, -1]
+        lengths = np.linalg.norm(A, axis=0)
+        own, lower = point.theta[kept], self.lower[kept]
+        scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
+        right = np.concatenate([b, np.sqrt(damping) * lengths * own])
+        found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths
+        self.promised = 1 - float(np.sum((A @ found - b) ** 2) + R[-1, -1] ** 2) / float(
+            np.sum((A @ own - b) ** 2) + R[-1, -1] ** 2
+        )
+        theta = point.theta.copy()
+        theta[kept] = found
+        if self.bodies is not None:
+            rows = sum(e.size for e in point.rest)
+            every = np.linalg.norm(whole[:, :-1], axis=0) * np.sqrt(damping)
+            damped = np.concatenate([whole, np.column_stack([np.diag(every), every * point.theta])])
+            theta = self.bodies.held(theta, triangle(damped), rows)
+        deviation = np.full(len(theta), np.inf)
+        deviation[kept] = np.linalg.norm(inverse(A), axis=1)
+        return theta, deviation
+
+    def _settled(self, point: _Rolled, steps: Sequence[int]) -> _Rolled:
+        """Gauss-Newton steps, damped as needed, until they are small."""
+        damping = DAMPING
+        for _ in range(ITERATIONS):
+            self.iterations += 1
+            theta, deviation = self._proposed(point, damping)
+            if self.promised < SMALL_FALL:
+                break
+            step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
+            tried = self.at(theta, steps, slopes=False)
+            if tried is not None and tried.cost <= point.cost:
+                fall = 1 - float(np.exp(tried.cost - point.cost))
+                point, damping = self.at(theta, steps) or point, damping / 10
+                if step < SMALL_STEP or fall < SMALL_FALL:
+                    break
+            else:
+                damping = max(damping, 1e-8) * 10
+                if damping > MOST_DAMPING or step < SMALL_STEP:
+                    break
+        return point
+
+    def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
+        whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+        p = self.model.count
+        at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
+        known = point.theta.copy()
+        known[kept] = 0.0
+        part = whole.reduced(kept, known)
+        own = point.theta[kept]
+        R = part.triangle(point.rms)
+        used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
+        sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
+        hidden = self._hidden(kept, point)
+        notes = [f"{self.model.names[k]} is at its bound {self.model.lower[k]:g}" for k in at_bound]
+        return LoopFit(
+            self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
+            spread(part, own, sigma), (*self.notes, *notes),
+        )  # fmt: skip
+
+    def _inflation(self, point: _Rolled) -> Array:
+        """Deviations over those for white residuals, by which a change of values is judged."""
+        found, kept = np.ones(self.total), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+        known = point.theta.copy()
+        known[kept] = 0.0
+        part = self._whole(point).reduced(kept, known)
+        found[kept] = np.maximum(spread(part, point.theta[kept], point.rms).inflation, 1.0)
+        return found
+
+    def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
+        """A sentence for each unknown without a value of its own."""
+        R = self._triangle(point)[:-1, :-1]
+        lengths = np.linalg.norm(R, axis=0)
+        found = {}
+        for k, name in enumerate(self.model.names):
+            if k in kept:
+                continue
+            if lengths[k] <= 1e-12 * lengths.max():
+                found[name] = f"{name} was not excited: it has no effect on the positions in this motion"
+                continue
+            basis, *_ = np.linalg.lstsq(R[:, list(kept)] / lengths[list(kept)], R[:, k] / lengths[k], rcond=None)
+            order = [c for c in np.argsort(-np.abs(basis)) if abs(basis[c]) > 1e-4][:4]
+            others = ", ".join(self.names[kept[c]] for c in order)
+            found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
+        return found
+
+
+def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
+    """Measured less simulated positions of the rows that count; None where the motion runs away."""
+    found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
+    return None if found is None else np.asarray((log.q - found.q)[log.rows])

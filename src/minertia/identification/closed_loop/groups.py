@@ -1,0 +1,47 @@
+"""Joints that inertia ties together: each such group has a scale of its own, and moves whatever the others do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.base import numeric
+from minertia.base.derive import base_parameters
+from minertia.errors import MinertiaError
+from minertia.robot.robot import Robot
+
+STATES = 24
+NEGLIGIBLE = 1e-9  # of the largest entry of a column
+
+
+def require_simple(robot: Robot) -> None:
+    """Refuse robots whose loops cannot be simulated here."""
+    if robot.is_floating:
+        raise MinertiaError(f"'{robot.name}' has a floating base, which logs of joints do not show; read it as fixed")
+    robot.require_tree("a fit of commands")
+    if robot.n != robot.n_joints or robot.coupling is not None:
+        raise MinertiaError(
+            f"'{robot.name}' has joints that follow others or motors that turn several; commands cannot be fitted there"
+        )
+
+
+def tied_groups(robot: Robot) -> tuple[tuple[int, ...], ...]:
+    """Coordinates (from 0) in groups that share base parameters of the links."""
+    base = base_parameters(robot, "closed-form", rotors=False, friction=False)
+    label = list(range(robot.n))
+    for column in shown_at(robot, base.kept).T:
+        rows = np.flatnonzero(column)
+        if len(rows) > 1:
+            joined = {label[r] for r in rows}
+            label = [min(joined) if own in joined else own for own in label]
+    return tuple(tuple(j for j, own in enumerate(label) if own == first) for first in sorted(set(label)))
+
+
+def shown_at(robot: Robot, names: Sequence[str]) -> NDArray[np.bool_]:
+    """At which joints parameters of the links (full names) show, (n, names)."""
+    q, qd, qdd = (np.asarray(a) for a in numeric.random_states(robot, STATES, 0))
+    Y = numeric.regressor_at(robot, names, q, qd, qdd).reshape(STATES, robot.n, -1)
+    size = np.abs(Y).max(axis=0)
+    return np.asarray(size > NEGLIGIBLE * np.maximum(size.max(axis=0), 1e-300))

@@ -1,0 +1,209 @@
+"""A fit of commands judged where it will be used: by open simulation of logs, from their commands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import SIMULATED, ServoModel
+from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
+from minertia.identification.evidence.verdict import Verdict
+from minertia.identification.problem.linear import link_number, symbol_of
+
+Array = NDArray[np.float64]
+MOST = 1 / 3  # of how the joints lag: a model that leaves more on unseen motion is not good
+POOR = 0.3  # relative deviation of a gain above which it has no scale of its own
+TOLD_APART = 3.0  # by how much delay and damping together may be better known than damping alone
+LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
+FILE = "the robot file's own values"
+
+
+@dataclass(frozen=True)
+class LoopJudged:
+    """Relative residuals, norm(q - simulated) over norm(q - command), of the fitted logs and of unseen ones."""
+
+    training: Residuals
+    logs: tuple[Residuals, ...]
+    unseen: tuple[Residuals, ...]
+    left_out: Residuals | None
+    rivals: dict[str, tuple[Residuals, ...]]
+    verdict: Verdict
+
+
+def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
+    """What simulation leaves of a log, from a start that its first rows tell; infinite where it runs away."""
+    steps = steps_of(log, h)
+    found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
+    joints, lag = model.robot.coordinate_names, (log.q - log.u)[log.rows]
+    if found is None:
+        endless = (float("inf"),) * len(joints)
+        return Residuals(log.name, float("inf"), float("inf"), joints, endless, endless)
+    return residuals_of_arrays(log.name, joints, lag, (found.q - log.u)[log.rows])
+
+
+def steps_of(log: LoopLog, h: float) -> int:
+    """Steps between rows that are at most h [s]."""
+    return max(1, int(np.ceil(log.period / h - 1e-9)))
+
+
+def file_values(model: ServoModel, theta: Array) -> Array | None:
+    """The robot file's own inertia and friction under the same loop; None where it has no masses."""
+    robot = model.robot
+    if not robot.has_parameters:
+        return None
+    own = dict(zip(model.linear.names, model.linear.nominal().tolist(), strict=True))
+    effects = dict(robot.effect_values)
+    found = theta.copy()
+    for k, name in enumerate(model.names):
+        if model.keeps_links and symbol_of(name) in SIMULATED and "+" not in name:
+            found[k] = effects.get(f"{symbol_of(name)}{link_number(name)}", 0.0)
+        elif name in own:
+            found[k] = own[name]
+        elif name == "delay":
+            found[k] = 0.0
+    return found
+
+
+def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], reference: str) -> LoopJudged:
+    """Residuals of fitted and unseen logs, those of other values there, and the verdict."""
+    model, theta = fit.model, fit.theta
+    h = min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
+    own = tuple(position_residuals(model, theta, log, h) for log in logs)
+    training = pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)])
+    others = tuple(position_residuals(model, theta, log, h) for log in unseen)
+    left = None if unseen else _left_out(fit, logs, h)
+    file = file_values(model, theta)
+    rivals = {} if file is None or not unseen else {FILE: tuple(position_residuals(model, file, u, h) for u in unseen)}
+    return LoopJudged(training, own, others, left, rivals, _verdict(fit, training, others, left, rivals, reference))
+
+
+def _left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
+    """The last log, or the last part of the only one, predicted by a fit of the rest."""
+    if len(logs) > 1:
+        rest, last = list(logs[:-1]), logs[-1]
+        steps = fit.steps[:-1]
+    else:
+        log = logs[0]
+        cut = int(len(log.q) * (1 - LEFT_OUT))
+        if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
+            return None
+        rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
+    again = output_error(fit.model, rest, fit.theta, steps=steps)
+    return position_residuals(fit.model, again.theta, last, h)
+
+
+def _verdict(
+    fit: LoopFit,
+    training: Residuals,
+    unseen: Sequence[Residuals],
+    left: Residuals | None,
+    rivals: dict[str, tuple[Residuals, ...]],
+    reference: str,
+) -> Verdict:
+    told = unseen if unseen else () if left is None else (left,)
+    where = "unseen" if unseen else "of a part that was left out; no unseen log was given"
+    reasons, is_good = [], bool(told)
+    if told:
+        own = float(np.mean([r.relative for r in told]))
+        is_good = own < MOST
+        reasons.append(f"commands explain {_percent(max(1 - own, 0))} of how the joints lag ({where})")
+        if not is_good:
+            reasons.append(f"{_percent(own)} is left, more than a third: such a model is not good")
+        above = [joint for k, joint in enumerate(training.joints) if max(r.joint_relative[k] for r in told) > 1]
+        if above:
+            is_good = False
+            reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
+        for name, theirs in rivals.items():
+            level = float(np.mean([r.relative for r in theirs]))
+            is_good &= own <= level
+            reasons.append(f"{'better' if own < level else 'worse'} than {name} there ({_percent(level)})")
+    else:
+        reasons.append("no unseen log was given, and the fitted one is too short to leave a part out")
+    reasons += [reference, *hidden_sentences(fit), *fit.hidden.values(), *fit.notes]
+    return Verdict(is_good, tuple(reasons))
+
+
+def hidden_sentences(fit: LoopFit) -> list[str]:
+    """What this motion does not tell apart: a gain without a scale, a delay and damping."""
+    return [*(_scale(fit, name) for name in loose_gains(fit)), *_delay_and_damping(fit)]
+
+
+def loose_gains(fit: LoopFit) -> list[str]:
+    """Names of kp that the logs give no scale: a rank test does not see it, the deviation of log kp does."""
+    found = []
+    for k, name in enumerate(fit.model.names):
+        if name.startswith("KP") and not fit.deviation[k] <= POOR * abs(fit.theta[k]):
+            found.append(name)
+    return found
+
+
+def _scale(fit: LoopFit, name: str) -> str:
+    if name == "KP":
+        return "the gain of all joints has no reference: give it, or masses that gravity acts on"
+    joint = fit.model.robot.coordinate_names[int(name[2:]) - 1]
+    return (
+        f"{name} has no reference: joint {joint} shows no weight; give its gain, or say that the servos are the same "
+        '(kp = "same")'
+    )
+
+
+def _delay_and_damping(fit: LoopFit) -> list[str]:
+    """A sentence where slow motion shows only kd + fv + kp delay, with the sums and their deviations."""
+    model = fit.model
+    if "delay" not in model.names or model.names.index("delay") not in fit.kept:
+        return []
+    values, C = model.atom_values(fit.theta), fit.covariance
+    d = model.names.index("delay")
+    sums = []
+    for j in range(model.robot.n):
+        kp = values[model.index("kp", j)]
+        rate = model.G[model.index("kd", j)] + model.G[model.index("fv", j)]
+        if not np.any(rate):
+            continue
+        together = rate + model.G[model.index("kp", j)] * fit.theta[d]
+        together[d] += kp
+        alone, both = (float(np.sqrt(max(g @ C @ g, 0.0))) for g in (rate, together))
+        if alone > TOLD_APART * both:
+            total = values[model.index("kd", j)] + values[model.index("fv", j)] + kp * fit.theta[d]
+            sums.append(f"{total:.3g} +- {both:.1g} N m s/rad at {model.robot.coordinate_names[j]}")
+    if len(sums) < max(1, model.robot.n // 2):
+        return []
+    shown = ", ".join(sums[:3]) + (" ..." if len(sums) > 3 else "")
+    return [f"delay and damping cannot be told apart in this motion; together {shown}: add motion above 3 Hz"]
+
+
+def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
+    """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
+    model = fit.model
+    values, C = model.atom_values(fit.theta), fit.covariance
+    units = {"ia": "s2", "fv+kd": "s", "fc": "rad", "off": "rad"}
+    found: list[dict[str, float | str | None]] = []
+    for j, joint in enumerate(model.robot.coordinate_names):
+        kp, gain = values[model.index("kp", j)], model.G[model.index("kp", j)]
+        for what, unit in units.items():
+            own = [model.index(kind, j) for kind in what.split("+")]
+            value = float(values[own].sum()) / kp
+            slope = (model.G[own].sum(axis=0) - value * gain) / kp
+            found.append(
+                {
+                    "joint": joint,
+                    "ratio": f"{what.upper()}/KP",
+                    "unit": unit,
+                    "value": value,
+                    "deviation": float(np.sqrt(max(slope @ C @ slope, 0.0))),
+                }
+            )
+    return found
+
+
+def _percent(x: float) -> str:
+    return f"{100 * x:.3g} %"
+
+
+__all__ = ["LoopJudged", "judged", "loose_gains", "position_residuals", "ratios"]

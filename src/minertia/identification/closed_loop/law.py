@@ -1,0 +1,232 @@
+"""Efforts of the law with least squares: where the fit starts, and a quick fit of its own; DIDIM on simulated states.
+
+Commands and positions pass one zero-phase filter, on a grid fine enough that a held command is not half a row early.
+Each atom has a column of efforts, so that known gains go to the other side by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+from scipy.optimize import lsq_linear
+
+from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
+from minertia.identification.closed_loop.logs import HeldCommand, LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.problem.observation import BLOCKS, SHORTEST_BLOCK, LogTriangles, Observation, Rows
+from minertia.identification.problem.rows import Change
+from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.triangles import Accumulator
+from minertia.identification.signals.filtering import low_pass, rate_of_change
+from minertia.identification.signals.spectrum import chosen_cutoff
+
+Array = NDArray[np.float64]
+FINE = 1000.0  # Hz of the grid
+PER_CUTOFF = 5.0  # rate after decimation over the cut-off
+TRIM = 1.5  # periods of the cut-off at each end that filters spoil
+DELAYS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04])  # s that are tried for an unknown one
+ROUNDS = 3  # of simulated states
+STEP = 1e-3  # s, of their simulation
+STILL = 0.02  # of a joint's highest speed: slower motion does not tell the sign of friction
+
+
+@dataclass(frozen=True)
+class LawRows:
+    """Rows of one log: Y (N, n, unknowns) and tau (N, n), with Y theta = tau."""
+
+    Y: Array
+    tau: Array
+
+
+def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None = None) -> LawRows:
+    """Filtered rows of the law's efforts; states (N, n): positions of which the robot's own columns are made."""
+    rate, factor, cutoff = _rates(log)
+    measured = _signals(log.q, log.period, factor, cutoff, rate)
+    own = measured if states is None else _signals(states, log.period, factor, cutoff, rate)
+    grid = np.asarray(np.arange(len(measured[0])) / rate)
+    edges = np.concatenate([grid - 0.5 / rate, grid[-1:] + 0.5 / rate])
+    u = _mean_command(model, log, edges - delay + log.lead)
+    step = max(1, int(rate / (PER_CUTOFF * cutoff)))
+    smooth = min(0.4 * rate / step, 0.45 * rate)
+    ends = int(TRIM / cutoff * rate)
+    rows = slice(ends + round(log.first * factor), len(grid) - ends, step)
+
+    def thinned(x: Array) -> Array:
+        """A column through the filter that all of them pass, at the rows that stay."""
+        return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
+
+    columns, known = _columns(model, own, low_pass(u, cutoff, rate) - measured[0], measured[1], rate)
+    Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
+    for kind, values in columns.items():
+        series, places = thinned(values), model.places[kind]
+        if kind == "link":
+            Y += series @ model.G[places]
+            tau = tau - series @ model.constant[places]
+        else:
+            Y += series[:, :, None] * model.G[places]
+            tau = tau - series * model.constant[places]
+    return LawRows(Y, tau)
+
+
+def _rates(log: LoopLog) -> tuple[float, int, float]:
+    """Rate of the fine grid, rows of it per row, and the cut-off [Hz]."""
+    factor = max(1, int(np.ceil(FINE * log.period)))
+    return factor / log.period, factor, chosen_cutoff(log.q, 1 / log.period)
+
+
+def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -> tuple[Array, Array, Array]:
+    """Filtered position, velocity and acceleration on the fine grid."""
+    t = period * np.arange(len(q))
+    grid = np.arange((len(q) - 1) * factor + 1) / rate
+    fine = q if factor == 1 else make_interp_spline(t, q, k=3)(np.minimum(grid, t[-1]))
+    smooth = low_pass(np.asarray(fine), cutoff, rate)
+    speed = rate_of_change(smooth, rate)
+    return smooth, speed, rate_of_change(speed, rate)
+
+
+def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
+    return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
+
+
+def _columns(
+    model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
+) -> tuple[dict[str, Array], Array]:
+    """Efforts for unit atoms of each kind (N, n), of links (N, n, links), and what the robot's file asks for (N, n)."""
+    q, qd, qdd = own
+    known, columns = np.zeros_like(q), {}
+    if model.keeps_links:
+        robot = model.robot.without_effects(tuple(model.robot.effect_values))
+        known = BatchKernel(torque_program(robot), compiling=False)(q, qd, qdd)
+    elif model.links:
+        columns["link"] = BatchKernel(regressor_program(model.robot, model.links), compiling=False)(q, qd, qdd)
+    sign = np.where(np.abs(qd) > STILL * np.abs(qd).max(axis=0), np.sign(qd), 0.0)
+    area = np.cumsum(error, axis=0) / rate
+    reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
+    columns |= {
+        "ia": qdd, "fv": qd, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest, "kp": -error, "ki": -area,
+        "kd": speed - reference,
+    }  # fmt: skip
+    return columns, np.asarray(known)
+
+
+def observation_of(
+    model: ServoModel, names: Sequence[str], titles: Sequence[str], rows: Sequence[tuple[Array, Array]]
+) -> Observation:
+    """Rows (Y, tau) of logs as a linear problem like any other: the same triangles, weights and intervals."""
+    logs = []
+    for title, (Y, tau) in zip(titles, rows, strict=True):
+        size = max(SHORTEST_BLOCK, -(-len(Y) // BLOCKS))
+        store = Accumulator(Y.shape[1], Y.shape[2] + 1, size, BLOCKS, "qr")
+        store.add(Y, tau)
+        triangles, counts = store.finish()
+        logs.append(LogTriangles(title, triangles, counts, store.largest, (), np.zeros((3, model.robot.n))))
+
+    def stream(change: Change | None = None) -> Iterator[Rows]:
+        for k, (Y, tau) in enumerate(rows):
+            yield Rows(k, Y, tau)
+
+    def rest(theta: Array) -> Iterator[tuple[int, Array]]:
+        for k, (Y, tau) in enumerate(rows):
+            yield k, tau - Y @ theta
+
+    count = len(names)
+    return Observation(
+        model.linear, tuple(names), tuple(logs), stream, rest, tuple(range(count)), np.zeros(max(count, 1))[:count]
+    )
+
+
+def independent_columns(R: Array, tolerance: float = 1e-7) -> list[int]:
+    """Columns of a triangle that depend on none before them, each scaled to length 1."""
+    lengths = np.linalg.norm(R, axis=0)
+    largest = float(lengths.max(initial=0.0))
+    kept: list[int] = []
+    Q = np.zeros((len(R), 0))
+    for c in range(R.shape[1]):
+        if lengths[c] <= 1e-12 * largest:
+            continue
+        v = R[:, c] / lengths[c]
+        for _ in range(2):
+            v = v - Q @ (Q.T @ v)
+        size = float(np.linalg.norm(v))
+        if size > tolerance:
+            Q = np.column_stack([Q, v / size])
+            kept.append(c)
+    return kept
+
+
+def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] | None = None) -> Array | None:
+    """Values by least squares on the law's efforts; a delay that is unknown is the best of a few, refined."""
+    delays, place = DELAYS, None
+    if "delay" in model.names:
+        place = model.names.index("delay")
+        if model.lower[place] < 0:
+            delays = np.concatenate([[model.lower[place]], DELAYS])
+    else:
+        delays = np.array([model.constant[model.places["delay"][0]]])
+    tried = [_fit_at(model, logs, float(d), states) for d in delays]
+    costs = np.array([np.inf if found is None else found[1] for found in tried])
+    best = int(np.argmin(costs))
+    chosen = tried[best]
+    if chosen is None:
+        return None
+    theta = chosen[0]
+    if place is not None:
+        theta[place] = _valley(delays, costs, best)
+    return theta
+
+
+def _valley(x: Array, y: Array, k: int) -> float:
+    """The lowest point of a parabola through three values."""
+    if not 0 < k < len(x) - 1 or not np.isfinite(y[k - 1 : k + 2]).all():
+        return float(x[k])
+    a, b, _ = np.polyfit(x[k - 1 : k + 2], y[k - 1 : k + 2], 2)
+    return float(np.clip(-b / (2 * a), x[k - 1], x[k + 1])) if a > 0 else float(x[k])
+
+
+def _fit_at(
+    model: ServoModel, logs: Sequence[LoopLog], delay: float, states: Sequence[Array] | None
+) -> tuple[Array, float] | None:
+    """Values and cost at one delay."""
+    rows = []
+    for k, log in enumerate(logs):
+        made = law_rows(model, log, delay, None if states is None else states[k])
+        rows.append((made.Y, made.tau))
+    whole = observation_of(model, model.names, [log.name for log in logs], rows)
+    keep = independent_columns(whole.triangle()[:-1, :-1])
+    if not keep:
+        return None
+    part = whole.reduced(keep)
+    try:
+        if any(isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
+            # zero would explain the efforts of a joint whose gain is unknown, too: noise must not set its weight
+            R = part.triangle(np.sqrt(np.mean(np.concatenate([log.u - log.q for log in logs]) ** 2, axis=0)))
+        else:
+            _, R, _ = weighted_solution(part)
+    except np.linalg.LinAlgError:
+        return None
+    found = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], model.upper[keep]))
+    theta = np.zeros(model.count)
+    theta[keep] = found.x
+    return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ found.x - R[:, -1])), 1e-300)))
+
+
+def didim(model: ServoModel, logs: Sequence[LoopLog]) -> Array | None:
+    """Least squares on the law's efforts with the robot's columns on simulated states (Gautier, Janot, Vandanjon)."""
+    theta = law_fit(model, logs)
+    for _ in range(ROUNDS):
+        if theta is None:
+            break
+        states = []
+        for log in logs:
+            count = max(1, int(np.ceil(log.period / STEP)))
+            found = simulated(model, theta, with_start(model, theta, log, count), count, slopes=False)
+            if found is None:
+                return theta
+            states.append(found.q)
+        theta = law_fit(model, logs, states)
+    return theta

@@ -1,0 +1,156 @@
+"""`LoopLog`: commands and positions of one log, at even times, and what a rollout is told in each of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.rollout.task import LoopCommand
+from minertia.errors import RecordingError
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.repair import repaired
+
+Array = NDArray[np.float64]
+SKIPPED = 0.3  # s at the start that are simulated and not counted: where it starts is only estimated
+START_ROWS = 8  # from which the start is estimated
+REST = 3.0  # deviations of a starting velocity below which the robot stands
+FEWEST = 20  # rows that can be fitted
+
+
+@dataclass(frozen=True)
+class LoopLog:
+    """One log: period [s], positions q and commands u (N, n), commanded velocities or None, and the start.
+
+    lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
+    """
+
+    name: str
+    recording: Recording
+    period: float
+    q: Array
+    u: Array
+    ud: Array | None
+    q0: Array
+    v0: Array
+    lead: float
+    first: int
+
+    @property
+    def rows(self) -> slice:
+        """Rows that are fitted and judged."""
+        return slice(self.first, None)
+
+    @property
+    def samples(self) -> int:
+        """Number of rows that count."""
+        return len(self.q) - self.first
+
+    def part(self, first: int, stop: int) -> LoopLog:
+        """Rows of the log as a log of its own."""
+        rows = slice(first, stop)
+        q0, v0 = start_of(self.q[rows], self.period)
+        ud = None if self.ud is None else self.ud[rows]
+        return replace(
+            self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
+            recording=self.recording.select(rows),
+        )  # fmt: skip
+
+    def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
+        """What a group is told in each step, `steps` of them between two rows, delayed [s]."""
+        u = self.u[:, list(joints)]
+        held = HeldCommand(u, self.period, linear)
+        h = self.period / steps
+        edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
+        mean, slope = held.means(edges)
+        if not by_rate:
+            return LoopCommand(mean, slope)
+        if self.ud is not None:
+            rate, rate_slope = HeldCommand(self.ud[:, list(joints)], self.period, linear).means(edges)
+        else:
+            ramp = HeldCommand(u, self.period, True)
+            ends = ramp.at(edges)
+            rate = np.diff(ends, axis=0) / h
+            rate_slope = -np.gradient(rate, h, axis=0)
+        return LoopCommand(mean, slope, rate, rate_slope)
+
+
+class HeldCommand:
+    """A command between its rows, and its integral, beyond the log as at its ends."""
+
+    def __init__(self, u: Array, period: float, linear: bool) -> None:
+        self.u, self.period, self.linear = u, period, linear
+        area = period * (0.5 * (u[:-1] + u[1:]) if linear else u[:-1])
+        self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(area, axis=0)])
+
+    def _cell(self, t: Array) -> tuple[NDArray[np.intp], Array]:
+        """Row before each time, and how far it is behind [s]; rounding does not send a time to the row before."""
+        position = t / self.period
+        k = np.clip(np.floor(position + 1e-9), 0, len(self.u) - 1).astype(int)
+        return k, (position - k)[:, None] * self.period
+
+    def at(self, t: Array) -> Array:
+        """The command at times from the first row on."""
+        k, past = self._cell(t)
+        if not self.linear:
+            return np.asarray(self.u[k])
+        last = np.minimum(k + 1, len(self.u) - 1)
+        part = np.clip(past / self.period, 0.0, 1.0)
+        return np.asarray(self.u[k] + part * (self.u[last] - self.u[k]))
+
+    def integral(self, t: Array) -> Array:
+        """From the first row to each time."""
+        k, past = self._cell(t)
+        inside = self.area[k] + self.u[k] * past
+        if self.linear:
+            last = np.minimum(k + 1, len(self.u) - 1)
+            short = np.clip(past, 0.0, self.period)
+            inside = inside + 0.5 * (self.u[last] - self.u[k]) * short**2 / self.period
+        return np.asarray(inside)
+
+    def means(self, edges: Array) -> tuple[Array, Array]:
+        """Mean between neighbouring edges, and its derivative by a delay of all of them."""
+        widths = np.diff(edges)[:, None]
+        return np.diff(self.integral(edges), axis=0) / widths, -np.diff(self.at(edges), axis=0) / widths
+
+
+def loop_log(campaign: Campaign, log: Log) -> LoopLog:
+    """A log of commands and positions, read and repaired; refused where it has no commands."""
+    logged = campaign.as_logged(log, effort=False)
+    return made_log(campaign, log.name, logged)
+
+
+def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
+    """The same of a recording."""
+    repairs = campaign.repairs
+    whole = repaired(logged, stamps=repairs.stamps, resample=repairs.resample, standstill=False)
+    u = whole.channels.get("command")
+    if u is None:
+        raise RecordingError(
+            "the log has neither efforts nor commands; name the columns of one in [columns]: effort, or command",
+            file=name,
+        )
+    if not (np.isfinite(u).all() and np.isfinite(whole.q).all()):
+        raise RecordingError("a command or position is not a number; drop such rows with --drop-torn", file=name)
+    period = whole.duration / (len(whole) - 1)
+    first = round(SKIPPED / period)
+    if len(whole) - first < FEWEST:
+        raise RecordingError(f"the log has {len(whole)} rows, too few to be simulated and fitted", file=name)
+    q0, v0 = start_of(whole.q, period)
+    lead = period if campaign.map.command_when == "after" else 0.0
+    ud = whole.channels.get("command_velocity")
+    return LoopLog(name, whole, period, np.asarray(whole.q), np.asarray(u), ud, q0, v0, lead, first)
+
+
+def start_of(q: Array, period: float) -> tuple[Array, Array]:
+    """Position and velocity at the first row, from a parabola through the first ones; at rest where that is likely."""
+    rows = min(START_ROWS, len(q))
+    t = period * np.arange(rows)
+    A = np.stack([np.ones(rows), t, t * t], axis=1)
+    found, *_ = np.linalg.lstsq(A, q[:rows], rcond=None)
+    noise = np.sqrt(np.sum((q[:rows] - A @ found) ** 2, axis=0) / max(rows - 3, 1))
+    deviation = noise * np.sqrt(np.linalg.inv(A.T @ A)[1, 1])
+    is_still = np.abs(found[1]) <= REST * deviation + 1e-12
+    return np.where(is_still, q[:rows].mean(axis=0), found[0]), np.where(is_still, 0.0, found[1])

@@ -1,0 +1,350 @@
+"""`ServoModel`: the unknowns of a robot under its position loops, and what a rollout of each group is given.
+
+Everything that a rollout reads (`Atom`s: an inertia, a gain at a joint, a delay) is an affine function of the unknowns,
+atoms = constant + G theta; so values that are known, tied or regrouped need no case of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.rollout.kernel import LoopKernel
+from minertia.codegen.rollout.task import AT_JOINTS, LoopValues
+from minertia.errors import CampaignError, MinertiaError
+from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
+from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
+from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
+from minertia.identification.problem.ladder import START, springs
+from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+# effects that a rollout has, by symbol
+SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks"}
+NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
+UNITS = {"ia": "s2", "fv": "s", "fc": "rad", "off": "rad", "kd": "s"}  # of ratios to kp, at a revolute joint
+MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
+FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
+GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One number that a rollout reads: its kind (`rollout.task.KINDS`), and its joint or number among the links."""
+
+    kind: str
+    place: int
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """Joints simulated together, with the atoms that act there (their indices among all, links first)."""
+
+    joints: tuple[int, ...]
+    kernel: LoopKernel = field(repr=False)
+    atoms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ServoModel:
+    """Unknowns `names` with atoms = constant + G theta.
+
+    linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
+    the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
+    gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.
+    """
+
+    robot: Robot
+    command: Command
+    linear: LinearModel
+    keeps_links: bool
+    names: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    constant: Array
+    G: Array
+    links: tuple[str, ...]
+    lower: Array
+    groups: tuple[JointGroup, ...]
+    rest: Array
+    gauges: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns."""
+        return len(self.names)
+
+    def index(self, kind: str, place: int) -> int:
+        """Position of an atom."""
+        return self.atoms.index(Atom(kind, place))
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Positions of the atoms of each kind, in order of their places."""
+        found: dict[str, list[int]] = {}
+        for k, atom in enumerate(self.atoms):
+            found.setdefault(atom.kind, []).append(k)
+        return found
+
+    def atom_values(self, theta: Array) -> Array:
+        """Values of all atoms."""
+        return np.asarray(self.constant + self.G @ theta)
+
+    def of_kind(self, kind: str, values: Array) -> Array:
+        """Values of one kind, one for each joint (or link parameter)."""
+        return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
+
+    def delay(self, theta: Array) -> float:
+        """The delay [s]."""
+        return float(self.atom_values(theta)[self.places["delay"][0]])
+
+    def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
+        """What a rollout of a group is given, from the values of all atoms."""
+        own = list(group.joints)
+        n = self.robot.n
+        limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
+        named = {name: self.of_kind(name, values)[own] for name in AT_JOINTS if name not in ("limit", "rest")}
+        delayed = self.command.delay_of == "effort"
+        return LoopValues(
+            **named,
+            rest=self.rest[own],
+            limit=limits[own],
+            links=self.of_kind("link", values) if not self.keeps_links else np.zeros(0),
+            effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
+            is_voltage=self.command.law == "voltage",
+            is_euler=self.command.integrator == "euler",
+        )
+
+    def standard(self, theta: Array) -> dict[str, float]:
+        """The robot's standard parameters and effects with these values."""
+        values = self.atom_values(theta)
+        found = dict.fromkeys(self.linear.standard, 0.0)
+        if self.keeps_links:
+            own = zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True)
+            found |= {name: value for name, value in own if name in found and symbol_of(name) in LINK_SYMBOLS}
+        else:
+            found |= dict(zip(self.links, self.of_kind("link", values).tolist(), strict=True))
+        for name in self.linear.standard:
+            if symbol_of(name) in SIMULATED:
+                found[name] = float(values[self.index(SIMULATED[symbol_of(name)], link_number(name) - 1)])
+        return found
+
+    def standard_slopes(self) -> Array:
+        """Derivatives of the linear model's unknowns by theta, (linear unknowns, theta)."""
+        K, rows = self.linear.K, np.zeros((len(self.linear.standard), self.count))
+        for k, name in enumerate(self.linear.standard):
+            symbol = symbol_of(name)
+            if symbol in SIMULATED:
+                rows[k] = self.G[self.index(SIMULATED[symbol], link_number(name) - 1)]
+            elif not self.keeps_links and name in self.links:
+                rows[k] = self.G[self.index("link", self.links.index(name))]
+        return np.asarray(K @ rows)
+
+    def with_fixed(self, values: dict[str, float]) -> ServoModel:
+        """The same with some unknowns known."""
+        keep = [k for k, name in enumerate(self.names) if name not in values]
+        gone = [k for k, name in enumerate(self.names) if name in values]
+        given = np.array([values[self.names[k]] for k in gone])
+        return replace(
+            self,
+            names=tuple(self.names[k] for k in keep),
+            constant=self.constant + self.G[:, gone] @ given,
+            G=self.G[:, keep],
+            lower=self.lower[keep],
+        )
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of the unknowns."""
+        most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO}
+        return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])
+
+
+def loop_model(campaign: Campaign, period: float) -> ServoModel:
+    """The unknowns of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
+    robot, command = campaign.robot, campaign.command
+    require_simple(robot)
+    if campaign.joints and len(campaign.joints) < robot.n:
+        raise CampaignError("commands move all joints: joints cannot be chosen here; lock the others with hold")
+    usual: Effects = (*START, *springs(robot))
+    effects = usual if campaign.effects is None else campaign.effects
+    linear = linear_model(robot, effects, method=SETS[campaign.parameters])
+    for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
+        if symbol_of(name) not in SIMULATED:
+            raise CampaignError(f"the effect {name} is not simulated under commands; these are: {', '.join(SIMULATED)}")
+    keeps = campaign.links == "robot"
+    if keeps and not robot.has_parameters:
+        raise CampaignError(
+            f"'{robot.name}' has no masses to keep; state links = \"physical\" in [model] to fit them, too"
+        )
+    groups = tied_groups(robot)
+    builder = _ServoBuilder(robot, command, linear, groups, keeps)
+    builder.add_effects()
+    builder.add_gains()
+    builder.add_zeros()
+    builder.add_delay(campaign.map.command_when, period)
+    model = builder.model()
+    fixed = {name: value for name, value in campaign.fix.items() if name in model.names}
+    unknown = [name for name in campaign.fix if name not in fixed]
+    if unknown:
+        raise CampaignError(f"{unknown[0]} is fixed and no unknown here; the unknowns are: {', '.join(model.names)}")
+    return model.with_fixed(fixed)
+
+
+class _ServoBuilder:
+    """Unknowns and atoms on their way."""
+
+    def __init__(
+        self, robot: Robot, command: Command, linear: LinearModel, groups: Sequence[tuple[int, ...]], keeps: bool
+    ) -> None:
+        self.robot, self.command, self.linear, self.tied, self.keeps = robot, command, linear, groups, keeps
+        self.n = robot.n
+        kept = [linear.standard[k] for k in linear.kept]
+        self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
+        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero"]
+        self.atoms = (
+            *(Atom("link", k) for k in range(len(self.links))),
+            *(Atom(kind, j) for kind in kinds for j in range(self.n)),
+            Atom("delay", 0),
+        )
+        self.where = {atom: k for k, atom in enumerate(self.atoms)}
+        self.constant = np.zeros(len(self.atoms))
+        self.columns: dict[str, Array] = {}
+        self.lower: dict[str, float] = {}
+        self.rest = np.zeros(self.n)
+        self.gauges: list[int] = []
+        for term in linear.choice.terms:
+            if term.symbol == "KS":
+                self.rest[term.joint] = term.settings.get("rest", 0.0)
+
+    def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
+        """An unknown that enters these atoms."""
+        column = self.columns.setdefault(name, np.zeros(len(self.atoms)))
+        for atom, weight in atoms.items():
+            column[self.where[atom]] += weight
+        self.lower[name] = lower
+
+    @property
+    def damping_is_one(self) -> list[bool]:
+        """Whether kd and fv of each joint are one unknown: both are unknown and act on the same velocity."""
+        given = self.command.each("kd", self.n)
+        return [isinstance(v, str) and not self.command.velocity_reference for v in given]
+
+    def add_effects(self) -> None:
+        """Unknowns of links and effects: each effect where the links are kept, else those of the linear model."""
+        if self.keeps:
+            for name in (*self.linear.choice.own, *(t.name for t in self.linear.choice.terms)):
+                self._add_linear(name, {name: 1.0})
+            return
+        mixing = np.eye(self.linear.count) if self.linear.mixing is None else self.linear.mixing
+        kept = [self.linear.standard[k] for k in self.linear.kept]
+        for k, name in enumerate(self.linear.names):
+            self._add_linear(name, {kept[r]: mixing[r, k] for r in np.flatnonzero(mixing[:, k])})
+
+    def _add_linear(self, name: str, parts: dict[str, float]) -> None:
+        atoms = {}
+        for part, weight in parts.items():
+            symbol, j = symbol_of(part), link_number(part) - 1
+            if symbol == "FV" and self.damping_is_one[j]:
+                return  # kd stands for both
+            atoms[Atom("link", self.links.index(part)) if symbol in LINK_SYMBOLS else Atom(SIMULATED[symbol], j)] = (
+                weight
+            )
+        is_bounded = len(atoms) == 1 and next(iter(atoms)).kind in NONNEGATIVE
+        self.add(name, atoms, 0.0 if is_bounded else -np.inf)
+
+    def add_gains(self) -> None:
+        """Gains: known, unknown or tied; where nothing fixes a group's scale, kp of its first joint is 1."""
+        self._check_reference()
+        for kind in ("kp", "kd", "ki"):
+            for j, value in enumerate(self.command.each(kind, self.n)):
+                atom = Atom(kind, j)
+                if not isinstance(value, str):
+                    self.constant[self.where[atom]] = float(value)
+                elif kind == "kp" and self.reference == "none" and (j in self._firsts or value == SAME):
+                    self.constant[self.where[atom]] = GAUGE
+                    self.gauges.append(j)
+                else:
+                    number = "" if value == SAME else str(j + 1)
+                    twin = f"+FV{number}" if kind == "kd" and self._has_friction(j) else ""
+                    self.add(f"{kind.upper()}{number}{twin}", {atom: 1.0}, 0.0)
+
+    def _has_friction(self, j: int) -> bool:
+        return self.damping_is_one[j] and f"FV{j + 1}" in self.linear.choice.own
+
+    @property
+    def _firsts(self) -> set[int]:
+        """The first joint of each group without a known gain."""
+        kp = self.command.each("kp", self.n)
+        return {group[0] for group in self.tied if all(isinstance(kp[j], str) for j in group)}
+
+    @property
+    def reference(self) -> str:
+        """What fixes the scale."""
+        if self.command.reference is not None:
+            return self.command.reference
+        if not self._firsts:
+            return "gains"
+        return "links" if self.keeps else "none"
+
+    def _check_reference(self) -> None:
+        loose, names = self._firsts, self.robot.coordinate_names
+        if self.reference == "gains" and loose:
+            raise CampaignError(
+                f'kp of joint {names[min(loose)]} and of all joints tied to it is "?" and the reference is "gains": '
+                'give a gain, or state reference = "links" (masses of the robot\'s file) or "none" (ratios to kp)'
+            )
+        if self.reference == "links" and not self.keeps:
+            raise CampaignError('the reference "links" keeps the masses of the robot\'s file: state links = "robot"')
+        if self.reference == "none" and self.keeps and loose:
+            raise CampaignError(
+                'links = "robot" takes the masses of the file as true, which is a reference; state reference = '
+                '"links", or links = "physical"'
+            )
+
+    def add_zeros(self) -> None:
+        """Zeros of the joints: known, or an unknown each."""
+        for j, value in enumerate(self.command.each("zeros", self.n)):
+            if isinstance(value, str):
+                self.add(f"ZERO{j + 1}", {Atom("zero", j): 1.0}, -FARTHEST_ZERO)
+            else:
+                self.constant[self.where[Atom("zero", j)]] = float(value)
+
+    def add_delay(self, when: str | None, period: float) -> None:
+        """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
+        atom, value = Atom("delay", 0), self.command.delay
+        if value != UNKNOWN:
+            self.constant[self.where[atom]] = float(value)
+            return
+        can_lead = when is None and self.command.delay_of == "command"
+        self.add("delay", {atom: 1.0}, -period if can_lead else 0.0)
+
+    def model(self) -> ServoModel:
+        names = tuple(self.columns)
+        G = np.stack([self.columns[name] for name in names], axis=1) if names else np.zeros((len(self.atoms), 0))
+        if not names:
+            raise MinertiaError("everything is known in this campaign: nothing is left to fit")
+        groups = tuple(
+            JointGroup(joints, LoopKernel(self.robot, joints, self.links), self._atoms_of(joints, G))
+            for joints in self.tied
+        )
+        lower = np.array([self.lower[name] for name in names])
+        return ServoModel(
+            self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
+            groups, self.rest, tuple(self.gauges),
+        )  # fmt: skip
+
+    def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
+        """Unknown atoms that act in a group; of the links those whose effect shows there."""
+        shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
+
+        def acts(atom: Atom) -> bool:
+            return bool(shown[atom.place]) if atom.kind == "link" else atom.kind == "delay" or atom.place in joints
+
+        return tuple(k for k, atom in enumerate(self.atoms) if np.any(G[k]) and acts(atom))

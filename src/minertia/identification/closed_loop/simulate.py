@@ -1,0 +1,84 @@
+"""Logs simulated under their commands, group by group, with the derivatives by all unknowns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.rollout.task import Rollout
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import JointGroup, ServoModel
+
+Array = NDArray[np.float64]
+STARTS = 6  # steps towards the start of a log that is only predicted
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Simulated positions of one log (N, n), and their derivatives (N, n, count + 2 n).
+
+    By the unknowns, and by the positions and velocities of all joints at the start.
+    """
+
+    q: Array
+    S: Array
+
+
+def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
+    """A log from its start, `steps` steps between rows; None where the motion runs away."""
+    values = model.atom_values(theta)
+    q = np.empty_like(log.q)
+    n, count = model.robot.n, model.count
+    S = np.zeros((len(q), n, count + 2 * n if slopes else 0))
+    for group in model.groups:
+        found = model_rollout(model, group, values, log, steps, slopes=slopes)
+        if found is None:
+            return None
+        own = list(group.joints)
+        q[:, own] = found[0]
+        if slopes:
+            known = len(group.atoms)
+            S[:, own, :count] = found[1][:, :, :known] @ model.G[list(group.atoms)]
+            places = [*(count + j for j in own), *(count + n + j for j in own)]
+            S[np.ix_(range(len(q)), own, places)] = found[1][:, :, known:]
+    return Simulated(q, S)
+
+
+def model_rollout(
+    model: ServoModel, group: JointGroup, values: Array, log: LoopLog, steps: int, *, slopes: bool
+) -> tuple[Array, Array] | None:
+    """Positions of a group at the rows of a log, and derivatives by its atoms and its start."""
+    command, own = model.command, list(group.joints)
+    delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
+    told = log.command(steps, delay, group.joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
+    where = {j: k for k, j in enumerate(group.joints)}
+    atoms = [model.atoms[k] for k in group.atoms] if slopes else []
+    unknowns = tuple((a.kind, a.place if a.kind in ("link", "delay") else where[a.place]) for a in atoms)
+    if slopes:
+        unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
+    task = Rollout(
+        model.loop_values(group, values), told, log.period / steps, steps, log.q0[own], log.v0[own], unknowns
+    )
+    return group.kernel.run(task)
+
+
+def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
+    """A log whose start is the one that its first rows, which do not count, are explained by best."""
+    rows = log.first + 1
+    begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
+    n, best, lowest = model.robot.n, log, np.inf
+    for _ in range(STARTS):
+        found = simulated(model, theta, begin, steps)
+        if found is None:
+            break
+        e = begin.q - found.q
+        cost = float(np.sum(e**2))
+        if not cost < lowest:
+            break
+        best, lowest = replace(log, q0=begin.q0, v0=begin.v0), cost
+        S = found.S[:, :, model.count :].reshape(-1, 2 * n)
+        step, *_ = np.linalg.lstsq(S, e.ravel(), rcond=1e-6)
+        begin = replace(begin, q0=begin.q0 + step[:n], v0=begin.v0 + step[n:])
+    return best

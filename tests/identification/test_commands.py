@@ -1,0 +1,267 @@
+"""Identification without efforts: planted loops, what cannot be seen, and the sentences of what cannot be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia
+from minertia import read_robot
+from minertia.errors import MinertiaError
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.groups import tied_groups
+from minertia.identification.closed_loop.hidden import hidden_directions
+from minertia.identification.closed_loop.judge import ratios
+from minertia.identification.closed_loop.law import didim, law_fit
+from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.commanded import LoopIdentification
+from minertia.identification.loads.load import Load
+from minertia.identification.logs.recording import Recording
+from tests.shared import SHARED, needs_shared
+
+ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
+GAINS = {"kp": (150.0, 80.0), "kd": (8.0, 4.0)}
+TRUE = {
+    "ZZR1": 0.9, "MXR1": 1.0, "MY1": 0.1, "ZZ2": 0.3, "MX2": 0.5, "MY2": 0.05, "IA1": 0.2, "IA2": 0.1,
+    "FV1": 1.0, "FV2": 0.5, "FC1": 2.0, "FC2": 1.0, "OFF1": 0.4, "OFF2": -0.3, "KP1": 150.0, "KP2": 80.0,
+    "KD1+FV1": 9.0, "KD2+FV2": 4.5, "delay": 0.0075,
+}  # fmt: skip
+BODIES = {
+    "M1": 2.0, "MX1": 0.5, "MY1": 0.1, "XX1": 0.2, "YY1": 0.3, "ZZ1": 0.4, "M2": 1.0, "MX2": 0.5, "MY2": 0.05,
+    "XX2": 0.03, "YY2": 0.28, "ZZ2": 0.3, "XY1": -0.025, "XY2": -0.025,
+}  # fmt: skip
+
+
+def commands(t: np.ndarray, seed: int) -> np.ndarray:
+    """Sums of sines that begin at rest."""
+    rng = np.random.default_rng(seed)
+    f, phase = rng.uniform(0.2, 3.0, (6, 2)), rng.uniform(0, 2 * np.pi, (6, 2))
+    waves = np.sin(2 * np.pi * f[:, None] * t[:, None] + phase[:, None]) / f[:, None] ** 0.7
+    return np.asarray(0.25 * waves.sum(axis=0) * np.minimum(t / 0.5, 1.0)[:, None] ** 2)
+
+
+def theta_of(model: ServoModel) -> np.ndarray:
+    return np.array([TRUE[name] for name in model.names])
+
+
+def recorded(
+    campaign: Campaign, *, rate: float = 200.0, seconds: float = 5.0, seed: int = 0, noise: float = 1e-4
+) -> Recording:
+    """A log of a planted robot, simulated with steps far shorter than a fit takes."""
+    t = np.arange(round(seconds * rate)) / rate
+    u, zeros = commands(t, seed), np.zeros((len(t), 2))
+    model = loop_model(campaign, 1 / rate)
+    plain = LoopLog("plant", None, 1 / rate, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(model, theta_of(model), plain, round(8000 / rate), slopes=False)
+    assert found is not None
+    q = found.q + noise * np.random.default_rng(seed + 100).normal(size=found.q.shape)
+    return Recording(t=t, q=q, channels={"command": u})
+
+
+def test_unknown_directions_are_those_that_were_counted() -> None:
+    robots = {name: read_robot(name) for name in ("planar2r", "scara", "gantry", "puma560", "ur10e")}
+    wanted = {"planar2r": (3, 1, 0, 0), "scara": (7, 3, 2, 1), "gantry": (7, 4, 3, 1), "puma560": (7, 1, 0, 0),
+              "ur10e": (7, 1, 0, 0)}  # fmt: skip
+    for name, robot in robots.items():
+        found = (
+            hidden_directions(robot),
+            hidden_directions(robot, friction=False),
+            hidden_directions(robot, friction=False, known=(0,)),
+            hidden_directions(robot, friction=False, known=range(robot.n)),
+        )
+        assert found == wanted[name], name
+
+
+@needs_shared
+def test_a_quadruped_on_a_stand_has_a_scale_for_each_leg() -> None:
+    robot = read_robot(SHARED / "robots" / "go2.mjcf.xml", base="fixed")
+    assert tied_groups(robot) == ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11))
+    assert hidden_directions(robot) == 16
+    assert hidden_directions(robot, friction=False, known=(0,)) == 3
+
+
+def test_planted_values_come_back_within_their_intervals(tmp_path: Path) -> None:
+    planted = Campaign(ARM, command=Command(**GAINS), links="physical")
+    logs = [recorded(planted, seed=seed) for seed in (0, 1)]
+    result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
+    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    assert result.validation[0].rmse < 1.3e-4 and "your gains" in " ".join(result.verdict.reasons)
+    for p in result.parameters:
+        assert abs(p.value - TRUE[p.name]) < 5 * p.deviation, p
+    size = np.median([abs(p.value / TRUE[p.name] - 1) for p in result.parameters])
+    assert size < 0.005
+    model = result.model()
+    assert model.is_physical
+    model.save(tmp_path / "model.toml")
+    again = minertia.validate(tmp_path / "model.toml", logs[1])
+    assert again[0].relative == pytest.approx(result.validation[0].relative, rel=0.05)
+
+
+def test_positions_are_nearer_than_efforts_of_the_law() -> None:
+    campaign = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
+    model = loop_model(campaign, 0.005)
+    log = made_log(campaign, "log", recorded(campaign))
+    found = [law_fit(model, [log]), didim(model, [log]), output_error(model, [log]).theta]
+    errors = [float(np.median(np.abs(theta / theta_of(model) - 1))) for theta in found if theta is not None]
+    assert len(errors) == 3 and errors[2] < 0.2 * min(errors[:2]) and max(errors) < 0.1 and errors[2] < 0.005
+
+
+def test_without_a_reference_ratios_are_found() -> None:
+    planted = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
+    log = recorded(planted)
+    asked = replace(planted, command=Command(delay=0.0075, reference="none"))
+    result = minertia.identify(replace(asked, train=(log,)))
+    assert isinstance(result, LoopIdentification)
+    assert "nothing fixes the scale" in " ".join(result.verdict.reasons)
+    found = {(r["joint"], r["ratio"]): r for r in ratios(result.fit)}
+    for j, joint in enumerate(ARM.coordinate_names):
+        damping, friction = found[joint, "FV+KD/KP"], found[joint, "FC/KP"]
+        wanted = TRUE[f"KD{j + 1}+FV{j + 1}"] / GAINS["kp"][j]
+        assert damping["value"] == pytest.approx(wanted, rel=0.03)
+        assert friction["value"] == pytest.approx(TRUE[f"FC{j + 1}"] / GAINS["kp"][j], rel=0.05)
+
+
+def test_masses_of_the_file_fix_the_gains() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075))
+    log = recorded(planted)
+    model = loop_model(replace(planted, command=Command(kp="?", kd="?", delay=0.0075)), 0.005)
+    assert "KD1+FV1" in model.names and "FV1" not in model.names
+    fit = output_error(model, [made_log(planted, "log", log)])
+    for name, value, deviation in zip(model.names, fit.theta, fit.deviation, strict=True):
+        assert abs(value - TRUE[name]) < 5 * deviation, name
+    assert fit.theta[model.names.index("KP1")] == pytest.approx(150.0, rel=0.05)
+
+
+def test_a_delay_between_two_rows_is_found() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS))
+    fit = output_error(loop_model(planted, 0.005), [made_log(planted, "log", recorded(planted))])
+    k = fit.model.names.index("delay")
+    assert fit.theta[k] == pytest.approx(0.0075, abs=max(4 * fit.deviation[k], 1e-4)) and fit.deviation[k] < 3e-4
+
+
+def test_a_constant_command_shows_no_delay() -> None:
+    robot = ARM.with_parameters(BODIES)
+    campaign = Campaign(robot, command=Command(**GAINS), effects=("coulomb",), fix={"FC1": 2.0, "FC2": 1.0})
+    t = np.arange(400) / 200
+    u = np.full((400, 2), 0.3)
+    model = loop_model(replace(campaign, effects=("viscous",), fix={}), 0.005)
+    zeros = np.zeros((400, 2))
+    plain = LoopLog("plant", None, 0.005, zeros, u, None, zeros[0], zeros[0], 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(model, np.array([1.0, 0.5, 0.0]), plain, 40, slopes=False)
+    assert found is not None
+    log = made_log(campaign, "log", Recording(t=t, q=found.q, channels={"command": u}))
+    fit = output_error(model, [log])
+    assert "delay" in fit.hidden and np.isinf(fit.deviation[model.names.index("delay")])
+    assert fit.theta[:2] == pytest.approx([1.0, 0.5], rel=0.01)
+
+
+def test_a_campaign_file_takes_the_path_by_itself(tmp_path: Path) -> None:
+    planted = Campaign(ARM, command=Command(**GAINS), links="physical")
+    log = recorded(planted)
+    table = np.column_stack([log.t, log.q, log.channels["command"]])
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,q_ref1,q_ref2", comments="")
+    (tmp_path / "campaign.toml").write_text(
+        'format = 1\nrobot = "planar2r"\ngravity = [0, -9.81, 0]\n[logs]\ntrain = ["run.csv"]\n'
+        '[command]\nkp = [150, 80]\nkd = [8, 4]\ndelay = "?"\n[model]\nlinks = "physical"\n'
+    )
+    result = minertia.identify(read_campaign(tmp_path / "campaign.toml"))
+    assert isinstance(result, LoopIdentification) and "commands and no efforts" in " ".join(result.estimate.notes)
+    assert result.estimate.value("MX2") == pytest.approx(0.5, rel=0.02)
+
+
+def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: Path) -> None:
+    log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
+    table = np.column_stack([log.t, log.q, log.channels["command"]])
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,target_q_0,target_q_1", comments="")
+    text = minertia.new_campaign("planar2r", [tmp_path / "run.csv"])
+    (tmp_path / "campaign.toml").write_text(text)
+    campaign = read_campaign(tmp_path / "campaign.toml")
+    assert campaign.command == Command() and campaign.links == "physical"
+    assert campaign.map.command == "target_q_{j0}" and "[filter]" not in text
+
+
+@pytest.mark.parametrize(
+    ("command", "links", "said"),
+    [
+        (Command(kp="?", reference="gains"), "physical", "give a gain"),
+        (Command(kp="?", reference="links"), "physical", 'links = "robot"'),
+        (Command(**GAINS), "robot", "no masses to keep"),
+        (Command(kp=(1.0, 2.0, 3.0)), "physical", "3 values"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(command: Command, links: str, said: str) -> None:
+    with pytest.raises(MinertiaError, match=said):
+        loop_model(Campaign(ARM, command=command, links=links), 0.005)
+
+
+def test_what_would_have_no_effect_is_refused() -> None:
+    log = Recording(t=np.arange(100) / 100, q=np.zeros((100, 2)), channels={"command": np.zeros((100, 2))})
+    campaign = Campaign(ARM, (log,), command=Command(**GAINS), links="physical")
+    with pytest.raises(MinertiaError, match="does not fit commands"):
+        minertia.identify(replace(campaign, estimator="ridge"))
+    with pytest.raises(MinertiaError, match="loads of logs"):
+        minertia.identify(replace(campaign, train=(Log(log, load=Load(1.0)),)))
+    with pytest.raises(MinertiaError, match="cannot judge the fit"):
+        minertia.identify(replace(campaign, validate=(log,)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"law": "pdf"}, {"kp": 0.0}, {"kp": "high"}, {"kd": -1.0}, {"delay": 5.0}, {"ki": 1.0}, {"hold": "cubic"},
+     {"law": "p", "kd": 1.0}, {"limit": "?"}, {"delay": -0.1, "delay_of": "effort"}],
+)  # fmt: skip
+def test_commands_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(MinertiaError):
+        Command(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_audit_says_what_the_commands_are_like() -> None:
+    t = np.arange(2000) / 200
+    u = np.column_stack([np.repeat(np.sin(np.arange(400) / 20), 5), np.full(2000, 0.3)])
+    q = np.vstack([np.repeat(u[:1], 10, axis=0), u[:-10]])
+    told = {f.check: f for f in minertia.audit(Recording(t=t, q=q, channels={"command": u}))}
+    assert told["held command"].channel == "command1" and "5.0 rows" in told["held command"].text
+    assert told["constant command"].channel == "command2"
+    assert "50 ms" in told["lag"].text
+
+
+def test_wrong_zeros_are_found_where_gravity_shows_them() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075, zeros=(0.1, -0.2)))
+    asked = replace(planted, effects=("rotor", "viscous", "coulomb"), command=Command(**GAINS, delay=0.0075, zeros="?"))
+    truth = replace(planted, effects=asked.effects)
+    fit = output_error(loop_model(asked, 0.005), [made_log(asked, "log", recorded(truth))])
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert found["ZERO1"] == pytest.approx(0.1, abs=0.01) and found["ZERO2"] == pytest.approx(-0.2, abs=0.01)
+
+
+@pytest.mark.slow
+@needs_shared
+def test_a_real_quadruped_is_explained_and_predicted() -> None:
+    robot = read_robot(SHARED / "robots" / "go2.mjcf.xml", base="fixed")
+    file = SHARED / "data" / "go2_iit" / "go2_middle.csv.gz"
+    campaign = Campaign(robot, f"{file}[:14]", f"{file}[14:]", command=Command(kp=20.0, kd=1.5))
+    result = minertia.identify(campaign)
+    assert result.verdict.is_good and result.training.relative < 0.065 and result.validation[0].relative < 0.056
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_was_planted() -> None:
+    campaign = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
+    model = loop_model(campaign, 0.002)
+    held = []
+    for seed in range(12):
+        log = made_log(campaign, "log", recorded(campaign, rate=500.0, seconds=8.0, seed=seed))
+        fit = output_error(model, [log])
+        held += list(np.abs(fit.theta - theta_of(model)) < 1.96 * fit.deviation)
+    assert 0.9 <= np.mean(held) <= 0.99
