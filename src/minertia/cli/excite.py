@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FAMILIES = ("fourier", "spline")
 FORMAT = 1
-MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
 SWEEP_FILES = ("sweeps.html", "sweeps.json")
 
 Limits = Annotated[
@@ -116,6 +115,7 @@ def excite(
     from minertia.excitation import excite as search
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
     from minertia.files import check_folder
+    from minertia.report.folders import MOTION_FILES
 
     given = read_given(robot, snap=snap, numbers=True)
     if not given.is_floating and not given.n:
@@ -149,14 +149,9 @@ def excite(
 
 
 def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
-    from minertia.files import folder_at_once, write_file
-    from minertia.report.excite_page import excite_page
+    from minertia.report.folders import MOTION_FILES, write_excitation
 
-    motion, page, data = MOTION_FILES
-    with folder_at_once(out, force=force) as draft:
-        found.save(draft / motion)
-        write_file(draft / page, excite_page(found))
-        write_file(draft / data, found.to_json() + "\n")
+    write_excitation(out, found, force=force)
     if as_json:
         say_json({**found.to_dict(), "files": [str(out / name) for name in MOTION_FILES]})
     else:
