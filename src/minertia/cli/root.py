@@ -23,13 +23,14 @@ from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
+from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
     *(identify, validate, payload, significance),
-    *(excite, rehearse, generate, count, demo, doctor),
+    *(excite, rehearse, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)),)
 LONGEST = 1000  # characters of a sentence in the list of commands
