@@ -14,7 +14,7 @@ import uvicorn
 
 from minertia.studio.child import JobLimits
 from minertia.studio.safety import Door
-from minertia.studio.serve import Place, place
+from minertia.studio.serve import Listening, place
 from minertia.studio.server import studio
 
 PATIENCE = 120.0
@@ -23,7 +23,7 @@ PATIENCE = 120.0
 @contextmanager
 def running(
     folder: Path, *, largest: int | None = None, limits: JobLimits | None = None, token: str | None = None
-) -> Iterator[Place]:
+) -> Iterator[Listening]:
     """A server on a folder, as `minertia studio` starts it."""
     at = place(port=0, largest=largest)
     door = at.door if token is None else Door((), token)
@@ -44,7 +44,7 @@ def running(
         at.listener.close()
 
 
-def client(at: Place) -> httpx.Client:
+def client(at: Listening) -> httpx.Client:
     return httpx.Client(base_url=at.address, timeout=PATIENCE, trust_env=False)
 
 

@@ -36,12 +36,12 @@ def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: Job
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
     from minertia.files import inputs_protected
     from minertia.studio.project import Project
-    from minertia.studio.work import Work, run
+    from minertia.studio.work import JobWork, run
     from minertia.threads import one_thread
 
     try:
         with one_thread(), inputs_protected():
-            work = Work(Project(folder), Path(out), settings, _Teller(pipe))
+            work = JobWork(Project(folder), Path(out), settings, _Teller(pipe))
             sentence = run(kind, work)
         pipe.send(("done", sentence))
     except KeyboardInterrupt:

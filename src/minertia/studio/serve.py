@@ -23,7 +23,7 @@ NOT_BUILT = (
 
 
 @dataclass(frozen=True)
-class Place:
+class Listening:
     """Where the studio listens, and the address that opens it."""
 
     listener: socket.socket
@@ -37,7 +37,7 @@ def require_page() -> None:
         raise MinertiaError(NOT_BUILT)
 
 
-def place(host: str = "127.0.0.1", port: int | None = None, largest: int | None = None) -> Place:
+def place(host: str = "127.0.0.1", port: int | None = None, largest: int | None = None) -> Listening:
     """A port to listen on; one that was not asked for may be another.  Other machines need the token in the address."""
     listener = _listener(host, port)
     own = listener.getsockname()[1]
@@ -45,7 +45,7 @@ def place(host: str = "127.0.0.1", port: int | None = None, largest: int | None 
     more = {} if largest is None else {"largest": largest}
     door = Door(loopback_hosts(own) if token is None else (), token, **more)
     shown = f"[{host}]" if ":" in host else "127.0.0.1" if host == "localhost" else host
-    return Place(listener, door, f"http://{shown}:{own}/" + ("" if token is None else f"?token={token}"))
+    return Listening(listener, door, f"http://{shown}:{own}/" + ("" if token is None else f"?token={token}"))
 
 
 def is_loopback(host: str) -> bool:
@@ -56,7 +56,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def serve(folder: str | Path, at: Place, *, show: bool = False, say: Callable[[str], None] = lambda text: None) -> None:
+def serve(
+    folder: str | Path, at: Listening, *, show: bool = False, say: Callable[[str], None] = lambda text: None
+) -> None:
     """Serve until interrupted.  show: open a browser.  say: told the address when the server listens."""
     uvicorn = load("uvicorn", "studio")
     load("fastapi", "studio")

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +39,7 @@ PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": 
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
 PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
-Next = Callable[[Request], Awaitable[Response]]
+
 MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404: {"description": "No such thing"},
                  409: {"description": "Not now"}, 413: {"description": "Too large"}}  # fmt: skip
 

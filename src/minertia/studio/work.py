@@ -18,7 +18,7 @@ VIEW = "view.json"
 
 
 @dataclass(frozen=True)
-class Work:
+class JobWork:
     """One job: the project, the folder for what it writes, what was asked, and whom to tell."""
 
     project: Project
@@ -32,7 +32,7 @@ class Work:
         return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
 
 
-def run(kind: str, work: Work) -> str:
+def run(kind: str, work: JobWork) -> str:
     """Do a job; what the page shows is in `VIEW`, written when all else is.  Returns one sentence of what came out."""
     view, sentence = KINDS[kind](work)
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
@@ -43,7 +43,7 @@ def run(kind: str, work: Work) -> str:
 # ---------------------------------------------------------------------- robot
 
 
-def _robot(work: Work) -> tuple[dict[str, Any], str]:
+def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.robot.read import read_robot
     from minertia.studio.views import robot_view
 
@@ -60,7 +60,7 @@ def _robot(work: Work) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- logs and campaign
 
 
-def _propose(work: Work) -> tuple[dict[str, Any], str]:
+def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.logs.columns_file import columns_beside
@@ -87,7 +87,7 @@ def _propose(work: Work) -> tuple[dict[str, Any], str]:
     return {"campaign": document, "columns": columns, "questions": hints}, sentence
 
 
-def _check(work: Work) -> tuple[dict[str, Any], str]:
+def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.campaigns.read import read_campaign
@@ -108,7 +108,7 @@ def _check(work: Work) -> tuple[dict[str, Any], str]:
     return {**view, "joints": list(campaign.robot.coordinate_names)}, counted
 
 
-def _identify(work: Work) -> tuple[dict[str, Any], str]:
+def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
     from minertia.report.folders import check_identification, write_identification
@@ -134,7 +134,7 @@ def _identify(work: Work) -> tuple[dict[str, Any], str]:
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the effort{told}"
 
 
-def _validate(work: Work) -> tuple[dict[str, Any], str]:
+def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
     """A model on logs that it never saw."""
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate
@@ -152,7 +152,7 @@ def _validate(work: Work) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- motion
 
 
-def _excite(work: Work) -> tuple[dict[str, Any], str]:
+def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.excite import excite
     from minertia.excitation.fourier import Fourier
     from minertia.excitation.limits_table import LimitsTable, limits_from_tables
@@ -188,7 +188,7 @@ def _excite(work: Work) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- code
 
 
-def _generate(work: Work) -> tuple[dict[str, Any], str]:
+def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
     from minertia.codegen.options import Arithmetic
@@ -221,7 +221,7 @@ def _generate(work: Work) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- rehearsal
 
 
-def _rehearse(work: Work) -> tuple[dict[str, Any], str]:
+def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     """Logs of a simulated robot, for a campaign without one."""
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.read import read_robot
@@ -252,7 +252,7 @@ def _rehearse(work: Work) -> tuple[dict[str, Any], str]:
     return {"steps": steps, "logs": logs, "skipped": list(found.skipped)}, f"{len(logs)} logs recorded in simulation"
 
 
-KINDS: dict[str, Callable[[Work], tuple[dict[str, Any], str]]] = {
+KINDS: dict[str, Callable[[JobWork], tuple[dict[str, Any], str]]] = {
     "robot": _robot,
     "propose": _propose,
     "check": _check,
