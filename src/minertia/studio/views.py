@@ -137,12 +137,33 @@ def fit_view(result: Identification, names: dict[str, str]) -> dict[str, Any]:
     curves = [_curves(result, log, is_fitted, nominal, names) for log, is_fitted in fitted if log.judged is not None]
     return {
         "result": result.to_dict(),
+        "parameters": _parameters(result, nominal),
         "joints": list(result.linear.row_names),
         "logs": curves,
         "findings": _findings((*result.problem.logs, *result.problem.unseen)),
         "symbols": sorted({split_name(p.name)[0] for p in result.parameters}),
         "names": names,
     }
+
+
+def _parameters(result: Identification, nominal: Array | None) -> list[dict[str, Any]]:
+    """Values with intervals, relations and what the robot's file says."""
+    relations = result.linear.base.relation_texts()
+    before = [None] * len(result.parameters) if nominal is None else nominal.tolist()
+    return [
+        {
+            "name": p.name,
+            "value": p.value,
+            "deviation": finite(p.deviation),
+            "relative": finite(p.relative_deviation),
+            "interval": [finite(v) for v in p.interval],
+            "class": p.kind,
+            "relation": relations.get(p.name, p.name),
+            "unit": unit_of(result.robot, p.name),
+            "nominal": value,
+        }
+        for p, value in zip(result.parameters, before, strict=True)
+    ]
 
 
 def _curves(

@@ -128,6 +128,8 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     tell("comparing curves")
     view = fit_view(result, work.titles)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
+    view["campaign"] = work.project.campaign()
+    write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
     word = "good" if result.verdict.is_good else "not good"
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
