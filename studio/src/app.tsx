@@ -5,13 +5,13 @@ import { latest, type Studio, StudioContext, usePath, useProject } from "./studi
 import type { Project } from "./types";
 
 const STEPS: { path: string; title: string; about: string; page: ComponentType }[] = [
-  { path: "robot", title: "Robot", about: "what its efforts can show", page: lazy(() => import("./steps/robot")) },
-  { path: "excite", title: "Excite", about: "a motion that shows it", page: lazy(() => import("./steps/excite")) },
+  { path: "robot", title: "Robot", about: "what its efforts show", page: lazy(() => import("./steps/robot")) },
+  { path: "excite", title: "Excite", about: "motion to run", page: lazy(() => import("./steps/excite")) },
   { path: "data", title: "Data", about: "logs, columns, audit", page: lazy(() => import("./steps/data")) },
   { path: "identify", title: "Identify", about: "effects, estimator, fit", page: lazy(() => import("./steps/identify")) },
-  { path: "validate", title: "Validate", about: "curves, verdict, values", page: lazy(() => import("./steps/validate")) },
+  { path: "validate", title: "Validate", about: "curves and verdict", page: lazy(() => import("./steps/validate")) },
   { path: "code", title: "Code", about: "for the controller", page: lazy(() => import("./steps/code")) },
-  { path: "runs", title: "Runs", about: "all, two side by side", page: lazy(() => import("./steps/runs")) },
+  { path: "runs", title: "Runs", about: "two side by side", page: lazy(() => import("./steps/runs")) },
 ];
 const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", code: "generate" };
 
@@ -96,7 +96,7 @@ export function App() {
                       go(`/${own}`);
                     }}
                   >
-                    <i className={`dot ${state}`} aria-hidden="true" />
+                    <i className={own === "runs" ? "dot no" : `dot ${state}`} aria-hidden="true" />
                     <span>
                       {title}
                       {state && <span className="hidden"> ({WORDS[state]})</span>}

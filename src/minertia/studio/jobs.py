@@ -172,8 +172,9 @@ class Jobs:
         except EOFError:
             self._finish(job, FAILED, "its process ended without a word; it may have taken too much memory or time")
         finally:
+            if job.state in (DONE, FAILED):
+                process.join(GRACE)  # it has said its last word and ends by itself
             self._kill(job.name)
-            process.join(GRACE)
             pipe.close()
             self._processes.pop(job.name, None)
 

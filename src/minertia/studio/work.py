@@ -79,7 +79,7 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     names = {str(file.path): file.key for file in files}
     logs = {use: [names.get(n, n) for n in document.get("logs", {}).get(use, ())] for use in ("train", "validate")}
     columns = {file.key: open_log(file.path, columns_beside(file.path)).names() for file in files}
-    hints = [line.strip() for line in text.splitlines() if '"?"' in line and "#" in line]
+    hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
     document["logs"] = logs
     document.pop("robot", None)
     asked = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))

@@ -210,9 +210,9 @@ export function CheckField({ label, value, onChange }: { label: ReactNode; value
   );
 }
 
-export function Scroll({ label, children }: { label: string; children: ReactNode }) {
+export function Scroll({ label, tall, children }: { label: string; tall?: boolean; children: ReactNode }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div className={tall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
       {children}
     </div>
   );

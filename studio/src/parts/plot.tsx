@@ -39,6 +39,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const fresh = useRef(true);
   const dark = useTheme();
   const key = series.map((s) => s.label).join("|");
 
@@ -106,6 +107,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
       element,
     );
     plot.current = made;
+    fresh.current = true;
     members?.add(made);
     const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     resize.observe(element);
@@ -121,7 +123,14 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
 
   useEffect(() => {
     const made = plot.current;
-    if (made && made.data[0] === t) made.setData([t, ...series.map((s) => s.values)] as uPlot.AlignedData, false), made.redraw();
+    if (fresh.current) {
+      fresh.current = false;
+      return;
+    }
+    if (!made || made.data[0] !== t || series.every((s, k) => s.values === made.data[k + 1])) return;
+    const { min, max } = made.scales.x;
+    made.setData([t, ...series.map((s) => s.values)] as uPlot.AlignedData, false);
+    if (min != null && max != null) made.setScale("x", { min, max }); // the part that is shown stays, heights follow
   }, [series, t]);
 
   return (

@@ -20,6 +20,7 @@ export interface SceneProps {
   showCapsules?: boolean;
   floor?: number | null;
   boxes?: number[][][][];
+  fitTo?: number[][]; // postures that the view must hold, besides the first
   onLink?: (joint: number | null) => void;
   label: string;
 }
@@ -240,12 +241,15 @@ class View {
     this.capsules.filter((c) => !c.thin).forEach((c) => (c.group.visible = capsules));
   }
 
-  look() {
-    this.scene.updateMatrixWorld(true);
+  look(postures: number[][]) {
     const bounds = new Box3();
-    this.solids.forEach((solid) => bounds.expandByObject(solid));
+    for (const q of postures) {
+      this.place(poses(this.robot, q));
+      this.scene.updateMatrixWorld(true);
+      this.solids.forEach((solid) => bounds.expandByObject(solid));
+    }
     const centre = bounds.getCenter(new Vector3()), radius = Math.max(bounds.getSize(new Vector3()).length() / 2, 0.6 * this.size);
-    const distance = (radius / Math.sin((this.camera.fov * Math.PI) / 360)) * 1.02;
+    const distance = (radius / Math.sin((this.camera.fov * Math.PI) / 360)) * (postures.length > 1 ? 0.84 : 1.02);
     this.controls.target.copy(centre);
     this.camera.position.copy(centre).add(new Vector3(0.75, -1, 0.42).normalize().multiplyScalar(distance));
     this.camera.near = distance / 100;
@@ -295,6 +299,7 @@ export function Scene(props: SceneProps) {
   const [failed, setFailed] = useState(false);
   const [dark, setDark] = useState(window.matchMedia("(prefers-color-scheme: dark)").matches);
   const lit = props.lit;
+  const fitTo = useRef(props.fitTo);
   const litKey = useMemo(() => [...(lit ?? [])].join(","), [lit]);
 
   useEffect(() => {
@@ -315,8 +320,7 @@ export function Scene(props: SceneProps) {
       return;
     }
     view.current = made;
-    made.place(poses(robot, drawing.start));
-    made.look();
+    made.look(fitTo.current?.length ? fitTo.current : [drawing.start]);
     const resize = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
     resize.observe(element);
     return () => {

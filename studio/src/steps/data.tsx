@@ -8,7 +8,7 @@ import type { CheckView, LogView, ProjectFile, ProposeView, RobotView, Table } f
 
 const ENDINGS = ".csv,.csv.gz,.txt,.tsv,.dat,.parquet,.npz,.mat,.mcap,.gz";
 const UNITS = ["Nm", "A", "V", "permille", "percent"];
-const UNIT_NAMES = { Nm: "N m (N where a joint slides)", A: "A, motor current", V: "V", permille: "‰ of the rated torque", percent: "% of the rated torque" };
+const UNIT_NAMES = { Nm: "N m, or N", A: "A (current)", V: "V", permille: "‰ of rated", percent: "% of rated" };
 const SIGNALS = [
   ["q", "position"],
   ["qd", "velocity (optional)"],
@@ -306,7 +306,7 @@ function LogPanel({ log }: { log: LogView }) {
       )}
       {others.length > 0 && (
         <details>
-          <summary>{others.length} remarks</summary>
+          <summary>{others.length === 1 ? "1 remark" : `${others.length} remarks`}</summary>
           <ul className="sentences">
             {others.map((text, k) => (
               <li key={k}>{text}</li>

@@ -142,7 +142,7 @@ function Motion({ view, name }: { view: MotionView; name: string }) {
         }
       >
         <div className="stage inset">
-          <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} showFrames={false} showCapsules={capsules} floor={view.floor} boxes={[...view.boxes, ...view.rooms]} label={`Motion of ${view.robot.robot}`} />
+          <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} fitTo={q.filter((_, k) => k % 20 === 0)} showFrames={false} showCapsules={capsules} floor={view.floor} boxes={[...view.boxes, ...view.rooms]} label={`Motion of ${view.robot.robot}`} />
         </div>
         <div className="player">
           <button type="button" onClick={() => setPlaying(!playing)}>
@@ -170,7 +170,7 @@ function Motion({ view, name }: { view: MotionView; name: string }) {
           ]}
         />
         <ul className="sentences">
-          {view.sentences.map((sentence, k) => (
+          {view.sentences.filter((sentence) => !sentence.startsWith("Not checked")).map((sentence, k) => (
             <li key={k}>{sentence}</li>
           ))}
         </ul>
@@ -234,7 +234,7 @@ function Motion({ view, name }: { view: MotionView; name: string }) {
       </Panel>
       <Panel title="Predicted deviations">
         <p className="soft">What this motion promises for each base parameter ({result.noise_basis}).</p>
-        <Scroll label="Predicted deviations">
+        <Scroll label="Predicted deviations" tall>
           <table>
             <thead>
               <tr>

@@ -5,11 +5,11 @@ import { Plot, type Series } from "../parts/plot";
 import { latest, useStudio, useView } from "../studio";
 import type { FitParameter, FitView } from "../types";
 
-const CURVES: Record<string, { colour: string; dash?: number[]; words: string }> = {
-  measured: { colour: "--measured", words: "measured" },
-  predicted: { colour: "--predicted", words: "predicted" },
-  nominal: { colour: "--nominal", dash: [6, 4], words: "nominal (the file's own values)" },
-  residual: { colour: "--residual", words: "residual" },
+const CURVES: Record<string, { colour: string; dash?: number[]; width: number }> = {
+  measured: { colour: "--measured", width: 3.4 }, // under the others, so that both stay visible where they agree
+  predicted: { colour: "--predicted", width: 1.3 },
+  nominal: { colour: "--nominal", dash: [6, 4], width: 1.3 },
+  residual: { colour: "--residual", width: 1.1 },
 };
 const POOR = 0.3;
 
@@ -160,9 +160,9 @@ function Curves({ view, group }: { view: FitView; group: string }) {
         {view.joints.map((joint, j) => {
           const curves: Record<string, (number | null)[]> = Object.fromEntries(Object.entries(log.curves).map(([name, rows]) => [name, rows[j]]));
           curves.residual = curves.measured.map((v, k) => (v === null || curves.predicted[k] === null ? null : v - (curves.predicted[k] as number)));
-          const series: Series[] = ["nominal", "measured", "predicted", "residual"]
+          const series: Series[] = ["measured", "nominal", "predicted", "residual"]
             .filter((name) => shownCurves[name] && curves[name])
-            .map((name) => ({ label: name, values: curves[name], colour: CURVES[name].colour, dash: CURVES[name].dash }));
+            .map((name) => ({ label: name, values: curves[name], colour: CURVES[name].colour, dash: CURVES[name].dash, width: CURVES[name].width }));
           const own = log.residual.per_joint[j];
           return <Plot key={joint} group={group} title={`${joint}, residual ${percent(own?.relative)}`} unit={unit} t={log.t} series={series} />;
         })}
