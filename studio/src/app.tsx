@@ -1,4 +1,4 @@
-import { type ComponentType, lazy, Suspense, useCallback, useMemo, useState } from "react";
+import { type ComponentType, lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { startJob } from "./api";
 import { CampaignProvider } from "./campaign";
 import { latest, type Studio, StudioContext, usePath, useProject } from "./studio";
@@ -46,6 +46,11 @@ export function App() {
     },
     [put],
   );
+
+  useEffect(() => {
+    document.title = `${path[0] ?? "robot"} · minertia studio`;
+    document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [path[0], !project]);
 
   const studio = useMemo<Studio | null>(
     () => (project ? { project, path, go, refresh, run, say } : null),

@@ -1,6 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useRef, useState } from "react";
-import { getProject, getView, startJob } from "./api";
-import type { Job, Project } from "./types";
+import { getProject, getView } from "./api";
+import type { Job, Project, RobotView } from "./types";
 
 export interface Studio {
   project: Project;
@@ -112,4 +112,16 @@ export function useLastView<T>(kind: string): [T | null, Job | undefined] {
   return [useView<T>(job), job];
 }
 
-export { startJob };
+/** The robot that is chosen, read and derived; reading it is begun where nobody has, or where it was broken off. */
+export function useRobotView(): [RobotView | null, Job | undefined] {
+  const { project, run } = useStudio();
+  const version = project.robot?.version;
+  const own = project.jobs.filter((job) => job.kind === "robot" && job.settings.robot === version);
+  const last = own[0];
+  const done = own.find((job) => job.state === "done");
+  const isMissing = !!version && (!last || last.state === "interrupted" || last.state === "cancelled");
+  useEffect(() => {
+    if (isMissing) void run("robot", { rotors: true, friction: false });
+  }, [isMissing, version, run]);
+  return [useView<RobotView>(done), last];
+}

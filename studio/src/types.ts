@@ -18,7 +18,7 @@ export interface Job {
   sentence: string;
 }
 
-export interface Chosen { bundled?: string; file?: string; title: string }
+export interface Chosen { bundled?: string; file?: string; title: string; version: string }
 
 export interface Project {
   name: string;

@@ -279,6 +279,15 @@ def test_a_folder_of_the_command_line_is_a_project(tmp_path, arm):
     assert (tmp_path / "campaign.before.toml").read_text() == text
 
 
+def test_a_robot_file_that_changes_is_read_anew(tmp_path, arm):
+    (tmp_path / "arm.urdf").write_bytes((arm / "arm.urdf").read_bytes())
+    project = Project(tmp_path)
+    (file,) = project.files()
+    before = project.choose_robot(file=file.key)["version"]
+    (tmp_path / "arm.urdf").write_bytes((arm / "arm.urdf").read_bytes() + b"\n")
+    assert project.robot is not None and project.robot["version"] != before
+
+
 def test_postures_of_closed_loops(tmp_path):
     with running(tmp_path) as at, client(at) as c:
         c.put("/api/robot", json={"bundled": "five_bar"})

@@ -24,6 +24,7 @@ from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, new_file, write_file
 from minertia.robot.read import bundled_robots, is_model_text
 from minertia.seals import is_ours
+from minertia.version import __version__
 
 FORMAT = 1
 STATE, CAMPAIGN, BEFORE, RUNS, UPLOADS = "studio.json", "campaign.toml", "campaign.before.toml", "runs", "uploads"
@@ -111,14 +112,18 @@ class Project:
 
     @property
     def robot(self) -> dict[str, str] | None:
-        """The robot that was chosen: {"bundled": name} or {"file": key}, with a title; that of the campaign else."""
+        """The robot that was chosen: {"bundled": name} or {"file": key}; that of the campaign else.
+
+        With a title for people, and a version that changes with the content.
+        """
         chosen = self._state().get("robot") or self._campaign_robot()
         if chosen is None:
             return None
         if "bundled" in chosen:
-            return {"bundled": chosen["bundled"], "title": chosen["bundled"]}
+            name = chosen["bundled"]
+            return {"bundled": name, "title": name, "version": f"{name} of {__version__}"}
         found = next((file for file in self.files() if file.key == _key(chosen["name"])), None)
-        return None if found is None else {"file": found.key, "title": found.title}
+        return None if found is None else {"file": found.key, "title": found.title, "version": _version(found.path)}
 
     def choose_robot(self, *, bundled: str | None = None, file: str | None = None) -> dict[str, str]:
         """Take a bundled robot or a file of the project."""
@@ -299,6 +304,11 @@ def _toml_kind(path: Path, in_runs: bool) -> str | None:
     if is_model_text(start):
         return "model"
     return "robot" if not in_runs and re.search(r"^\s*\[\[(joint|link)\]\]", start, re.MULTILINE) else None
+
+
+def _version(path: Path) -> str:
+    stat = path.stat()
+    return _key(f"{path} {stat.st_size} {stat.st_mtime_ns}")
 
 
 def _key(name: str) -> str:

@@ -200,7 +200,9 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
         if kind != "propose":
             project.robot_name()  # says that none is chosen
         if kind == "robot":
-            settings["robot"] = str((project.robot or {}).get("title", ""))
+            settings["robot"] = (project.robot or {})[
+                "version"
+            ]  # a result of another robot, or of an older file, is none
         return jobs.start(kind, settings, project.digest() if kind in ("check", "identify") else "").to_dict()
 
     @app.get("/api/jobs/{name}")

@@ -3,8 +3,8 @@ import { upload } from "../api";
 import { useCampaign } from "../campaign";
 import { bytes, DropZone, Empty, Facts, JobLine, NumberField, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { Plot } from "../parts/plot";
-import { latest, useLastView, useStudio } from "../studio";
-import type { CheckView, LogView, ProjectFile, ProposeView, RobotView, Table } from "../types";
+import { latest, useLastView, useRobotView, useStudio } from "../studio";
+import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
 
 const ENDINGS = ".csv,.csv.gz,.txt,.tsv,.dat,.parquet,.npz,.mat,.mcap,.gz";
 const UNITS = ["Nm", "A", "V", "permille", "percent"];
@@ -143,7 +143,7 @@ function expanded(value: unknown, joints: string[]): string[] {
 
 function Mapping({ proposal }: { proposal: ProposeView | null }) {
   const { campaign, change, saving } = useCampaign();
-  const [robot] = useLastView<RobotView>("robot");
+  const [robot] = useRobotView();
   const joints = useMemo(() => robot?.robot.coordinates ?? [], [robot]);
   const names = useMemo(() => [...new Set(Object.values(proposal?.columns ?? {}).flat())], [proposal]);
   if (!campaign) return null;

@@ -3,38 +3,28 @@ import { putRobot, upload } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { ParameterName, Tex } from "../parts/math";
 import { Scene } from "../parts/scene";
-import { latest, useLastView, useStudio } from "../studio";
+import { useRobotView, useStudio } from "../studio";
 import type { BaseView, JointData, NoteData, RobotView } from "../types";
 
 const ENDINGS = ".urdf,.xml,.mjcf,.par,.toml";
 const MARKS = { alone: "●", combination: "+", none: "–" };
 
 export default function RobotStep() {
-  const { project, run } = useStudio();
-  const [view, job] = useLastView<RobotView>("robot");
-  const last = latest(project, "robot");
-  const settings = (last?.settings ?? { rotors: true, friction: false }) as { rotors?: boolean; friction?: boolean; robot?: string };
-  const isOther = !!project.robot && last?.settings.robot !== project.robot.title;
-
-  useEffect(() => {
-    if (project.robot && (!last || isOther)) void run("robot", { rotors: settings.rotors ?? true, friction: settings.friction ?? false });
-    // once for each robot
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [project.robot?.title]);
-
-  const fits = view && job && project.robot && job.settings.robot === project.robot.title;
+  const { project } = useStudio();
+  const [view, last] = useRobotView();
+  const settings = (last?.settings ?? {}) as { rotors?: boolean; friction?: boolean };
   return (
     <>
       <Choose />
       <JobLine job={last} what="Reading the robot" />
       {!project.robot && <Empty>Choose one of the bundled robots, or drop a URDF, MJCF, SYMORO or TOML file.</Empty>}
-      {fits && <Known view={view} rotors={!!settings.rotors} friction={!!settings.friction} />}
+      {view && <Known view={view} rotors={!!settings.rotors} friction={!!settings.friction} />}
     </>
   );
 }
 
 function Choose() {
-  const { project, refresh, say, run } = useStudio();
+  const { project, refresh, say } = useStudio();
   const own = project.files.filter((file) => file.kind === "robot" || file.kind === "model");
   const value = project.robot?.bundled ? `b:${project.robot.bundled}` : project.robot?.file ? `f:${project.robot.file}` : "";
 
@@ -56,7 +46,6 @@ function Choose() {
       for (const file of files.slice(0, 1)) {
         const made = await upload("robot", file);
         await choose({ file: made.key });
-        await run("robot", { rotors: true, friction: false });
       }
     } catch (error) {
       say((error as Error).message);

@@ -83,7 +83,7 @@ function Row({ job }: { job: Job }) {
       </td>
       <td>{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
       <td className="number">{duration(job)}</td>
-      <td>{job.state === "running" ? job.step : job.sentence}</td>
+      <td className="sentence">{job.state === "running" ? job.step : job.sentence}</td>
     </tr>
   );
 }
