@@ -71,7 +71,7 @@ class Project:
     # ------------------------------------------------------------------ files
 
     def files(self) -> list[ProjectFile]:
-        """Robots, logs and models in the folder and a few levels below, by name."""
+        """Robots, logs and models in the folder and a few levels below, by title."""
         titles = self._state().get("titles", {})
         found = []
         for path in _walk(self.folder):
@@ -80,7 +80,7 @@ class Project:
                 name = path.relative_to(self.folder).as_posix()
                 title = visible(str(titles.get(name, name)))
                 found.append(ProjectFile(_key(name), kind, path, title, path.stat().st_size))
-        return found
+        return sorted(found, key=lambda file: (file.title.lower(), file.key))  # names of uploads are in no order
 
     def file(self, key: str, *kinds: str) -> ProjectFile:
         """The file that a request means; kinds: what it may be."""
