@@ -30,20 +30,13 @@ class JobLimits:
 
 def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: JobLimits, pipe: Connection) -> None:
     """Run a job and send ("step", ...), then ("done", sentence) or ("failed", sentence)."""
-    _restrict(limits)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
-    from minertia.files import inputs_protected
-    from minertia.studio.project import Project
-    from minertia.studio.work import JobWork, run
-    from minertia.threads import one_thread
-
     try:
-        with one_thread(), inputs_protected():
-            work = JobWork(Project(folder), Path(out), settings, _Teller(pipe))
-            sentence = run(kind, work)
-        pipe.send(("done", sentence))
+        _warm()
+        _restrict(limits)
+        pipe.send(("done", _done(kind, folder, out, settings, pipe)))
     except KeyboardInterrupt:
         sys.exit(1)
     except MinertiaError as err:
@@ -53,6 +46,16 @@ def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: Job
     except Exception as err:  # whatever it is, the page has a sentence and the server goes on
         told = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
         pipe.send(("failed", one_line(f"this should not have happened ({_without_folder(told, folder)}); report it")))
+
+
+def _done(kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection) -> str:
+    from minertia.files import inputs_protected
+    from minertia.studio.project import Project
+    from minertia.studio.work import JobWork, run
+    from minertia.threads import one_thread
+
+    with one_thread(), inputs_protected():
+        return run(kind, JobWork(Project(folder), Path(out), settings, _Teller(pipe)))
 
 
 class _Teller:
@@ -85,6 +88,15 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _warm() -> None:
+    """Let the linear algebra take its buffers while it can: without room for them it tries again for ever."""
+    import numpy as np
+    from scipy.linalg import blas
+
+    some = np.eye(64)
+    blas.dgemm(1.0, some @ some, some)
 
 
 def _restrict(limits: JobLimits) -> None:
