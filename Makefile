@@ -54,11 +54,12 @@ wheel: $(VENV)/.ready studio
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
+# modules are compiled when they are first used, not all of them here: less to wait for and to store
 # again where dependencies or the C of the extension module have changed
 $(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 clean:

@@ -49,31 +49,35 @@ extern "C" void *peer_open(const char *text) {
     return peer;
 }
 
-extern "C" void peer_rnea(void *handle, long samples, const double *q, const double *qd, const double *qdd, double *tau) {
+// Calls f with positions, velocities and accelerations (or efforts) of every sample, copied into vectors made once.
+template <class F>
+static void each_sample(void *handle, long samples, const double *q, const double *qd, const double *third, F f) {
     Peer *peer = static_cast<Peer *>(handle);
     const int n = peer->model.nv;
     Eigen::VectorXd x(n), v(n), a(n);
     for (long s = 0; s < samples; s++) {
         x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
         v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
-        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
-        rnea(peer->model, *peer->data, x, v, a);
-        Eigen::Map<Eigen::VectorXd>(tau + s * n, n) = peer->data->tau;
+        a = Eigen::Map<const Eigen::VectorXd>(third + s * n, n);
+        f(*peer, s, n, x, v, a);
     }
 }
 
+using Vector = Eigen::VectorXd;
+
+extern "C" void peer_rnea(void *handle, long samples, const double *q, const double *qd, const double *qdd, double *tau) {
+    each_sample(handle, samples, q, qd, qdd, [&](Peer &peer, long s, int n, const Vector &x, const Vector &v, const Vector &a) {
+        rnea(peer.model, *peer.data, x, v, a);
+        Eigen::Map<Vector>(tau + s * n, n) = peer.data->tau;
+    });
+}
+
 extern "C" double peer_regressor(void *handle, long samples, const double *q, const double *qd, const double *qdd) {
-    Peer *peer = static_cast<Peer *>(handle);
-    const int n = peer->model.nv;
-    Eigen::VectorXd x(n), v(n), a(n);
     double sink = 0;
-    for (long s = 0; s < samples; s++) {
-        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
-        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
-        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
-        computeJointTorqueRegressor(peer->model, *peer->data, x, v, a);
-        sink += peer->data->jointTorqueRegressor(0, 0);
-    }
+    each_sample(handle, samples, q, qd, qdd, [&](Peer &peer, long, int, const Vector &x, const Vector &v, const Vector &a) {
+        computeJointTorqueRegressor(peer.model, *peer.data, x, v, a);
+        sink += peer.data->jointTorqueRegressor(0, 0);
+    });
     return sink;
 }
 
@@ -93,32 +97,20 @@ extern "C" void peer_mass_matrix(void *handle, long samples, const double *q, do
 
 extern "C" void peer_forward_dynamics(void *handle, long samples, const double *q, const double *qd, const double *tau,
                                       double *qdd) {
-    Peer *peer = static_cast<Peer *>(handle);
-    const int n = peer->model.nv;
-    Eigen::VectorXd x(n), v(n), f(n);
-    for (long s = 0; s < samples; s++) {
-        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
-        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
-        f = Eigen::Map<const Eigen::VectorXd>(tau + s * n, n);
-        aba(peer->model, *peer->data, x, v, f);
-        Eigen::Map<Eigen::VectorXd>(qdd + s * n, n) = peer->data->ddq;
-    }
+    each_sample(handle, samples, q, qd, tau, [&](Peer &peer, long s, int n, const Vector &x, const Vector &v, const Vector &f) {
+        aba(peer.model, *peer.data, x, v, f);
+        Eigen::Map<Vector>(qdd + s * n, n) = peer.data->ddq;
+    });
 }
 
 // d tau / d q and d tau / d qd.
 extern "C" void peer_derivatives(void *handle, long samples, const double *q, const double *qd, const double *qdd,
                                  double *dq, double *dqd) {
-    Peer *peer = static_cast<Peer *>(handle);
-    const int n = peer->model.nv;
-    Eigen::VectorXd x(n), v(n), a(n);
-    for (long s = 0; s < samples; s++) {
-        x = Eigen::Map<const Eigen::VectorXd>(q + s * n, n);
-        v = Eigen::Map<const Eigen::VectorXd>(qd + s * n, n);
-        a = Eigen::Map<const Eigen::VectorXd>(qdd + s * n, n);
-        computeRNEADerivatives(peer->model, *peer->data, x, v, a);
-        Eigen::Map<Rows>(dq + s * n * n, n, n) = peer->data->dtau_dq;
-        Eigen::Map<Rows>(dqd + s * n * n, n, n) = peer->data->dtau_dv;
-    }
+    each_sample(handle, samples, q, qd, qdd, [&](Peer &peer, long s, int n, const Vector &x, const Vector &v, const Vector &a) {
+        computeRNEADerivatives(peer.model, *peer.data, x, v, a);
+        Eigen::Map<Rows>(dq + s * n * n, n, n) = peer.data->dtau_dq;
+        Eigen::Map<Rows>(dqd + s * n * n, n, n) = peer.data->dtau_dv;
+    });
 }
 
 extern "C" void peer_coriolis_matrix(void *handle, long samples, const double *q, const double *qd, double *C) {

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +10,6 @@ import numpy as np
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.sample import Sample
-from minertia.codegen.generate import count_programs, generate
-from minertia.codegen.options import CodeModel
 from minertia.excitation.criteria import condition_number
 from minertia.identification.evidence.residuals import residuals_of_arrays
 from minertia.identification.evidence.significance import one_percent
@@ -25,6 +19,7 @@ from minertia.identification.problem.prediction import predict
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_control import add_background, add_open_loop
+from papers.izaguirre_model import add_code, add_measured_before
 from papers.page import Page, below_limit
 from papers.puma260 import (
     COUPLING,
@@ -46,23 +41,8 @@ from papers.puma260 import (
 )
 
 Array = np.ndarray[Any, Any]
-GRAVITY = 9.81
 POINTS = 100  # section 6.1: random points of the rank test
-COEFFICIENTS = {  # section 7.1, N m: what each multiplies, Lloyd 1984, the paper
-    "c12": ("cos(q2)", 5.509, 5.51792),
-    "c13": ("sin(q2 + q3)", -1.1762, -1.176644),
-    "c15": ("the hand about axis 5", -0.192, -0.13743),
-}
-PUBLISHED_COUNTS = {  # abstract and section 7.1: multiplications, additions
-    ("coefficients", False): (98, 70),
-    ("velocity_torque", False): (140, 110),
-    ("coefficients", True): (190, 150),
-    ("velocity_torque", True): (200, 170),
-}
-WORDS = {"coefficients": "D and g", "velocity_torque": "velocity torques"}
 SHARE = 0.01  # section 7: of a joint's largest torque
-DIGITS = 6  # of the constants in the code that is shown
-CONSTANT = re.compile(r"\b\d+\.\d{6,}\b")
 
 
 def page() -> Page:
@@ -78,8 +58,8 @@ def page() -> Page:
     _dependencies(made)
     _identification(made)
     _fit(made)
-    _measured_before(made)
-    _code(made)
+    add_measured_before(made)
+    add_code(made)
     add_open_loop(made)
     add_background(made)
     return made
@@ -384,92 +364,3 @@ def _draw_torques(figure: Any, c: Campaign) -> None:
     for axes in grid[-1]:
         axes.set_xlabel("time [s]")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
-
-
-# ------------------------------------------------------------------ gravity coefficients and frictions
-
-
-def gravity_coefficients(c: Campaign, significant: bool) -> dict[str, float]:
-    """The three coefficients [N m] from the identified first moments."""
-    value = dict(zip(c.result.linear.names, c.beta(significant), strict=True))
-    return {"c12": GRAVITY * value["MXR2"], "c13": -GRAVITY * value["MYR3"], "c15": -GRAVITY * value["MYR5"]}
-
-
-def _measured_before(page: Page) -> None:
-    page.heading("Gravity coefficients and frictions measured by others")
-    c = campaign()
-    found = [gravity_coefficients(c, significant) for significant in (False, True)]
-    rows = [
-        (name, what, f"{lloyd:g}", f"{paper:g}", *(f"{f[name]:.4f}" for f in found), _percent(found[1][name], lloyd))
-        for name, (what, lloyd, paper) in COEFFICIENTS.items()
-    ]
-    head = ("coefficient [N m]", "of", "Lloyd 1984", "the paper", "ours, all", "ours, significant", "ours to Lloyd")
-    page.table(head, rows)
-    page.text(
-        "The bundled arm was given Lloyd's coefficients, so the last column is the error of our identification; the "
-        f"paper's own differ from Lloyd's by {_percent(5.51792, 5.509)}, {_percent(-1.176644, -1.1762)} and "
-        f"{_percent(-0.13743, -0.192)}. **Table 3 (lost; ours): frictions**, estimated with the significant "
-        "parameters and true:"
-    )
-    value = dict(zip(c.result.linear.names, c.beta(True), strict=True))
-    rows = [
-        (f"joint {j + 1}", *(f"{x:.4g}" for s in ("FC", "FV") for x in (value[f"{s}{j + 1}"], DRIVES[s][j])))
-        for j in range(6)
-    ]
-    page.table(("", "Coulomb [N m]", "true", "viscous [N m s/rad]", "true"), rows)
-
-
-def _percent(value: float, reference: float) -> str:
-    return f"{100 * (value / reference - 1):+.2f} %"
-
-
-# ------------------------------------------------------------------ generated code
-
-
-@cache
-def counts(names: tuple[str, ...], payload: bool) -> dict[str, tuple[int, int]]:
-    """Multiplications and additions of the background programs with some parameters, and an arbitrary load or not."""
-    programs = ("coefficients", "velocity_torque")
-    found = count_programs(
-        puma(), programs, model=CodeModel("base", rotors=True, payload=payload, essential=names, friction=False)
-    )
-    return {name: (n["multiplications"], n["additions"]) for name, n in found.counts.items()}
-
-
-def inertial(names: Sequence[str]) -> tuple[str, ...]:
-    """Without the frictions, which belong to the synchronous task."""
-    return tuple(n for n in names if n[:2] not in ("FV", "FC"))
-
-
-def _code(page: Page) -> None:
-    page.heading("Generated C and its operations")
-    c = campaign()
-    few, every = inertial(c.significance.essential), inertial(c.observation.names)
-    rows = []
-    for (program, payload), (m, a) in PUBLISHED_COUNTS.items():
-        ours, full = counts(few, payload)[program], counts(every, payload)[program]
-        title = f"{WORDS[program]}{', with an arbitrary load' if payload else ''}"
-        rows.append((title, f"{m}M {a}A", f"{ours[0]}M {ours[1]}A", f"{full[0]}M {full[1]}A"))
-    head = ("background task", "published (abstract)", f"ours, {len(few)} parameters", f"ours, all {len(every)}")
-    page.table(head, rows)
-    task = count_programs(puma(), ("synchronous",), model=CodeModel("base", rotors=True, friction=True)).counts[
-        "synchronous"
-    ]
-    plain = count_programs(puma(), ("synchronous",)).counts["synchronous"]
-    page.text(
-        "Counted in the emitted C (sines and cosines apart, sign changes free). Rotor inertias are included; the "
-        "sets of parameters are not the same, as the paper's are lost. The synchronous task takes "
-        f"{plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
-        f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. The "
-        "paper's 20 ms for the background on an Intel 8087 are not repeated here. Appendix A is lost; the gravity "
-        f"torques as generated from our campaign, their constants to {DIGITS} digits:"
-    )
-    page.code(_gravity_code(c), "c")
-
-
-def _gravity_code(c: Campaign) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        generate(c.robot(True), folder, programs=("gravity",))
-        text = next(Path(folder).glob("PUMA*.c"), next(Path(folder).glob("puma*.c"), None)).read_text(encoding="utf-8")
-    start = text.index("void ")
-    return CONSTANT.sub(lambda found: f"{float(found[0]):.{DIGITS}g}", text[start : text.index("\n}", start) + 2])

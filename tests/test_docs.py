@@ -7,11 +7,9 @@ file that its first comment names (toml, c, xml ...), or held against the output
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -24,6 +22,7 @@ from minertia.identification.campaigns import read as campaign
 from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
 from minertia.robot.effects import BY_SYMBOL, WORDS
+from tests import inside
 from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
@@ -64,19 +63,17 @@ class Reader:
 
     def command(self, words: list[str], code: int) -> None:
         assert words[0] in ("minertia", *BUILDERS, "./main"), f"the test does not know the command {words[0]}"
-        if words[0] == "minertia":
-            self.run([sys.executable, "-m", *words], code)
+        if words[0] == "minertia":  # lines as they are, not as a terminal breaks them
+            self.read(inside.command(words[1:], self.folder, COLUMNS="1000"), words, code)
         elif HAS_COMPILER:
-            self.run(words)
+            self.read(subprocess.run(words, capture_output=True, text=True, cwd=self.folder, timeout=300), words)
         else:
             self.skipped_building = True
 
     def do_python(self, block: str) -> None:
-        self.run([sys.executable, "-W", "error", "-c", block])
+        self.read(inside.script(block, self.folder), [block])
 
-    def run(self, command: list[str], code: int = 0) -> None:
-        wide = os.environ | {"COLUMNS": "1000"}  # lines as they are, not as a terminal breaks them
-        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=300, env=wide)
+    def read(self, done: inside.Done | subprocess.CompletedProcess[str], command: list[str], code: int = 0) -> None:
         assert done.returncode == code, f"{' '.join(command)}: {done.stderr}{done.stdout}"
         self.seen += map(comparable, (done.stdout + done.stderr).splitlines())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import notebooks
+from tests import inside, notebooks
 from tests.arm import recorded_arm
 
 ROOT = Path(__file__).parent.parent
@@ -75,15 +75,22 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = recorded_arm(tmp_path_factory.mktemp("logs"))
     for k, name in enumerate("abc"):
         (folder / f"{name}.csv").rename(folder / f"run{k + 1}.csv")
-    run(["-m", "minertia", "identify", "arm.urdf", "run1.csv", "--out", "result"], folder)
+    assert inside.command(["identify", "arm.urdf", "run1.csv", "--out", "result"], folder).returncode == 0
     return folder
 
 
-@pytest.mark.parametrize("line", [c for c in COMMANDS if c.startswith("minertia ") and "path/to" not in c])
+def tried(line: str) -> object:
+    """A rehearsal takes long, and tests/validation/test_rehearsal.py runs one."""
+    return pytest.param(line, marks=pytest.mark.slow if line.startswith("minertia rehearse") else ())
+
+
+@pytest.mark.parametrize("line", [tried(c) for c in COMMANDS if c.startswith("minertia ") and "path/to" not in c])
 def test_readme_commands(line: str, tmp_path: Path, logs: Path) -> None:
     arguments = line.split("#")[0].split()[1:]
     shutil.copytree(logs, tmp_path, dirs_exist_ok=True)
-    assert run(["-m", "minertia", *arguments], tmp_path) or arguments[0] == "convert"
+    done = inside.command(arguments, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or arguments[0] == "convert"
 
 
 def test_the_robot_of_the_formats_page(tmp_path: Path) -> None:
@@ -91,7 +98,7 @@ def test_the_robot_of_the_formats_page(tmp_path: Path) -> None:
     path = tmp_path / "example.toml"
     for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
         path.write_text(block, encoding="utf-8")
-        assert "certificate" in run(["-m", "minertia", "base", str(path), "--rotors", "--friction"], tmp_path)
+        assert "certificate" in inside.command(["base", str(path), "--rotors", "--friction"], tmp_path).stdout
     assert path.exists()
 
 

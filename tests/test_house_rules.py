@@ -43,13 +43,19 @@ def modules() -> list[tuple[str, str, ast.Module]]:
     return found
 
 
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a tree: walked once, asked by every rule."""
+    return tuple(ast.walk(tree))
+
+
 def layer(module: str) -> int:
     return next(i for i, names in enumerate(LAYERS) if module in names.split("|"))
 
 
 def imported(tree: ast.AST, *, lazy: bool) -> Iterator[str]:
     """minertia modules a tree imports; lazy: also inside functions."""
-    for node in ast.walk(tree) if lazy else _outer(tree):
+    for node in nodes(tree) if lazy else _outer(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute, so that this test sees them"
             if (node.module or "").split(".")[0] == "minertia":
@@ -121,7 +127,7 @@ def test_folders_import_one_another_in_one_direction() -> None:
 
 def test_only_the_top_prints() -> None:
     for own, name, tree in modules():
-        calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+        calls = (n for n in nodes(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
         assert own in MAY_PRINT or not any(call.func.id == "print" for call in calls), name  # type: ignore[attr-defined]
 
 
@@ -141,7 +147,7 @@ def writes(call: ast.Call) -> bool:
 def test_only_one_mechanism_writes_files() -> None:
     """`minertia.files` keeps the user's files; nobody goes past it, but for files that no user ever sees."""
     for _, name, tree in modules():
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and writes(node)]
+        calls = [node for node in nodes(tree) if isinstance(node, ast.Call) and writes(node)]
         assert name in WRITE_FILES or not calls, f"{name}: {[ast.unparse(call)[:80] for call in calls]}"
     for text in ("open(p, 'wb')", "Path(p).open(mode='x')", "p.write_text(t)", "os.replace(a, b)", "np.savetxt(p, t)"):
         assert writes(ast.parse(text, mode="eval").body), text  # type: ignore[arg-type]
@@ -151,7 +157,7 @@ def test_only_one_mechanism_writes_files() -> None:
 def test_documents_are_parsed_in_one_place() -> None:
     """Whatever is read is looked over first, so that no small file takes minutes or gigabytes."""
     for own, name, tree in modules():
-        used = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        used = {ast.unparse(n) for n in nodes(tree) if isinstance(n, ast.Attribute)}
         assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
@@ -159,7 +165,7 @@ def test_a_class_name_names_one_thing() -> None:
     """Whoever reads a name, or searches for it, finds one class; a leading underscore makes no other name."""
     homes: dict[str, list[str]] = {}
     for _, name, tree in modules():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name.lstrip("_"), []).append(f"{name}.{node.name}")
     assert len(homes) > 200
@@ -168,7 +174,7 @@ def test_a_class_name_names_one_thing() -> None:
 
 def test_no_bare_except() -> None:
     for _, name, tree in modules():
-        handlers = (n for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler))
+        handlers = (n for n in nodes(tree) if isinstance(n, ast.ExceptHandler))
         assert all(handler.type is not None for handler in handlers), name
 
 

@@ -174,7 +174,7 @@ def run_cases(ends_well, arm: Path, folder: Path, cases: list[Case]) -> None:
         ends_well("identify", "--campaign", write(folder / "odd.toml", tables), "--json")
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2))])
 def test_some_campaigns(ends_well, arm, part, tmp_path):
     """About one value of every key, another one for the next."""
     run_cases(ends_well, arm, tmp_path, CAMPAIGNS[part * len(ODD) :: 3 * len(ODD) + 1])

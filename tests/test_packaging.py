@@ -31,6 +31,7 @@ def test_without_a_compiler_it_is_left_out(tmp_path):
     assert not [p for p in build_extension(tmp_path, CC=missing, PATH="") if p.suffix in (".so", ".pyd")]
 
 
+@pytest.mark.slow  # test_wheel.py builds it too
 @pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler")
 def test_with_a_compiler_it_has_the_interpreter(tmp_path):
     (module,) = (p for p in build_extension(tmp_path) if p.suffix in (".so", ".pyd"))

@@ -14,11 +14,16 @@ from tests.random_robots import random_robot
 CHUNK = 50
 
 
+def chunks(count: int) -> list[object]:
+    """Where chunks of seeds start; two of three run in make test-all only."""
+    return [pytest.param(s, marks=pytest.mark.slow if s // CHUNK % 3 else ()) for s in range(0, count, CHUNK)]
+
+
 def make(seed):
     return random_robot(seed, tree=seed % 3 == 1, floating=seed % 11 == 5, mimic=seed % 7 == 3)
 
 
-@pytest.mark.parametrize("start", range(0, 2000, CHUNK))
+@pytest.mark.parametrize("start", chunks(2000))
 def test_every_method_finds_the_rank_and_the_same_space(start):
     for seed in range(start, start + CHUNK):
         robot, rotors = make(seed), seed % 2 == 1

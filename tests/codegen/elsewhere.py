@@ -146,7 +146,14 @@ def _machines() -> list[Machine]:
 MACHINES = _machines()
 
 
-@pytest.fixture(params=MACHINES, ids=str)
+# every processor and both compilers; the other pairs in make test-all
+QUICK = ("aarch64-gcc", "sse2-clang", "avx2-gcc", "avx512-clang")
+
+
+TRIED = [pytest.param(m, marks=() if str(m) in QUICK else pytest.mark.slow, id=str(m)) for m in MACHINES]
+
+
+@pytest.fixture(params=TRIED)
 def machine(request: pytest.FixtureRequest) -> Machine:
     """Every processor that something at hand compiles for and runs."""
     reason = reason_to_skip(request.param)

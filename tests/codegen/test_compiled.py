@@ -54,14 +54,11 @@ def test_jax_values_and_gradients(state, jax):
     np.testing.assert_allclose(jax.jit(torques)(q, qd, qdd, theta), wanted, rtol=1e-10, atol=1e-10)
     one = jax.vmap(torques, in_axes=(0, 0, 0, None))(q, qd, qdd, theta)
     np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
-    slope = jax.jacobian(torques, argnums=2)(q[0], qd[0], qdd[0], theta)
-    np.testing.assert_allclose(slope, mi.mass_matrix(robot, q[0], rotors=True), rtol=1e-9, atol=1e-9)
-    columns = jax.jacobian(torques, argnums=3)(q[0], qd[0], qdd[0], theta)  # linear: the regressor
-    np.testing.assert_allclose(columns @ theta, wanted[0], rtol=1e-9, atol=1e-9)
-    slopes = mi.inverse_dynamics_derivatives(robot, q[0], qd[0], qdd[0])
-    for place in range(3):
-        found = jax.jacobian(torques, argnums=place)(q[0], qd[0], qdd[0], theta)
-        np.testing.assert_allclose(found, slopes[place], rtol=1e-9, atol=1e-9)
+    *found, columns = jax.jacobian(torques, argnums=(0, 1, 2, 3))(q[0], qd[0], qdd[0], theta)
+    np.testing.assert_allclose(columns @ theta, wanted[0], rtol=1e-9, atol=1e-9)  # linear: the regressor
+    np.testing.assert_allclose(found[2], mi.mass_matrix(robot, q[0], rotors=True), rtol=1e-9, atol=1e-9)
+    for slope, ours in zip(found, mi.inverse_dynamics_derivatives(robot, q[0], qd[0], qdd[0]), strict=True):
+        np.testing.assert_allclose(slope, ours, rtol=1e-9, atol=1e-9)
 
 
 @needs_jax

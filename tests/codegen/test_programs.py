@@ -42,11 +42,11 @@ def _programs(robot):
     return [name for name in BUILDERS if not (robot.is_floating and name in FIXED_BASE)]
 
 
-SCHEDULES = [  # the arms of six joints take seconds each
+SCHEDULES = [  # of larger robots one each, they take seconds
     pytest.param(
         *(robot, parameters, effects),
         id=f"{name}-{parameters}-{'effects' if effects else 'links'}",
-        marks=() if effects and parameters == "base" or name not in ("puma560", "stanford") else pytest.mark.slow,
+        marks=() if effects and parameters == "base" or name in ("planar2r", "tree") else pytest.mark.slow,
     )
     for name, robot in ROBOTS.items()
     for parameters in PARAMETERS

@@ -113,6 +113,7 @@ def test_uneven_stamps(logs: list[Path], filter: Filter, monkeypatch: pytest.Mon
     assert any("standstill cut off" in note for note in recording.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_blocks")
 def test_repeated_stamps(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.sort(np.concatenate([np.arange(4340), [0, 5, 899, 900, 901, 2000, 4339]]))

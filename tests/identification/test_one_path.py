@@ -77,7 +77,7 @@ def measured(robot: mi.Robot, seed: int, samples: int, noise: float) -> Motion:
 def test_springs_of_the_file_stay():
     """A counterbalance is no friction: no ladder finds it, the file tells."""
     robot = mi.read_robot("puma560_physical").with_parameters({"KS2": 40.0}, {"KS2": {"rest": 0.3}})
-    result = mi.identify(mi.Campaign(robot, [measured(robot, k, 1000, 0.2) for k in (1, 2)]))
+    result = mi.identify(mi.Campaign(robot, [measured(robot, k, 500, 0.2) for k in (1, 2)]))
     assert "spring" in result.problem.ladder.notes[0]
     assert result.to_dict()["ladder"]["start"] == ["rotor", "viscous", "coulomb", "offset"]
     assert {p.name: p.value for p in result.parameters}["KS2"] == pytest.approx(40.0, rel=0.1)
@@ -91,8 +91,8 @@ def test_rotors_that_no_sensor_sees_are_left_out():
     def has_rotors(robot: mi.Robot, seed: int) -> bool:
         return "rotor" in mi.build_problem(mi.Campaign(robot, measured(robot, seed, 300, 1.0))).ladder.start
 
-    assert all(has_rotors(geared, seed) for seed in range(4))
-    assert sum(not has_rotors(behind, seed) for seed in range(6)) >= 3
+    assert all(has_rotors(geared, seed) for seed in range(2))
+    assert sum(not has_rotors(behind, seed) for seed in range(4)) >= 2
 
 
 def test_the_ladder_takes_what_is_there_and_nothing_else():

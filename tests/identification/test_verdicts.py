@@ -115,7 +115,7 @@ def turned(campaign, **drive):
 
 
 @needs_shared
-@pytest.mark.parametrize("name", ["ur10e_innopolis", "xmate7_nku"])
+@pytest.mark.parametrize("name", [pytest.param("ur10e_innopolis", marks=pytest.mark.slow), "xmate7_nku"])
 def test_real_logs_with_gravity_reversed(name: str):
     campaign = real(name)
     result = identify(replace(campaign, robot=campaign.robot.with_gravity([-v for v in campaign.robot.gravity])))
@@ -125,7 +125,9 @@ def test_real_logs_with_gravity_reversed(name: str):
 
 
 @needs_shared
-@pytest.mark.parametrize(("name", "joint"), [("ur10e_innopolis", 2), ("xmate7_nku", 4)])
+@pytest.mark.parametrize(
+    ("name", "joint"), [("ur10e_innopolis", 2), pytest.param("xmate7_nku", 4, marks=pytest.mark.slow)]
+)
 def test_real_logs_with_a_zero_off_by_a_right_angle(name: str, joint: int):
     campaign = real(name)
     off = tuple(np.pi / 2 if j + 1 == joint else 0.0 for j in range(campaign.robot.n))
@@ -136,7 +138,7 @@ def test_real_logs_with_a_zero_off_by_a_right_angle(name: str, joint: int):
 
 
 @needs_shared
-@pytest.mark.parametrize("joint", [2, 4])
+@pytest.mark.parametrize("joint", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_real_logs_with_a_gain_missing(joint: int):
     campaign = real("ur10e_innopolis")
     gains = campaign.map.drive.gains

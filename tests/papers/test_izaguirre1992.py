@@ -11,7 +11,7 @@ from minertia.validation.control_model import control_model
 from minertia.validation.moves import joint_move
 from minertia.validation.plant import Plant
 from minertia.validation.tracking import Gains, computed_torque, open_loop
-from papers import izaguirre1992, izaguirre_control, puma260
+from papers import izaguirre1992, izaguirre_control, izaguirre_model, puma260
 
 TRAJECTORIES = 4
 
@@ -50,15 +50,15 @@ def test_torque_fit_with_all_and_with_significant(campaign):
 
 
 def test_gravity_coefficients(campaign):
-    found = izaguirre1992.gravity_coefficients(campaign, True)
-    for name, (_, lloyd, _) in izaguirre1992.COEFFICIENTS.items():
+    found = izaguirre_model.gravity_coefficients(campaign, True)
+    for name, (_, lloyd, _) in izaguirre_model.COEFFICIENTS.items():
         assert found[name] == pytest.approx(lloyd, rel=0.02)
 
 
 def test_fewer_operations_than_published(campaign):
-    names = izaguirre1992.inertial(campaign.significance.essential)
-    for (program, payload), (m, a) in izaguirre1992.PUBLISHED_COUNTS.items():
-        multiplications, additions = izaguirre1992.counts(names, payload)[program]
+    names = izaguirre_model.inertial(campaign.significance.essential)
+    for (program, payload), (m, a) in izaguirre_model.PUBLISHED_COUNTS.items():
+        multiplications, additions = izaguirre_model.counts(names, payload)[program]
         assert multiplications < m and additions < a
 
 

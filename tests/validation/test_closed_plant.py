@@ -133,6 +133,7 @@ def motions():
     )
 
 
+@pytest.mark.slow
 def test_the_palletiser_comes_back_from_a_rehearsal(motions):
     found = rehearse(mi.read_robot("palletiser"), RehearsalOptions(rate=500.0), motions=motions, with_control=False)
     assert len(found.returned) >= 36

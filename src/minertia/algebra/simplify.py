@@ -6,6 +6,7 @@ a pass may spend as many of them as it likes.  Passes return new expressions in 
 
 from __future__ import annotations
 
+import abc
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
@@ -59,7 +60,7 @@ def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thor
     return best
 
 
-class _Pass:
+class _Pass(abc.ABC):
     """Rebuild the graph of the outputs; subclasses say how a sum is put together again."""
 
     def __init__(self, outputs: Sequence[Any], parameters: Collection[str]) -> None:
@@ -86,7 +87,6 @@ class _Pass:
         return (operation in "+-" and user in "+-") or (operation == "*" and user == "*")
 
     def run(self) -> list[Any]:
-        self.prepare()
         for node in self.nodes:
             if node not in self.inner:
                 self.made[node] = self._rebuilt(node)
@@ -161,12 +161,9 @@ class _Pass:
         made = self.made[node]
         return -made if negative else made
 
-    def prepare(self) -> None:
-        """Look at the whole graph before it is rebuilt."""
-
+    @abc.abstractmethod
     def sum_of(self, node: int) -> Expr:
         """How a sum is put together."""
-        raise NotImplementedError
 
 
 class _Factoring(_Pass):
@@ -228,7 +225,11 @@ class _Factoring(_Pass):
 class _Sharing(_Pass):
     """Pairs of terms that stand together in several sums become one node (greedy, most frequent first)."""
 
-    def prepare(self) -> None:
+    def run(self) -> list[Any]:
+        self._find_pairs()
+        return super().run()
+
+    def _find_pairs(self) -> None:
         sums = [n for n in self.nodes if self.old.nodes[n][0] in "+-" and n not in self.inner and n not in self.free]
         self.sums = {node: self.terms(node) for node in sums}
         self.pairs: dict[int, tuple[Term, Term]] = {}

@@ -27,6 +27,11 @@ def vadd(*vectors: Vec) -> Vec:
     return x, y, z
 
 
+def vsub(a: Vec, b: Vec) -> Vec:
+    """a - b."""
+    return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])
+
+
 def scale(v: Vec, s: Scalar) -> Vec:
     """s v."""
     return mul(v[0], s), mul(v[1], s), mul(v[2], s)

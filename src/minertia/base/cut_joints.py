@@ -16,9 +16,9 @@ import numpy as np
 from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
-from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, scale, vadd
+from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, vsub
 from minertia.base.geometry import DRAW, TOLERANCE
-from minertia.dynamics.closure_rows import cut_chains
+from minertia.robot.closure_rows import cut_chains
 from minertia.robot.inertia import transport
 from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
@@ -70,7 +70,7 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
         starts.append(ends[0])
         for j, (x, y, _) in zip(chain, ends[1:], strict=True):
             _enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
-    edge = vadd(starts[0], scale(starts[1], -1))
+    edge = vsub(starts[0], starts[1])
     first = next(j for chain in chains for j in chain)
     z = robot.joints[first].axis
     w = cross(z, edge)

@@ -23,40 +23,46 @@ def known_frames(value: str) -> str:
     return value
 
 
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="closed-form|mlc|numeric",
+        help="Regrouping rules, minimal linear combinations of composite bodies, or rank alone.",
+        autocompletion=complete_method,
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="NAME",
+        help="Standard parameter to keep as representative where there is a choice; may be repeated or a,b,c.",
+        show_default=False,
+    ),
+]
+Frames = Annotated[
+    str,
+    typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
+]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
+]
+
+
 def base(
     robot: RobotName,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            metavar="closed-form|mlc|numeric",
-            help="Regrouping rules, minimal linear combinations of composite bodies, or rank alone.",
-            autocompletion=complete_method,
-        ),
-    ] = "closed-form",
+    method: Method = "closed-form",
     rotors: Annotated[bool, typer.Option("--rotors", help="Include rotor inertias (IA).")] = False,
     friction: Annotated[bool, typer.Option("--friction", help="Include friction and offsets (FV, FC, OFF).")] = False,
     gravity: Gravity = None,
     floating: Floating = False,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="NAME",
-            help="Standard parameter to keep as representative where there is a choice; may be repeated or a,b,c.",
-            show_default=False,
-        ),
-    ] = None,
+    keep: Keep = None,
     numbers: Numbers = False,
     snap: Snap = None,
-    frames: Annotated[
-        str,
-        typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
-    ] = "joint",
+    frames: Frames = "joint",
     latex: Annotated[bool, typer.Option("--latex", help="Print the relations as LaTeX.")] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
-    ] = None,
+    html: Html = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

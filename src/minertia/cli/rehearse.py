@@ -18,48 +18,60 @@ if TYPE_CHECKING:
 PAGE = "rehearsal.html"
 
 
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for everything it writes.")]
+Noise = Annotated[
+    float, typer.Option("--noise", metavar="PART", help="Of each joint's rms effort, on the measured efforts.")
+]
+Rate = Annotated[float, typer.Option("--rate", metavar="HZ", help="Of the controller and the log.")]
+Duration = Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Of each motion.")]
+Resolution = Annotated[
+    float | None,
+    typer.Option(
+        "--resolution",
+        metavar="RAD|M",
+        help="Of the encoders; 0 for perfect ones (1e-5 rad, and 1e-6 m where a joint slides, unless told).",
+        show_default=False,
+    ),
+]
+Delay = Annotated[float, typer.Option("--delay", metavar="SECONDS", help="From a command to its effort.")]
+Stribeck = Annotated[
+    float, typer.Option("--stribeck", metavar="PART", help="Friction at standstill beyond Coulomb friction.")
+]
+Load = Annotated[
+    float | None,
+    typer.Option(
+        "--payload",
+        metavar="KG",
+        help="That is picked up (5 % of the moving mass unless told).",
+        show_default=False,
+    ),
+]
+Show = Annotated[
+    str | None,
+    typer.Option(
+        "--show",
+        metavar="NAMES",
+        help="Generated controllers to try: adaptive, collision, guiding, or several with commas, or all.",
+        show_default=False,
+    ),
+]
+Watch = Annotated[
+    float, typer.Option("--watch", metavar="SECONDS", help="Of motion in which false alarms are counted.")
+]
+
+
 def rehearse(
     robot: RobotName,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for everything it writes.")] = Path(
-        "rehearsal"
-    ),
-    noise: Annotated[
-        float, typer.Option("--noise", metavar="PART", help="Of each joint's rms effort, on the measured efforts.")
-    ] = 0.01,
-    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Of the controller and the log.")] = 1000.0,
-    duration: Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Of each motion.")] = 10.0,
-    resolution: Annotated[
-        float | None,
-        typer.Option(
-            "--resolution",
-            metavar="RAD|M",
-            help="Of the encoders; 0 for perfect ones (1e-5 rad, and 1e-6 m where a joint slides, unless told).",
-            show_default=False,
-        ),
-    ] = None,
-    delay: Annotated[float, typer.Option("--delay", metavar="SECONDS", help="From a command to its effort.")] = 0.0,
-    stribeck: Annotated[
-        float, typer.Option("--stribeck", metavar="PART", help="Friction at standstill beyond Coulomb friction.")
-    ] = 0.0,
-    load: Annotated[
-        float | None,
-        typer.Option(
-            "--payload", metavar="KG", help="That is picked up (5 % of the moving mass unless told).",
-            show_default=False,
-        ),
-    ] = None,
-    show: Annotated[
-        str | None,
-        typer.Option(
-            "--show",
-            metavar="NAMES",
-            help="Generated controllers to try: adaptive, collision, guiding, or several with commas, or all.",
-            show_default=False,
-        ),
-    ] = None,
-    watch: Annotated[
-        float, typer.Option("--watch", metavar="SECONDS", help="Of motion in which false alarms are counted.")
-    ] = 60.0,
+    out: Out = Path("rehearsal"),
+    noise: Noise = 0.01,
+    rate: Rate = 1000.0,
+    duration: Duration = 10.0,
+    resolution: Resolution = None,
+    delay: Delay = 0.0,
+    stribeck: Stribeck = 0.0,
+    load: Load = None,
+    show: Show = None,
+    watch: Watch = 60.0,
     cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
     harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
@@ -70,7 +82,7 @@ def rehearse(
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
     from minertia.files import check_folder, folder_at_once
     from minertia.validation.rehearsal import file_names
@@ -92,11 +104,7 @@ def rehearse(
         say_json(found.to_dict())
     else:
         _say(found)
-    for note in found.notes:
-        diagnose(f"note: {note}")
-    for sentence in found.skipped:
-        diagnose(f"skipped {sentence}")
-    diagnose(f"wrote {out / PAGE}")
+    _diagnose(found, out)
 
 
 def shown_names(text: str | None) -> tuple[str, ...]:
@@ -113,6 +121,14 @@ def _say(found: Rehearsal) -> None:
     say(f"rehearsal of {found.robot.name}")
     rows = tuple((step.name, f"{step.seconds:.1f}", step.text) for step in found.steps)
     say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
+
+
+def _diagnose(found: Rehearsal, out: Path) -> None:
+    for note in found.notes:
+        diagnose(f"note: {note}")
+    for sentence in found.skipped:
+        diagnose(f"skipped {sentence}")
+    diagnose(f"wrote {out / PAGE}")
 
 
 def say_step(step: RehearsalStep) -> None:

@@ -6,35 +6,28 @@ velocities and accelerations from the linear equations that follow (theory, eqs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from minertia.algebra.scalar import Scalar
-from minertia.dynamics.closure_rows import cut_bias, cut_chains, cut_equations, equation_count, position_rows
 from minertia.dynamics.dyad import Dyad, dyad_of
 from minertia.dynamics.elimination import Pivots, pivots_of
+from minertia.dynamics.loop_blocks import SINGULAR, LoopBlock, loop_blocks
+from minertia.dynamics.loop_equations import LoopEquations
 from minertia.errors import InputError
-from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-STEPS = (
-    0.1,
-    0.01,
-    0.001,
-)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
+STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
 BROKEN = 1e-6  # the same on the way; what does not close at all comes so near only where a loop is not regular
 REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that are drawn
-SINGULAR = 1e-5  # the same below which no motion of the loop can be told from its coordinates
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
@@ -42,80 +35,18 @@ LOOKED_AT = 32  # states in which pivots must be good
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
 
-@dataclass(frozen=True, slots=True)
-class LoopBlock:
-    """Loops that close together once those before them have: passive coordinates, and as many independent rows.
-
-    sign: of the determinant at the seed.  ratio: of the smallest to the largest singular value there.
-    """
-
-    cuts: tuple[int, ...]
-    passive: tuple[int, ...]
-    rows: tuple[int, ...]
-    sign: float
-    ratio: float
-
-
-class Closing:
-    """The closing of a robot without letters.
-
-    active, passive: which coordinates of the tree are coordinates of the robot, and which follow from closing.
-    """
+class Closing(LoopEquations):
+    """The equations of a robot without letters with its seed and its branch."""
 
     def __init__(self, robot: Robot) -> None:
-        self.robot, self.cuts = robot, robot.open_cuts
-        self.tree = replace(robot.opened, base="fixed")  # loops do not see where a floating base is
-        self.active = [self.tree.independent.index(j) for j in robot.independent]
-        self.passive = [c for c in range(self.tree.n) if c not in self.active]
-        self.turns = np.array([self.tree.joints[j].kind == "revolute" for j in self.tree.independent])
-        given = (0.0,) * self.tree.n_joints if robot.seed is None else robot.seed
-        start = np.array([float(given[j]) for j in self.tree.independent])
-        self.units = np.concatenate([self._units(cut, start) for cut in self.cuts])
-        self.sizes = np.where(self.turns, 1.0, self.units.max())  # of a step of each coordinate
-        self.seed = self._closed_seed(start)
-        self.blocks = self._blocks()
+        super().__init__(robot)
+        self.seed = self._closed_seed()
+        self.blocks = loop_blocks(self, self.seed)
         self.rows = [row for block in self.blocks for row in block.rows]
         self.solved = [c for block in self.blocks for c in block.passive]
         self.drawn: Array = np.zeros((0, self.tree.n))  # closed states that were drawn last
 
-    # ------------------------------------------------------------------ equations
-
-    def equations(self, q: Array) -> tuple[Array, Array]:
-        """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
-        found = [cut_equations(self.tree, cut, list(q.T)) for cut in self.cuts]
-        rows = [row for _, own in found for row in own]
-        A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
-        for k, row in enumerate(rows):
-            for c, entry in row.items():
-                A[:, k, c] = entry
-        values = _stacked([value for own, _ in found for value in own], len(q))
-        return np.asarray(values / self.units), np.asarray(A / self.units[:, None])
-
-    def bias(self, q: Array, qd: Array) -> Array:
-        """Second rate of the equations without accelerations, shape (N, equations)."""
-        found = [b for cut in self.cuts for b in cut_bias(self.tree, cut, list(q.T), list(qd.T))]
-        return np.asarray(_stacked(found, len(q)) / self.units)
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Number of the first equation of each cut, and that of all."""
-        return [0, *np.cumsum([equation_count(cut) for cut in self.cuts]).tolist()]
-
-    def equations_of(self, k: int) -> range:
-        """Numbers of the equations of a cut."""
-        return range(self.starts[k], self.starts[k + 1])
-
-    def _units(self, cut: Cut, start: Array) -> Array:
-        """The size of a loop [m] for its positions, 1 for its cosines."""
-        rows, count = cut_equations(self.tree, cut, list(start))[1], position_rows(cut)
-        levers = [abs(float(e)) for row in rows[:count] for c, e in row.items() if self.turns[c]]
-        units = np.ones(len(rows))
-        units[:count] = max(levers, default=0.0) or 1.0
-        return units
-
-    # ------------------------------------------------------------------ seed and rows
-
-    def _closed_seed(self, start: Array) -> Array:
+    def _closed_seed(self) -> Array:
         """The seed closed as far as numbers go, its coordinates kept."""
 
         def step(q: Array) -> Array:
@@ -123,68 +54,18 @@ class Closing:
             change = np.zeros_like(q)
             change[0, self.passive] = np.linalg.lstsq(A[0][:, self.passive], off[0], rcond=DEPENDENT)[0]
             for _ in range(HALVINGS):  # a seed may be far off, where whole steps lead away
-                if self._off(q - change)[0] < self._off(q)[0]:
+                if self.off(q - change)[0] < self.off(q)[0]:
                     break
                 change = 0.5 * change
             return change
 
-        seed = self._newton(start[None], step)
-        if self._off(seed)[0] > CLOSED:
+        seed = self._newton(self.start[None], step)
+        if self.off(seed)[0] > CLOSED:
             raise InputError(
-                f"the loops of '{self.robot.name}' ({self._names}) do not close near its seed (residual "
-                f"{self._off(seed)[0]:.1e}); give a seed nearer to where they close, or correct lengths and axes"
+                f"the loops of '{self.robot.name}' ({self.names}) do not close near its seed (residual "
+                f"{self.off(seed)[0]:.1e}); give a seed nearer to where they close, or correct lengths and axes"
             )
         return np.asarray(seed[0])
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(f"'{cut.name}'" for cut in self.cuts)
-
-    def _blocks(self) -> list[LoopBlock]:
-        """Loops in the order in which they close: one by one where that goes, the rest together."""
-        A = self.equations(self.seed[None])[1][0] * self.sizes
-        left, cuts = list(self.passive), list(range(len(self.cuts)))
-        of = [list(self.equations_of(k)) for k in cuts]
-        members = [self._members(cut) for cut in self.cuts]
-        found: list[LoopBlock] = []
-        while left and cuts:
-            chosen = next(([k] for k in cuts if self._closes(A, of[k], [c for c in left if c in members[k]])), cuts)
-            passive = [c for c in left if any(c in members[k] for k in chosen)]
-            found.append(self._block(A, tuple(chosen), [row for k in chosen for row in of[k]], passive))
-            left = [c for c in left if c not in passive]
-            cuts = [k for k in cuts if k not in chosen]
-        if left:
-            raise self._unspanned(len(left))
-        return found
-
-    def _members(self, cut: Cut) -> set[int]:
-        """Coordinates of the tree that move the two sides of a cut against one another."""
-        return {c for chain in cut_chains(self.tree, cut) for j in chain for c, _ in self.tree.shares(j)}
-
-    @staticmethod
-    def _closes(A: Array, rows: list[int], passive: list[int]) -> bool:
-        """Whether some rows determine some passive coordinates."""
-        return bool(passive) and int(np.linalg.matrix_rank(A[np.ix_(rows, passive)], tol=SINGULAR)) == len(passive)
-
-    def _block(self, A: Array, cuts: tuple[int, ...], rows: list[int], passive: list[int]) -> LoopBlock:
-        """Independent rows by pivoted QR, with determinant and conditioning."""
-        part = A[np.ix_(rows, passive)]
-        if not passive or len(rows) < len(passive):
-            raise self._unspanned(len(passive) - len(rows) if passive else len(self.passive))
-        _, _, order = qr(part.T, mode="economic", pivoting=True)
-        chosen = sorted(rows[k] for k in order[: len(passive)])
-        square = A[np.ix_(chosen, passive)]
-        s = np.linalg.svd(square, compute_uv=False)
-        if s[-1] < SINGULAR * s[0]:
-            raise self._unspanned(int((s < SINGULAR * s[0]).sum()))
-        sign, ratio = float(np.sign(np.linalg.det(square))), float(s[-1] / s[0])
-        return LoopBlock(cuts, tuple(passive), tuple(chosen), sign, ratio)
-
-    def _unspanned(self, missing: int) -> InputError:
-        return InputError(
-            f"the loops of '{self.robot.name}' ({self._names}) leave {missing} of {len(self.passive)} passive joints "
-            "free at its seed, which is singular, or coordinates are too few; give another seed or actuate more joints"
-        )
 
     # ------------------------------------------------------------------ positions
 
@@ -233,13 +114,9 @@ class Closing:
     def pivots(self, block: LoopBlock) -> Pivots:
         """Pivots of a block's equations: good at the seed and in states drawn around it."""
         if block not in self._pivots:
-            rng, drawn = np.random.default_rng(0), self.drawn
-            targets = self.seed[self.active] + self.sizes[self.active] * rng.uniform(
-                -1, 1, (LOOKED_AT, len(self.active))
-            )
-            self.draw(targets, rng)
-            states = np.vstack([self.seed, self.drawn])
-            self.drawn = drawn
+            rng = np.random.default_rng(0)
+            around = self.sizes[self.active] * rng.uniform(-1, 1, (LOOKED_AT, len(self.active)))
+            states = np.vstack([self.seed, self._regular(self.seed[self.active] + around, rng)])
             A = self.equations(states)[1] * self.sizes
             self._pivots[block] = pivots_of(A[:, block.rows][:, :, block.passive])
         return self._pivots[block]
@@ -309,7 +186,7 @@ class Closing:
     def _unreached(self, q: Array, k: int) -> InputError:
         where = ", ".join(f"{v:.4g}" for v in q[k])
         return InputError(
-            f"the loops of '{self.robot.name}' ({self._names}) do not close at ({where}), sample {k + 1}, on the "
+            f"the loops of '{self.robot.name}' ({self.names}) do not close at ({where}), sample {k + 1}, on the "
             "branch of its seed: that is out of reach or past a singular posture; move less, or give another seed"
         )
 
@@ -323,7 +200,7 @@ class Closing:
             if good.all():
                 break
         q[good] = self._newton(q[good], self._step)
-        good[good] = self._off(q[good]) < CLOSED
+        good[good] = self.off(q[good]) < CLOSED
         return q, good
 
     def march(
@@ -353,7 +230,7 @@ class Closing:
     @cached_property
     def _free(self) -> list[int]:
         """Active coordinates that move no loop."""
-        members = {c for cut in self.cuts for c in self._members(cut)}
+        members = {c for cut in self.cuts for c in self.members(cut)}
         return [c for c in self.active if c not in members]
 
     def _moved(self, q: Array, A: Array, change: Array) -> Array:
@@ -385,19 +262,16 @@ class Closing:
 
     def _newton(self, q: Array, step: Callable[[Array], Array]) -> Array:
         """Newton's method until it improves nothing."""
-        best, off = q, self._off(q)
+        best, off = q, self.off(q)
         for _ in range(MOST_STEPS if len(q) else 0):
             q = best - step(best)
-            now = self._off(q)
+            now = self.off(q)
             better = now < off
             halved = bool((now < 0.5 * off).any()) or bool((better & (off > CLOSED)).any())
             best, off = np.where(better[:, None], q, best), np.where(better, now, off)
             if not halved:
                 break
         return best
-
-    def _off(self, q: Array) -> Array:
-        return np.asarray(np.abs(self.equations(q)[0]).max(axis=1, initial=0.0))
 
     # ------------------------------------------------------------------ rates
 
@@ -421,7 +295,7 @@ class Closing:
         """{passive coordinate: active ones that can move it}, from which loops hang on which."""
         found: dict[int, set[int]] = {}
         for block in self.blocks:
-            members = {c for k in block.cuts for c in self._members(self.cuts[k])} - set(block.passive)
+            members = {c for k in block.cuts for c in self.members(self.cuts[k])} - set(block.passive)
             movers = {c for c in members if c in self.active}.union(*(found.get(c, set()) for c in members))
             found |= dict.fromkeys(block.passive, movers)
         return found
@@ -430,14 +304,18 @@ class Closing:
 
     def draw(self, targets: Array, rng: np.random.Generator) -> Array:
         """Positions (N, n) of the robot's coordinates, each somewhere on the way to a target that stays regular."""
+        self.drawn = self._regular(targets, rng)
+        return np.asarray(self.drawn[:, self.active])
+
+    def _regular(self, targets: Array, rng: np.random.Generator) -> Array:
+        """Positions (N, tree) somewhere on the way to targets (N, n)."""
         starts = np.broadcast_to(self.seed, (len(targets), self.tree.n))
         path, good = [np.array(starts)], np.zeros(len(targets), int)
         for q, fine in self.march(starts, targets, REGULAR):
             path.append(np.array(q))
             good += fine
         place = np.rint(rng.uniform(size=len(targets)) * good).astype(int)
-        self.drawn = np.asarray(np.stack(path), float)[place, np.arange(len(targets))]
-        return np.asarray(self.drawn[:, self.active])
+        return np.asarray(np.stack(path)[place, np.arange(len(targets))], float)
 
 
 def closing_of(robot: Robot) -> Closing:
@@ -462,10 +340,6 @@ def _solve_one(a: Array, b: Array) -> Array:
         return np.asarray(np.linalg.solve(a, b))
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan)
-
-
-def _stacked(values: Sequence[Scalar], count: int) -> Array:
-    return np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
 
 
 def _next_to(done: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, cos, div, mul, neg, sin, sqrt, sub
 from minertia.algebra.turn import Turn
-from minertia.algebra.vec3 import HERE, Pose, Vec, apply, column, compose, transpose
-from minertia.dynamics.closure_rows import cut_chains
+from minertia.algebra.vec3 import Pose, Vec, apply, column, compose, transpose, vsub
+from minertia.robot.closure_rows import cut_chains
 from minertia.robot.loop import Cut
+from minertia.robot.loop_forms import is_planar
 from minertia.robot.robot import Robot
 
 Plane = tuple[Scalar, Scalar]
-PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 
 
 class _Unknown(NamedTuple):
@@ -93,7 +93,7 @@ class Dyad:
             a, b = _after(tree, q, self.first), _after(tree, q, self.second)
             end = _before(tree, q, self.second)
         back = transpose(start[0])
-        d = apply(back, _less(end[1], start[1]))
+        d = apply(back, vsub(end[1], start[1]))
         return start, (_plane(d), _plane(a), _plane(b))
 
     def _seen(self, tree: Robot, q: Mapping[int, Scalar], start: Pose, one: Turn, w: Plane) -> Plane:
@@ -118,7 +118,7 @@ def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[floa
     if len(passive) != 2:
         return None
     unknown = [_unknown(tree, cut, chains, c) for c in passive]
-    if unknown[0] is None or unknown[1] is None or not _is_planar(tree, cut, chains):
+    if unknown[0] is None or unknown[1] is None or not is_planar(tree, cut):
         return None
     first, second = unknown[0], unknown[1]
     other = (chains[1], cut.second_pose) if first.chain is chains[0] else (chains[0], cut.first_pose)
@@ -139,37 +139,6 @@ def _unknown(tree: Robot, cut: Cut, chains: tuple[tuple[int, ...], tuple[int, ..
     if len(places) != 1 or tree.joints[places[0].joint].kind != "revolute":
         return None
     return places[0] if tree.joints[places[0].joint].follows is None else None
-
-
-def _is_planar(tree: Robot, cut: Cut, chains: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
-    """Whether hinges are parallel and slides normal to them; a revolute cut is then parallel as it closes."""
-    if cut.kind not in ("revolute", "spherical"):
-        return False
-    axes = [axis for chain in chains for axis in _axes(tree, chain)]
-    hinges = [axis for kind, axis in axes if kind == "revolute"]
-    slides = [axis for kind, axis in axes if kind == "prismatic"]
-    return all(_is_small(_cross_size(hinges[0], axis)) for axis in hinges) and all(
-        _is_small(sum(float(a) * float(b) for a, b in zip(hinges[0], axis, strict=True))) for axis in slides
-    )
-
-
-def _axes(tree: Robot, chain: Sequence[int]) -> list[tuple[str, Vec]]:
-    pose, found = HERE, []
-    for j in chain:
-        joint = tree.joints[j]
-        pose = compose(pose, (joint.R, joint.p))
-        found.append((joint.kind, (pose[0][0][2], pose[0][1][2], pose[0][2][2])))
-    return found
-
-
-def _is_small(value: float) -> bool:
-    return abs(value) < PARALLEL
-
-
-def _cross_size(a: Vec, b: Vec) -> float:
-    x, y = [float(v) for v in a], [float(v) for v in b]
-    parts = (x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0])
-    return max(abs(v) for v in parts)
 
 
 def _pose(tree: Robot, q: Mapping[int, Scalar], j: int) -> Pose:
@@ -237,7 +206,3 @@ def _sum(a: Plane, b: Plane) -> Plane:
 
 def _plane(v: Vec) -> Plane:
     return v[0], v[1]
-
-
-def _less(a: Vec, b: Vec) -> Vec:
-    return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minertia.algebra.scalar import Scalar, add
-from minertia.algebra.vec3 import Pose, Vec, X, Y, Z, apply, column, compose, cross, scale, transpose, vadd
+from minertia.algebra.vec3 import Pose, Vec, X, Y, Z, apply, column, compose, cross, scale, transpose, vadd, vsub
 from minertia.dynamics.kinematics import Passage, Scalars, base_pose, passages
 from minertia.errors import InputError, UnknownName
 from minertia.robot.robot import Frame, Robot
@@ -107,7 +107,7 @@ def _world_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Ve
             angular, linear = (scale(apply(pose[0], v), ratio) for v in robot.joints[j].twist)
             seen.append((6 * robot.is_floating + c, linear, angular, pose[1]))
     _, end = compose(pose, frame.pose)
-    return [(c, vadd(linear, cross(w, _from(o, end))), w) for c, linear, w, o in seen]
+    return [(c, vadd(linear, cross(w, vsub(end, o))), w) for c, linear, w, o in seen]
 
 
 def _own_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Vec, Vec]]:
@@ -134,10 +134,6 @@ def _base_twists(pose: Pose) -> list[tuple[Vec, Vec]]:
     """(linear, angular) of the six velocities of a floating base."""
     axes = [column(pose[0], k) for k in range(3)]
     return [(axis, (0, 0, 0)) for axis in axes] + [((0, 0, 0), axis) for axis in axes]
-
-
-def _from(start: Vec, end: Vec) -> Vec:
-    return vadd(end, scale(start, -1))
 
 
 def applied(robot: Robot, q: Scalars, frame: Frame, axes: str, wrench: Scalars) -> AppliedWrench:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.scalar import Scalar, add, div, mul, neg, sqrt, sub, total
-from minertia.dynamics.closing import Closing, LoopBlock
-from minertia.dynamics.closure_rows import Row, cut_bias, cut_equations
+from minertia.dynamics.closing import Closing
 from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
+from minertia.dynamics.loop_blocks import LoopBlock
 from minertia.errors import InputError
+from minertia.robot.closure_rows import Row
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,10 @@ class LoopsOnScalars:
 
     def _equations(self, cuts: Sequence[int], known: Mapping[int, Scalar]) -> dict[int, tuple[Scalar, Row]]:
         """{number of the equation: value and derivatives} of some cuts."""
-        tree = self.closing.tree
-        q = [known.get(c, 0) for c in range(tree.n)]
+        q = [known.get(c, 0) for c in range(self.closing.tree.n)]
         found: dict[int, tuple[Scalar, Row]] = {}
         for k in cuts:
-            pairs = zip(*cut_equations(tree, self.closing.cuts[k], q), strict=True)
+            pairs = zip(*self.closing.cut_equations(self.closing.cuts[k], q), strict=True)
             found |= dict(enumerate(pairs, start=self.closing.starts[k]))
         return found
 
@@ -96,12 +96,11 @@ class LoopsOnScalars:
 
     def drift(self, qd: Scalars) -> list[Scalar]:
         """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
-        tree, cuts = self.closing.tree, self.closing.cuts
-        bias = [b for cut in cuts for b in cut_bias(tree, cut, self.q, qd[self.first :])]
+        bias = self.closing.cut_bias(self.q, qd[self.first :])
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])
-        return [0] * self.first + [found[c] for c in range(tree.n)]
+        return [0] * self.first + [found[c] for c in range(self.closing.tree.n)]
 
 
 class _Solver:

@@ -18,8 +18,8 @@ from minertia.excitation.distance import Nearest, between_segments, to_boxes
 from minertia.excitation.model import PointModel
 from minertia.excitation.poses import link_poses
 from minertia.excitation.shapes import Shape, check_shapes
+from minertia.robot.closure_rows import cut_joints
 from minertia.robot.robot import Frame, Robot
-from minertia.robot.seeds import cut_joints
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

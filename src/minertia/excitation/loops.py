@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
-from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd
+from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
 from minertia.dynamics.closing import Closing, closing_of
-from minertia.dynamics.closure_rows import cut_chains
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
 from minertia.errors import Infeasible, InputError
 from minertia.excitation.model import backward_kernel, forward_kernel
+from minertia.robot.closure_rows import cut_chains, loop_joints
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
-from minertia.robot.seeds import loop_joints
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -254,7 +253,7 @@ def _axis(tree: Robot, q: Sequence[Scalar], place: tuple[tuple[int, ...], Pose])
 def _links(tree: Robot, q: Sequence[Scalar], corner: _Corner) -> tuple[Vec, Vec]:
     """Both links, across the axis."""
     a, b, c = (_place(tree, q, *place) for place in corner.places)
-    first, second = (_across(vadd(end, scale(start, -1)), corner.axis) for start, end in ((a, b), (b, c)))
+    first, second = (_across(vsub(end, start), corner.axis) for start, end in ((a, b), (b, c)))
     return first, second
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from minertia.algebra.show import text
 from minertia.report.tables import moving_mass, parent_name
+from minertia.robot.closure_rows import cut_joints
 from minertia.robot.joint import Joint
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
-from minertia.robot.seeds import cut_joints
 
 FORMAT = 1
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from minertia.algebra.polynomial import evaluate
 from minertia.robot.closure import residual
+from minertia.robot.closure_rows import loop_joints
 from minertia.robot.effects import EFFECTS
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Note, Robot, expect_robot
-from minertia.robot.seeds import loop_joints
 
 HEAVIEST = 1e4  # kg
 FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame

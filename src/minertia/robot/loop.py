@@ -8,8 +8,14 @@ from dataclasses import dataclass, replace
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.robot.joint import numeric_pose
 
-# kind of a cut joint: number of its equations (origins and axes, or all but the motion along or about z)
-CUT_KINDS = {"revolute": 5, "prismatic": 5, "spherical": 3, "fixed": 6}
+# kind of a cut joint: which axis of the first frame stays normal to which axis of the second; an equation each, after
+# those of the origins, which coincide (three equations) or, of a slide, lie on its axis (two)
+CUT_KINDS: Mapping[str, tuple[tuple[int, int], ...]] = {
+    "revolute": ((0, 2), (1, 2)),
+    "prismatic": ((0, 2), (1, 2), (0, 1)),
+    "spherical": (),
+    "fixed": ((0, 2), (1, 2), (0, 1)),
+}
 PARALLELOGRAM = "parallelogram"
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from minertia.robot.closure import joint_frames
+from minertia.algebra.vec3 import cross, dot
+from minertia.robot.closure_rows import cut_joints, cut_sides
 from minertia.robot.loop import PARALLELOGRAM, Cut
 from minertia.robot.robot import Robot
-from minertia.robot.seeds import cut_joints
 
-PARALLEL = 1e-6  # sine of the angle between axes that count as parallel, cosine of those that count as normal
+PARALLEL = 1e-9  # sine of the angle between axes that count as parallel, cosine of those that count as normal
 GENERAL = "general loop"
 BARS = {(4, 0): "four-bar", (5, 0): "five-bar"}  # by hinges and slides, the cut joint counted
 
@@ -36,19 +34,21 @@ def _is_dyad(robot: Robot, cut: Cut, solved: set[int]) -> bool:
     leaders = {k for j in inside if (follows := robot.joints[j].follows) is not None for k in follows.joints}
     if len(unknown) != 2 or leaders & set(unknown) or any(robot.joints[j].kind != "revolute" for j in unknown):
         return False
-    return _is_planar(robot, cut, inside)
+    return is_planar(robot.numeric, cut.at(robot.symbol_values))
 
 
-def _is_planar(robot: Robot, cut: Cut, inside: set[int]) -> bool:
+def is_planar(robot: Robot, cut: Cut) -> bool:
+    """Whether the hinges of a loop (of a robot without letters) are parallel and its slides normal to them.
+
+    Axes are then so in every posture; a revolute cut is parallel to them as it closes.
+    """
     if cut.kind not in ("revolute", "spherical"):
         return False
-    assert robot.seed is not None
-    axes = joint_frames(robot, robot.seed).R[:, :, 2]
-    hinges = [axes[j] for j in inside if robot.joints[j].kind == "revolute"]
-    slides = [axes[j] for j in inside if robot.joints[j].kind == "prismatic"]
-    return all(np.linalg.norm(np.cross(hinges[0], axis)) < PARALLEL for axis in hinges) and all(
-        abs(float(hinges[0] @ axis)) < PARALLEL for axis in slides
-    )
+    axes = {hinge.joint: hinge.axis for side in cut_sides(robot, cut, [0] * robot.n_joints) for hinge in side.hinges}
+    hinges = [axis for j, axis in axes.items() if robot.joints[j].kind == "revolute"]
+    slides = [axis for j, axis in axes.items() if robot.joints[j].kind == "prismatic"]
+    tilts = [s for axis in hinges for s in cross(hinges[0], axis)] + [dot(hinges[0], axis) for axis in slides]
+    return all(abs(float(s)) < PARALLEL for s in tilts)
 
 
 def _bars(robot: Robot, cut: Cut) -> str:

@@ -13,22 +13,15 @@ from typing import NoReturn
 import numpy as np
 
 from minertia.algebra.polynomial import Poly
+from minertia.algebra.vec3 import column, dot, transpose, vsub
 from minertia.errors import DescriptionError
-from minertia.robot.closure import Array, close, cut_frames, follower_map, joint_frames
+from minertia.robot.closure import Array, close, follower_map
+from minertia.robot.closure_rows import cut_joints, cut_sides, loop_joints
 from minertia.robot.joint import Follows
 from minertia.robot.loop import PARALLELOGRAM, Cut
 from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
-from minertia.robot.seeds import (
-    FAR_OFF,
-    Seed,
-    SeedSearch,
-    cut_joints,
-    independent_rows,
-    loop_joints,
-    singular_values,
-    size_of,
-)
+from minertia.robot.seeds import FAR_OFF, Seed, SeedSearch, independent_rows, singular_values, size_of
 
 ROUNDED = 1e-5  # part of a loop's size [m], and rad: sides and axes that differ by less are meant to be equal
 EXACT = 1e-10  # the same where the file is taken as written
@@ -301,11 +294,13 @@ def _with_pins(robot: Robot, said: LoopsSaid) -> LoopsSaid:
 
 def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
     """Position of a joint that is fixed to the second side of its cut, where it is at 0 in q."""
-    R_a, p_a, R_b, p_b = cut_frames(robot, joint_frames(robot, q), cut)
+    sides = cut_sides(robot.numeric, cut.at(robot.symbol_values), q)
+    (x, y, z), p_a = transpose(sides[0].pose[0]), sides[0].pose[1]
+    R_b, p_b = sides[1].pose
     if cut.first is not None and robot.joints[cut.first].kind == "prismatic":
-        return float(R_a[:, 2] @ (p_b - p_a))
-    turned = R_a.T @ R_b
-    return float(np.arctan2(turned[1, 0], turned[0, 0]))
+        return float(dot(z, vsub(p_b, p_a)))
+    along = column(R_b, 0)
+    return float(np.arctan2(float(dot(y, along)), float(dot(x, along))))
 
 
 def _held_by_followers(robot: Robot, tolerance: float) -> Robot:

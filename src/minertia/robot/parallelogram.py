@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minertia.robot.closure import Array, follower_map, jacobian, motions_left, residual
-from minertia.robot.loop import Cut
+from minertia.robot.closure_rows import cut_joints
 from minertia.robot.robot import SEED, Robot
 from minertia.robot.snap import snap_angle
 
@@ -41,7 +41,7 @@ def linear_rules(
     found = {rule.joint: rule for rule in _candidates(robot, q, active, passive, tolerance)}
     while found:
         held = _held(robot, q, active, found, tolerance)
-        used = {j for k in held for j in _joints(robot, robot.cuts[k])}
+        used = {j for k in held for j in cut_joints(robot, robot.cuts[k])}
         kept = {j: rule for j, rule in found.items() if j in used}
         if len(kept) == len(found):
             return list(kept.values()), held
@@ -61,11 +61,6 @@ def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, flo
     cuts = [other.cuts[k] for k in held]
     postures = _postures(robot, q, [*{j for rule in rules for j in rule.leaders}], {r.joint: r for r in rules})
     return bool(np.abs(residual(other, postures, cuts)).max(initial=0.0) < 1e-6)
-
-
-def _joints(robot: Robot, cut: Cut) -> set[int]:
-    first, second = (set() if j is None else set(robot.ancestors(j)) for j in (cut.first, cut.second))
-    return first ^ second
 
 
 def _candidates(robot: Robot, q: Array, active: Sequence[int], passive: Sequence[int], tolerance: float) -> list[Rule]:
@@ -97,7 +92,7 @@ def _held(
     """{cut: largest equation left} of the cuts that stay closed wherever the active joints are."""
     postures = _postures(robot, q, active, rules)
     moving = {*active, *rules, *(j for j, joint in enumerate(robot.joints) if joint.follows is not None)}
-    cuts = [k for k, cut in enumerate(robot.cuts) if _joints(robot, cut) <= moving]
+    cuts = [k for k, cut in enumerate(robot.cuts) if cut_joints(robot, cut) <= moving]
     left = dict.fromkeys(cuts, 0.0)
     for values in _draws(robot):
         other = robot.at(values)

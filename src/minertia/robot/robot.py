@@ -276,11 +276,6 @@ class Robot:
             )
 
     @cached_property
-    def placement_arrays(self) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
-        """R (3, 3) and p (3,) of every joint, letters by their values."""
-        return tuple((np.array(joint.R, float), np.array(joint.p, float)) for joint in self.numeric.joints)
-
-    @cached_property
     def opened(self) -> Robot:
         """The tree that the cuts leave: every passive joint is a coordinate of its own."""
         joints = tuple(replace(joint, is_passive=False) for joint in self.joints)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minertia.robot.closure import Array, close, close_many, follower_map, jacobian, motions_left, residual
+from minertia.robot.closure_rows import loop_joints
 from minertia.robot.joint import Joint
-from minertia.robot.loop import Cut
 from minertia.robot.parallelogram import linear_rules
 from minertia.robot.robot import SEED, Robot
 
@@ -36,20 +36,6 @@ class Seed:
     was_drawn: bool = False
     zero_closes: bool = False
     moved: tuple[str, float, float] | None = None
-
-
-def loop_joints(robot: Robot) -> list[int]:
-    """Joints on the loops that cuts close, followers of theirs left out."""
-    found: set[int] = set()
-    for cut in robot.cuts:
-        found |= cut_joints(robot, cut)
-    return sorted(found)
-
-
-def cut_joints(robot: Robot, cut: Cut) -> set[int]:
-    """Joints between the two links of a cut."""
-    first, second = (set() if j is None else set(robot.ancestors(j)) for j in (cut.first, cut.second))
-    return first ^ second
 
 
 def size_of(robot: Robot) -> float:

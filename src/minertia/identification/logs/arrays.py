@@ -288,7 +288,7 @@ class MatLog(ArrayLog):
         try:
             self._check_size(check_matlab(self._bytes(), room()))
             content = loadmat(str(self.path), squeeze_me=True, struct_as_record=False)
-        except NotImplementedError:
+        except NotImplementedError:  # SciPy's word for version 7.3, which is HDF5
             return self._hdf5()
         except MinertiaError:
             raise

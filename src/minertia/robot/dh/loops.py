@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from minertia.algebra.vec3 import Pose
-from minertia.robot.assembly import Description, JointSpec, LoopSpec
+from minertia.robot.description import Description, JointSpec, LoopSpec
 from minertia.robot.dh.body import read_constants, read_effects
 from minertia.robot.dh.placement import Letters
 from minertia.robot.dh.rows import Placements

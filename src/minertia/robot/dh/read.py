@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import MAX_JOINTS, BodySpec, Description, FollowsSpec, JointSpec, assemble
+from minertia.robot.assembly import assemble
+from minertia.robot.description import MAX_JOINTS, BodySpec, Description, FollowsSpec, JointSpec
 from minertia.robot.dh.body import (
     added,
     joint_side,

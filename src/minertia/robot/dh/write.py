@@ -19,6 +19,7 @@ from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import HERE, Mat, Pose, Vec, dot
 from minertia.errors import DescriptionError
 from minertia.files import write_file
+from minertia.robot.closure_rows import cut_joints
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.effects import BY_SYMBOL
@@ -28,7 +29,6 @@ from minertia.robot.joint import Joint, Limits
 from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.robot.seeds import cut_joints
 from minertia.robot.snap import snap_angle
 
 PARALLEL = 1e-9  # sine of the angle between two axes that count as parallel when a row is looked for

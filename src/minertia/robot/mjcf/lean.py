@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minertia.files import reading
-from minertia.robot.assembly import check_count
+from minertia.robot.description import check_count
 from minertia.robot.read import read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Note

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import HERE, IDENTITY, Pose
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import FollowsSpec, LoopSpec
+from minertia.robot.description import FollowsSpec, LoopSpec
 from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.robot import Note
 from minertia.robot.snap import axis_to_z, quaternion_to_matrix, snap_rotation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import FollowsSpec
+from minertia.robot.description import FollowsSpec
 from minertia.robot.joint import Limits
 from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.loops import tendon_followers

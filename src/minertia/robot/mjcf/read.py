@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, ZERO, Pose, compose, invert, shift, turn_z
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec, assemble
+from minertia.robot.assembly import assemble
+from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf

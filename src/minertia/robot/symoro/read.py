@@ -12,7 +12,8 @@ import re
 from minertia.algebra.polynomial import Number, Poly
 from minertia.algebra.vec3 import Pose, compose
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees
-from minertia.robot.assembly import BodySpec, Description, JointSpec, LoopSpec, assemble
+from minertia.robot.assembly import assemble
+from minertia.robot.description import BodySpec, Description, JointSpec, LoopSpec
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from minertia.algebra.vec3 import Pose
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import FollowsSpec, JointSpec, LoopSpec
+from minertia.robot.description import FollowsSpec, JointSpec, LoopSpec
 from minertia.robot.loop import CUT_KINDS
 from minertia.robot.robot import Note
 from minertia.robot.urdf.pose import Placing

@@ -9,11 +9,11 @@ import numpy as np
 
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.errors import MinertiaError
+from minertia.robot.closure_rows import loop_joints
 from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Note, Robot
-from minertia.robot.seeds import loop_joints
 from minertia.robot.urdf.read import EFFECTS, UNLIMITED
 from minertia.robot.xml_input import Element
 from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text

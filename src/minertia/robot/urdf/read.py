@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec, Description, FollowsSpec, JointSpec, assemble, check_count
+from minertia.robot.assembly import assemble
 from minertia.robot.check import impossible_body, missing_masses
+from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, check_count
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits

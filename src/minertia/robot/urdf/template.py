@@ -8,7 +8,7 @@ import numpy as np
 
 from minertia.algebra.vec3 import HERE, invert
 from minertia.errors import DescriptionError
-from minertia.robot.assembly import BodySpec
+from minertia.robot.description import BodySpec
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.read import ReadOptions

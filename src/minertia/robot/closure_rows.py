@@ -2,6 +2,7 @@
 
 Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
 enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
+Positions and velocities are those of every joint of the tree, one scalar each.
 """
 
 from __future__ import annotations
@@ -9,23 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minertia.algebra.scalar import Scalar, add, mul, sub
-from minertia.algebra.vec3 import HERE, ZERO, Pose, Vec, column, compose, cross, dot, scale, vadd
-from minertia.dynamics.kinematics import Passage, Scalars, joint_rates, passages
-from minertia.robot.loop import Cut
+from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.vec3 import HERE, ZERO, Pose, Vec, column, compose, cross, dot, scale, vadd, vsub
+from minertia.robot.loop import CUT_KINDS, Cut
 from minertia.robot.robot import Robot
 
-# which axis of the first frame stays normal to which axis of the second
-NORMAL = {
-    "revolute": ((0, 2), (1, 2)),
-    "spherical": (),
-    "prismatic": ((0, 2), (1, 2), (0, 1)),
-    "fixed": ((0, 2), (1, 2), (0, 1)),
-}
-Row = dict[int, Scalar]  # {coordinate of the tree: entry}, structural zeros left out
+Row = dict[int, Scalar]  # {joint, or coordinate of the tree: entry}, structural zeros left out
 
 
-class _PassedJoint(NamedTuple):
+class PassedJoint(NamedTuple):
     """A joint on the way to a cut: its axis and origin in the carrier's axes."""
 
     joint: int
@@ -33,11 +26,11 @@ class _PassedJoint(NamedTuple):
     origin: Vec
 
 
-class _CutSide(NamedTuple):
+class CutSide(NamedTuple):
     """One side of a cut: pose of its frame in the carrier's, and the joints between."""
 
     pose: Pose
-    hinges: tuple[_PassedJoint, ...]
+    hinges: tuple[PassedJoint, ...]
 
 
 class _EndMotion(NamedTuple):
@@ -49,15 +42,25 @@ class _EndMotion(NamedTuple):
     a: Vec
 
 
-def cut_chains(tree: Robot, cut: Cut) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def cut_chains(robot: Robot, cut: Cut) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Joints from the carrier to the first and to the second frame of a cut."""
-    paths = [() if j is None else tree.ancestors(j) for j in (cut.first, cut.second)]
+    paths = [() if j is None else robot.ancestors(j) for j in (cut.first, cut.second)]
     common = 0
     for a, b in zip(*paths, strict=False):
         if a != b:
             break
         common += 1
     return paths[0][common:], paths[1][common:]
+
+
+def cut_joints(robot: Robot, cut: Cut) -> set[int]:
+    """Joints between the two links of a cut."""
+    return {j for chain in cut_chains(robot, cut) for j in chain}
+
+
+def loop_joints(robot: Robot) -> list[int]:
+    """Joints on the loops that cuts close, followers of theirs left out."""
+    return sorted({j for cut in robot.cuts for j in cut_joints(robot, cut)})
 
 
 def position_rows(cut: Cut) -> int:
@@ -67,49 +70,55 @@ def position_rows(cut: Cut) -> int:
 
 def equation_count(cut: Cut) -> int:
     """How many equations a cut has."""
-    return position_rows(cut) + len(NORMAL[cut.kind])
+    return position_rows(cut) + len(CUT_KINDS[cut.kind])
 
 
-def cut_equations(tree: Robot, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
-    """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by the coordinates."""
-    first, second = _sides(tree, cut, passages(tree, q))
+def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Scalar], list[Row]]:
+    """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by each joint."""
+    first, second = cut_sides(robot, cut, q)
     a, b = first.pose, second.pose
-    d = _less(a[1], b[1])
+    d = vsub(a[1], b[1])
     values = [dot(e, d) for e in _slides(b)] if cut.kind == "prismatic" else list(d)
-    values += [dot(column(a[0], i), column(b[0], k)) for i, k in NORMAL[cut.kind]]
+    values += [dot(column(a[0], i), column(b[0], k)) for i, k in CUT_KINDS[cut.kind]]
     gradients = _gradients(cut, a, b)
     rows: list[Row] = [{} for _ in gradients]
     for side, sign in ((first, 1), (second, -1)):
         for hinge in side.hinges:
-            linear, angular = _moves(tree, hinge, side.pose[1])
+            linear, angular = _moves(robot, hinge, side.pose[1])
             for row, (along, about_first, about_second) in zip(rows, gradients, strict=True):
                 about = about_first if sign == 1 else about_second
-                entry = mul(sign, add(dot(along, linear), dot(about, angular)))
-                for c, ratio in tree.shares(hinge.joint):
-                    row[c] = add(row.get(c, 0), mul(ratio, entry))
+                row[hinge.joint] = mul(sign, add(dot(along, linear), dot(about, angular)))
     return values, rows
 
 
-def cut_bias(tree: Robot, cut: Cut, q: Scalars, qd: Scalars) -> list[Scalar]:
-    """Second rate of the values where no coordinate of the tree accelerates."""
-    sides = _sides(tree, cut, passages(tree, q))
-    rates = joint_rates(tree, qd)
-    (a, b), (m, n) = (side.pose for side in sides), (_motion(tree, side, rates) for side in sides)
-    d, v, acceleration = _less(a[1], b[1]), _less(m.v, n.v), _less(m.a, n.a)
+def on_coordinates(tree: Robot, row: Row) -> Row:
+    """A row by the tree's coordinates from one by its joints, followers counted with what they follow."""
+    found: Row = {}
+    for j, entry in row.items():
+        for c, ratio in tree.shares(j):
+            found[c] = add(found.get(c, 0), mul(ratio, entry))
+    return found
+
+
+def cut_bias(robot: Robot, cut: Cut, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
+    """Second rate of the values where no joint accelerates."""
+    sides = cut_sides(robot, cut, q)
+    (a, b), (m, n) = (side.pose for side in sides), (_motion(robot, side, qd) for side in sides)
+    d, v, acceleration = vsub(a[1], b[1]), vsub(m.v, n.v), vsub(m.a, n.a)
     places = list(acceleration)
     if cut.kind == "prismatic":
         places = [_slide_bias(e, n, d, v, acceleration) for e in _slides(b)]
-    return places + [_cosine_bias(column(a[0], i), column(b[0], k), m, n) for i, k in NORMAL[cut.kind]]
+    return places + [_cosine_bias(column(a[0], i), column(b[0], k), m, n) for i, k in CUT_KINDS[cut.kind]]
 
 
 def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
     """Of each value: what multiplies v_a - v_b, w_a and w_b (the last with its sign turned, as v_b has)."""
-    d = _less(a[1], b[1])
+    d = vsub(a[1], b[1])
     if cut.kind == "prismatic":
         found = [(e, ZERO, cross(d, e)) for e in _slides(b)]
     else:
         found = [((1, 0, 0), ZERO, ZERO), ((0, 1, 0), ZERO, ZERO), ((0, 0, 1), ZERO, ZERO)]
-    for i, k in NORMAL[cut.kind]:
+    for i, k in CUT_KINDS[cut.kind]:
         normal = cross(column(a[0], i), column(b[0], k))
         found.append((ZERO, normal, normal))
     return found
@@ -125,39 +134,40 @@ def _slide_bias(e: Vec, n: _EndMotion, d: Vec, v: Vec, a: Vec) -> Scalar:
 def _cosine_bias(u: Vec, e: Vec, m: _EndMotion, n: _EndMotion) -> Scalar:
     """Second rate of u . e, with u fixed in the first frame and e in the second."""
     turning = vadd(cross(cross(m.w, u), e), cross(u, cross(n.w, e)))
-    return add(dot(cross(u, e), _less(m.wd, n.wd)), dot(_less(m.w, n.w), turning))
+    return add(dot(cross(u, e), vsub(m.wd, n.wd)), dot(vsub(m.w, n.w), turning))
 
 
-def _sides(tree: Robot, cut: Cut, ways: Sequence[Passage]) -> tuple[_CutSide, _CutSide]:
-    first, second = cut_chains(tree, cut)
-    return _side(ways, first, cut.first_pose), _side(ways, second, cut.second_pose)
+def cut_sides(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[CutSide, CutSide]:
+    """Both sides of a cut at positions of all joints."""
+    first, second = cut_chains(robot, cut)
+    return _side(robot, q, first, cut.first_pose), _side(robot, q, second, cut.second_pose)
 
 
-def _side(ways: Sequence[Passage], chain: Sequence[int], end: Pose) -> _CutSide:
+def _side(robot: Robot, q: Sequence[Scalar], chain: Sequence[int], end: Pose) -> CutSide:
     pose, hinges = HERE, []
     for j in chain:
-        pose = compose(pose, ways[j].pose)
-        hinges.append(_PassedJoint(j, column(pose[0], 2), pose[1]))
-    return _CutSide(compose(pose, end), tuple(hinges))
+        pose = compose(pose, robot.joints[j].pose(q[j]))
+        hinges.append(PassedJoint(j, column(pose[0], 2), pose[1]))
+    return CutSide(compose(pose, end), tuple(hinges))
 
 
-def _moves(tree: Robot, hinge: _PassedJoint, end: Vec) -> tuple[Vec, Vec]:
+def _moves(robot: Robot, hinge: PassedJoint, end: Vec) -> tuple[Vec, Vec]:
     """Velocity of a side's end and its angular velocity for a unit rate of a joint."""
-    (_, _, turning), (_, _, sliding) = tree.joints[hinge.joint].twist
+    (_, _, turning), (_, _, sliding) = robot.joints[hinge.joint].twist
     angular = scale(hinge.axis, turning)
-    return vadd(scale(hinge.axis, sliding), cross(angular, _less(end, hinge.origin))), angular
+    return vadd(scale(hinge.axis, sliding), cross(angular, vsub(end, hinge.origin))), angular
 
 
-def _motion(tree: Robot, side: _CutSide, rates: Scalars) -> _EndMotion:
+def _motion(robot: Robot, side: CutSide, rates: Sequence[Scalar]) -> _EndMotion:
     """Motion of a side's end, joint by joint from the carrier, which counts as at rest."""
     w, v, wd, a, origin = ZERO, ZERO, ZERO, ZERO, ZERO
     for hinge in side.hinges:
-        (_, _, turning), (_, _, sliding) = tree.joints[hinge.joint].twist
-        v, a = _carried(w, v, wd, a, _less(hinge.origin, origin))
+        (_, _, turning), (_, _, sliding) = robot.joints[hinge.joint].twist
+        v, a = _carried(w, v, wd, a, vsub(hinge.origin, origin))
         spin, slide = (scale(hinge.axis, mul(s, rates[hinge.joint])) for s in (turning, sliding))
         a = vadd(a, scale(cross(w, slide), 2))
         v, wd, w, origin = vadd(v, slide), vadd(wd, cross(w, spin)), vadd(w, spin), hinge.origin
-    v, a = _carried(w, v, wd, a, _less(side.pose[1], origin))
+    v, a = _carried(w, v, wd, a, vsub(side.pose[1], origin))
     return _EndMotion(w, v, wd, a)
 
 
@@ -169,7 +179,3 @@ def _carried(w: Vec, v: Vec, wd: Vec, a: Vec, lever: Vec) -> tuple[Vec, Vec]:
 
 def _slides(b: Pose) -> tuple[Vec, Vec]:
     return column(b[0], 0), column(b[0], 1)
-
-
-def _less(a: Vec, b: Vec) -> Vec:
-    return sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2])

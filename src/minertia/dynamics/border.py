@@ -1,0 +1,193 @@
+"""The border of the dynamics: arrays of users checked and taken apart into scalars, scalars put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.algebra.expr import Expr
+from minertia.algebra.scalar import Scalar
+from minertia.dynamics import frame as frames
+from minertia.dynamics import regressor
+from minertia.dynamics.frame import ChosenFrame, FrameWrench
+from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.newton_euler import Parameters
+from minertia.dynamics.projection import Projection, project
+from minertia.errors import InputError, ShapeError
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot, expect_robot
+
+Array = NDArray[np.float64]
+Values = ArrayLike | Sequence[Scalar]
+OPTIONAL = ("temperature", "wrench")  # inputs that may be None
+
+
+def samples_of(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[Any]:
+    """What a user gave as an array of shape (wanted,) or (N, wanted)."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):  # rows of different lengths, or something that is no array
+        raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
+    if array.dtype.kind not in "fciu":
+        raise ShapeError(f"{name} must hold numbers")
+    array = array if array.dtype.kind in "fc" else array.astype(float)
+    if array.ndim not in (1, 2) or array.shape[-1] != wanted:
+        raise ShapeError(
+            f"{name} has shape {array.shape}; '{robot.name}' needs ({wanted},) or (N, {wanted}), samples first"
+        )
+    return array
+
+
+class Call:
+    """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
+
+    def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
+        expect_robot(robot)
+        self.robot = robot
+        given: dict[str, Any] = {k: v for k, v in asked.items() if k not in OPTIONAL or v is not None}
+        self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
+        self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]
+        rest: list[Scalar] = [0] * robot.n_velocity
+        self.leading: tuple[int, ...] = ()
+        scalars = {name: self._scalars(name, values) for name, values in given.items()}
+        self.velocities, self.tau = scalars.get("qd", rest), scalars.get("tau", rest)
+        self.closed = self._closed(State(scalars["q"], self.velocities, scalars.get("qdd", rest)))
+        self.tree, self.state = self.closed.tree, self.closed.state
+        self.temperature, self.wrench = self.closed.of_active(scalars.get("temperature")), scalars.get("wrench")
+        self.reference: list[Scalar] = scalars.get("qdr", rest)
+
+    def _closed(self, state: State) -> Projection:
+        """The motion on the tree of the robot: itself where it has no loop to close."""
+        if self.robot.open_cuts and self.robot.has_input("load"):
+            raise InputError(f"friction that depends on the load is not there for loops, which '{self.robot.name}' has")
+        return project(self.robot.numeric, state)
+
+    @property
+    def along_reference(self) -> tuple[State, list[Scalar]]:
+        """State of the tree whose accelerations belong to the reference, and velocities of the reference there."""
+        return self.closed.along_reference(self.velocities, self.reference)
+
+    def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
+        """The wrench as it acts on the link of its frame."""
+        chosen, robot = chosen_frame(given.frame if isinstance(given, FrameWrench) else None), self.tree
+        place = frames.frame_named(robot, chosen.name)
+        return None if self.wrench is None else frames.applied(robot, self.state.q, place, chosen.axes, self.wrench)
+
+    def _scalars(self, name: str, values: Values) -> list[Scalar]:
+        sizes = {"q": self.robot.n_position, "temperature": self.robot.n, "wrench": 6}
+        wanted = sizes.get(name, self.robot.n_velocity)
+        if self.symbolic:
+            taken = list(values) if isinstance(values, Iterable) else []
+            if len(taken) != wanted:
+                raise ShapeError(f"{name} has {len(taken)} entries; '{self.robot.name}' needs {wanted}")
+            return taken
+        array = samples_of(self.robot, name, values, wanted)
+        if array.ndim == 2:
+            if self.leading and self.leading != array.shape[:1]:
+                raise ShapeError(f"{name} has {array.shape[0]} samples where another array has {self.leading[0]}")
+            self.leading = array.shape[:1]
+        return [np.ascontiguousarray(column) if array.ndim == 2 else column for column in array.T]
+
+    def names(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """The columns asked for by full name; by default the links' inertias."""
+        return self.robot.columns() if columns is None else _names(columns)
+
+    def scalar(self, value: Scalar) -> Any:
+        """A scalar as an array of the leading shape."""
+        return value if self.symbolic else np.broadcast_to(np.asarray(value), self.leading).copy()[()]
+
+    def efforts(self, values: Sequence[Scalar]) -> Any:
+        """Efforts of the robot's coordinates from those of its tree."""
+        return self.vector(self.closed.efforts(values))
+
+    def vector(self, values: Sequence[Scalar]) -> Any:
+        """Scalars as an array, samples first."""
+        return list(values) if self.symbolic else self._stack(values, (len(values),))
+
+    def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Any:
+        """Rows of scalars as an array, samples first."""
+        if self.symbolic:
+            return [list(row) for row in rows]
+        return self._stack([s for row in rows for s in row], (len(rows), len(rows[0])))
+
+    def table(self, entries: regressor.Entries, names: Sequence[str]) -> Any:
+        """Entries of a regressor as an array (N, n, columns)."""
+        if self.symbolic:
+            return entries
+        index = {name: k for k, name in enumerate(names)}
+        Y = np.zeros((*self.leading, self.robot.n_velocity, len(names)), dtype=self._dtype(entries.values()))
+        for (row, name), entry in entries.items():
+            Y[..., row, index[name]] = entry
+        return Y
+
+    def _stack(self, values: Sequence[Scalar], shape: tuple[int, ...]) -> Array:
+        out = np.zeros((*self.leading, len(values)), dtype=self._dtype(values))
+        for k, value in enumerate(values):
+            out[..., k] = value
+        return out.reshape(*self.leading, *shape)
+
+    @staticmethod
+    def _dtype(values: Collection[Scalar]) -> Any:
+        return complex if any(np.iscomplexobj(value) for value in values) else float
+
+
+def chosen_frame(frame: ChosenFrame | str | None) -> ChosenFrame:
+    """A frame as a user names it."""
+    if frame is not None and not isinstance(frame, str | ChosenFrame):
+        raise InputError("a frame is given by its name or as a ChosenFrame")
+    return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
+
+
+def wrench_values(wrench: FrameWrench | Values | None) -> Values | None:
+    """The six numbers of a wrench, however it is given."""
+    return wrench.values if isinstance(wrench, FrameWrench) else wrench
+
+
+def _is_list(values: Values) -> bool:
+    return isinstance(values, list | tuple)
+
+
+def checked_gravity(gravity: Sequence[float] | None) -> Any:
+    """Gravity given by a user, zeros as structure; None for the robot's."""
+    if gravity is None:
+        return None
+    try:
+        given = np.asarray(gravity, dtype=float).tolist() if np.isrealobj(gravity) else []
+    except (TypeError, ValueError, OverflowError):
+        given = []
+    if np.shape(given) != (3,) or not np.isfinite(given).all():
+        raise InputError("gravity is three finite numbers [m/s2] in the base frame")
+    return structural_gravity(given)
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    try:
+        names = () if isinstance(columns, str) else tuple(columns)
+        is_list = not isinstance(columns, str) and all(isinstance(name, str) for name in names)
+    except TypeError:
+        is_list = False
+    if not is_list:
+        raise InputError("columns are a list of full names, such as ['ZZ1', 'MX2']")
+    return names
+
+
+def _checked(robot: Robot, parameters: Parameters) -> Parameters:
+    """Parameters given by a user: one table for each link, with its ten numbers; none for a regressor."""
+    if not isinstance(parameters, tuple) or parameters:
+        count = robot.n_joints + robot.is_floating
+        is_list = isinstance(parameters, list | tuple) and len(parameters) == count
+        if not is_list or not all(_is_table(values) for values in parameters):
+            raise InputError(
+                f"parameters are a list of {count} tables of numbers, one for each link of '{robot.name}', "
+                f"with {', '.join(LINK_SYMBOLS)}"
+            )
+    return parameters
+
+
+def _is_table(values: object) -> bool:
+    if not isinstance(values, Mapping) or any(symbol not in values for symbol in LINK_SYMBOLS):
+        return False
+    return not any(value is None or isinstance(value, str) for value in values.values())

@@ -1,0 +1,105 @@
+"""The equations of all open cuts of a robot by the coordinates of its tree, in parts of the loops' sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.scalar import Scalar
+from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
+from minertia.robot.closure_rows import (
+    Row,
+    cut_bias,
+    cut_chains,
+    cut_equations,
+    equation_count,
+    on_coordinates,
+    position_rows,
+)
+from minertia.robot.loop import Cut
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+class LoopEquations:
+    """The equations of a robot without letters.
+
+    active, passive: which coordinates of the tree are coordinates of the robot, and which follow from closing.
+    start: positions of the tree's coordinates at the robot's seed.  units: what each equation is divided by.  sizes: of
+    a step of each coordinate, 1 rad or the largest loop.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self.cuts = robot, robot.open_cuts
+        self.tree = replace(robot.opened, base="fixed")  # loops do not see where a floating base is
+        self.active = [self.tree.independent.index(j) for j in robot.independent]
+        self.passive = [c for c in range(self.tree.n) if c not in self.active]
+        self.turns = np.array([self.tree.joints[j].kind == "revolute" for j in self.tree.independent])
+        given = (0.0,) * self.tree.n_joints if robot.seed is None else robot.seed
+        self.start = np.array([float(given[j]) for j in self.tree.independent])
+        self.units = np.concatenate([self._units(cut) for cut in self.cuts])
+        self.sizes = np.where(self.turns, 1.0, self.units.max())
+
+    def cut_equations(self, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
+        """The equations of a cut on any scalar and their derivatives by the tree's coordinates, in m and cosines."""
+        values, rows = cut_equations(self.tree, cut, joint_positions(self.tree, q))
+        return values, [on_coordinates(self.tree, row) for row in rows]
+
+    def cut_bias(self, q: Scalars, qd: Scalars) -> list[Scalar]:
+        """Second rates of the equations of all cuts on any scalar, without accelerations."""
+        positions, rates = joint_positions(self.tree, q), joint_rates(self.tree, qd)
+        return [b for cut in self.cuts for b in cut_bias(self.tree, cut, positions, rates)]
+
+    def equations(self, q: Array) -> tuple[Array, Array]:
+        """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
+        found = [self.cut_equations(cut, list(q.T)) for cut in self.cuts]
+        rows = [row for _, own in found for row in own]
+        A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
+        for k, row in enumerate(rows):
+            for c, entry in row.items():
+                A[:, k, c] = entry
+        values = _stacked([value for own, _ in found for value in own], len(q))
+        return np.asarray(values / self.units), np.asarray(A / self.units[:, None])
+
+    def bias(self, q: Array, qd: Array) -> Array:
+        """Second rate of the equations without accelerations, shape (N, equations)."""
+        return np.asarray(_stacked(self.cut_bias(list(q.T), list(qd.T)), len(q)) / self.units)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Number of the first equation of each cut, and that of all."""
+        return [0, *np.cumsum([equation_count(cut) for cut in self.cuts]).tolist()]
+
+    def equations_of(self, k: int) -> range:
+        """Numbers of the equations of a cut."""
+        return range(self.starts[k], self.starts[k + 1])
+
+    def _units(self, cut: Cut) -> Array:
+        """The size of a loop [m] for its positions, 1 for its cosines."""
+        rows, count = self.cut_equations(cut, list(self.start))[1], position_rows(cut)
+        levers = [abs(float(e)) for row in rows[:count] for c, e in row.items() if self.turns[c]]
+        units = np.ones(len(rows))
+        units[:count] = max(levers, default=0.0) or 1.0
+        return units
+
+    def off(self, q: Array) -> Array:
+        """Largest equation that is left at positions (N, tree)."""
+        return np.asarray(np.abs(self.equations(q)[0]).max(axis=1, initial=0.0))
+
+    def members(self, cut: Cut) -> set[int]:
+        """Coordinates of the tree that move the two sides of a cut against one another."""
+        return {c for chain in cut_chains(self.tree, cut) for j in chain for c, _ in self.tree.shares(j)}
+
+    @property
+    def names(self) -> str:
+        """The cuts, in words."""
+        return ", ".join(f"'{cut.name}'" for cut in self.cuts)
+
+
+def _stacked(values: Sequence[Scalar], count: int) -> Array:
+    return np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)

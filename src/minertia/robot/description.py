@@ -1,0 +1,113 @@
+"""What a description file says, the same for every format: bodies, joints (some of them fixed) and cut joints."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from minertia.algebra.vec3 import HERE, Pose
+from minertia.errors import DescriptionError
+from minertia.robot.inertia import Ten
+from minertia.robot.joint import Limits
+from minertia.robot.robot import EARTH, Note
+
+MAX_JOINTS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class BodySpec:
+    """A body of the file: its ten parameters in its own frame, None where the file has none."""
+
+    name: str
+    ten: Ten | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowsSpec:
+    """What a joint follows: names of its leaders, a ratio for each, and an offset [rad or m]."""
+
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JointSpec:
+    """A joint of the file.
+
+    placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
+    child_frame: pose of the child body's own frame in the joint frame.
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether a
+    loop moves it, None where the file does not say.  has_motor: whether it has a motor though a loop moves it.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Pose = HERE
+    child_frame: Pose = HERE
+    limits: Limits = field(default_factory=Limits)
+    effects: Mapping[str, float] = field(default_factory=dict)
+    follows: FollowsSpec | None = None
+    line: int | None = None
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    is_passive: bool | None = None
+    has_motor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpec:
+    """A cut joint of the file: frames in the own frames of two bodies, which coincide but for the joint's motion.
+
+    effects, constants: at the cut joint, as those of a `JointSpec`.
+    """
+
+    name: str
+    kind: str
+    first: str
+    second: str
+    first_pose: Pose = HERE
+    second_pose: Pose = HERE
+    line: int | None = None
+    effects: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Everything a reader found in a file.
+
+    root: name of the body that is the ground, or the floating base.  coupling: rows over the independent joints, in the
+    order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no letters.
+    depth_first: order of the joints (else the file's own order wherever parents come first).
+    loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of loops are as
+    written, automatic: letters of `symbols` that stand for plain numbers of the file.
+    reference: {joint: position} where the file draws the robot, joints at 0 left out.
+    """
+
+    name: str
+    bodies: Sequence[BodySpec]
+    joints: Sequence[JointSpec]
+    root: str
+    gravity: tuple[float, float, float] = EARTH
+    base: str = "fixed"
+    symbols: Mapping[str, float | None] = field(default_factory=dict)
+    coupling: Sequence[Sequence[float]] | None = None
+    motor_effects: Sequence[Mapping[str, float]] = ()
+    notes: Sequence[Note] = ()
+    source: str | None = None
+    auto_letters: bool = False
+    depth_first: bool = True
+    loops: Sequence[LoopSpec] = ()
+    seed: Mapping[str, float] = field(default_factory=dict)
+    exact: bool = False
+    automatic: Collection[str] = ()
+    reference: Mapping[str, float] = field(default_factory=dict)
+
+
+def check_count(count: int, what: str, source: str | None) -> None:
+    """Refuse a file with more joints, or bodies, than any robot has."""
+    if count > MAX_JOINTS:
+        raise DescriptionError(f"the file has {count} {what}; the limit is {MAX_JOINTS}", file=source)
