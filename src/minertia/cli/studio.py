@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,4 +38,9 @@ def studio(
     at = place(host, port)
     if at.door.token is not None:
         diagnose("minertia: other machines can reach this address; whoever has its token can use the studio")
-    serve(folder, at, show=show, say=lambda address: say(f"minertia studio on {address}\nCtrl-C ends it", wrap=False))
+    serve(folder, at, show=show, say=_say_address)
+
+
+def _say_address(address: str) -> None:
+    say(f"minertia studio on {address}\nCtrl-C ends it", wrap=False)
+    sys.stdout.flush()  # whoever reads a pipe waits for it while the server runs
