@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -250,8 +254,6 @@ def test_jobs_have_limits(tmp_path):
 
 
 def test_a_folder_that_vanishes_gets_a_message(tmp_path):
-    import shutil
-
     folder = tmp_path / "project"
     with running(folder) as at, client(at) as c:
         shutil.rmtree(folder)
@@ -296,6 +298,21 @@ def test_postures_of_closed_loops(tmp_path):
         frames = c.post("/api/robot/frames", json={"q": start})
         assert frames.status_code == 200 and len(frames.json()["frames"]) == read_robot("five_bar").n_joints
         assert c.post("/api/robot/frames", json={"q": [0.1]}).status_code == 400
+
+
+@pytest.mark.slow
+def test_no_request_breaks_the_server(tmp_path):
+    """Whatever fits the description of the interface, or does not, is answered without a fault of ours."""
+    tool = shutil.which("schemathesis", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    if tool is None:
+        pytest.skip("schemathesis is not installed (pip install schemathesis)")
+    with running(tmp_path) as at, client(at) as c:
+        c.put("/api/robot", json={"bundled": "planar2r"})
+        command = [tool, "run", f"{at.address}api/openapi.json", "--max-examples", "20", "--seed", "1"]
+        command += ["--checks", "not_a_server_error", "--phases", "coverage,fuzzing", "--exclude-path-regex", "events"]
+        tried = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert tried.returncode == 0, tried.stdout[-3000:]
+        assert c.get("/api/project").status_code == 200
 
 
 def test_the_command_says_what_is_missing(tmp_path, monkeypatch, capsys):

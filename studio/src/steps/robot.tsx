@@ -141,7 +141,7 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
               ["moving mass", robot.moving_mass === null ? "not given" : `${shown(robot.moving_mass)} kg`],
               ["base parameters", base.error ? "–" : base.count],
               ["gravity", `(${robot.gravity.map((g) => shown(g, 3)).join(", ")}) m/s²`],
-              ...(robot.loops.length ? [["loops", robot.loops.map((l) => l.form).join(", ")] as [string, string]] : []),
+              ...(robot.loops.length ? [["loops", forms(robot.loops.map((l) => l.form))] as [string, string]] : []),
             ]}
           />
           <Notes notes={notes} onPoint={setPointed} />
@@ -189,6 +189,11 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
   );
 }
 
+/** "2 four-bar, 1 general". */
+function forms(all: string[]): string {
+  return [...new Set(all)].map((form) => `${all.filter((one) => one === form).length} ${form}`).join(", ");
+}
+
 function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number | null) => void }) {
   const problems = notes.filter((note) => note.level !== "info");
   const others = notes.filter((note) => note.level === "info");
@@ -213,7 +218,7 @@ function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number 
       {problems.length > 0 && list(problems)}
       {others.length > 0 && (
         <details>
-          <summary>{others.length} remarks of the reader</summary>
+          <summary>{others.length === 1 ? "1 remark" : `${others.length} remarks`} of the reader</summary>
           {list(others)}
         </details>
       )}
