@@ -92,11 +92,12 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
 def _write_campaign(folder: Path, place: Path) -> None:
     """The campaign of the rehearsal's logs, where there are some: for `identify --campaign` and the studio."""
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.write import write_campaign
     from minertia.validation.rehearsal import LOGS
 
     logs = [place / f"{name}-log.csv" for name in LOGS]
     if all(log.is_file() for log in logs):
-        Campaign(REHEARSED, logs[0], logs[1]).save(folder / CAMPAIGN)
+        write_campaign(Campaign(REHEARSED, logs[0], logs[1]), folder / CAMPAIGN)
 
 
 # part of the demo -> what makes it and names its file; what needs an extra that is not there is skipped with a sentence
