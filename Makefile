@@ -42,12 +42,13 @@ papers: $(VENV)/.ready
 	$(BIN)/python -m papers
 
 # the page of the studio, into the package (git-ignored); needs Node.js 20 and npm
+# not `npm ci`: it refuses a lock file that lists the compiled parts of the bundler for one system alone, as npm writes it
 STATIC := src/minertia/studio/static/index.html
 studio: $(STATIC)
 
 $(STATIC): studio/package-lock.json studio/index.html studio/vite.config.ts $(shell find studio/src -type f 2>/dev/null)
 	@command -v npm >/dev/null || { echo "make studio needs Node.js 20 or newer with npm; everything else works without"; exit 1; }
-	cd studio && npm ci --silent --no-audit --no-fund && npm run --silent build
+	cd studio && npm install --no-save --silent --no-audit --no-fund && npm run --silent build
 
 # the wheel (with the page of the studio, and with the interpreter, where there is a C compiler) and the source distribution, into dist/
 wheel: $(VENV)/.ready studio
