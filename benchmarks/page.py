@@ -17,6 +17,7 @@ SUBJECTS = {
     "fits": "Least squares",
     "excitation": "Exciting motions",
     "long_log": "A long log",
+    "fleet_scale": "A fleet",
     "building": "Waiting times",
 }
 TEXT = """Written by `make bench` on each machine in turn: ours and the peer in one process, in turns unless said,

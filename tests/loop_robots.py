@@ -1,17 +1,21 @@
-"""Robots with loops built in Python: planar loops of hinges on any carrier, cut anywhere; rams; a spatial four-bar."""
+"""Robots with loops built in Python: planar loops of hinges on any carrier, cut anywhere; rams; loops in space."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import qr
 
-from minertia.algebra.polynomial import turn
+from minertia.algebra.polynomial import letter, turn
 from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
+from minertia.robot.closure import jacobian
+from minertia.robot.closure_rows import equation_count
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
-from minertia.robot.joint import Joint
+from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
 from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Robot
@@ -222,3 +226,91 @@ def with_rough_pins(robot: Robot, cut: str = "FV = 0.3\nFC = 0.2", hinge: str = 
     last, loop = joints[-1].split("[[loop]]")
     text = "[[joint]]".join([head, *(f"{joint}\n[joint.effects]\n{hinge}\n" for joint in [*joints[:-1], last])])
     return parse_toml(f"{text}[[loop]]{loop}\n[loop.effects]\n{cut}\n", "rough.toml", ReadOptions())
+
+
+def reordered(robot: Robot, order: Sequence[int]) -> Robot:
+    """The same robot with its joints in another order, parents before children."""
+    new: dict[int | None, int | None] = {None: None, **{j: k for k, j in enumerate(order)}}
+    joints = []
+    for j in order:
+        joint, follows = robot.joints[j], robot.joints[j].follows
+        if follows is not None:
+            follows = Follows(tuple(order.index(k) for k in follows.joints), follows.ratios, follows.offset)
+        joints.append(replace(joint, parent=new[joint.parent], follows=follows))
+    return replace(
+        robot,
+        joints=tuple(joints),
+        links=tuple(robot.links[j] for j in order),
+        effects=tuple(robot.effects[j] for j in order),
+        constants=tuple(robot.constants[j] for j in order),
+        frames={name: replace(frame, joint=new[frame.joint]) for name, frame in robot.frames.items()},
+        cuts=tuple(replace(cut, first=new[cut.first], second=new[cut.second]) for cut in robot.cuts),
+        seed=None if robot.seed is None else tuple(robot.seed[j] for j in order),
+    )
+
+
+OBLIQUE = (math.pi / 2, -math.pi / 2, 0.4, -1.1, 0.8, 2.0, -0.6)
+CUTS = ("spherical", "spherical", "spherical", "revolute", "prismatic")
+
+
+def spatial_loops(seed: int) -> Robot:
+    """One or two random loops in space on 0 to 2 random joints, beside one another or on one another; two letters.
+
+    Every joint is at 0 in the seed.  Loops have one or two degrees of freedom each; what is nearly singular at the seed
+    is drawn again.
+    """
+    rng = np.random.default_rng((991, seed))
+    carrier = random_robot(4 * seed, n=int(rng.integers(0, 3)))
+    while True:
+        robot = _loops_on(replace(carrier, effects=()), rng)
+        A = jacobian(robot, np.zeros(robot.n_joints))
+        sizes = np.linalg.svd(A, compute_uv=False)
+        if len(sizes) == len(A) and sizes[-1] > 0.05 * sizes[0]:
+            passive = set(qr(A, pivoting=True)[2][: len(A)].tolist())
+            joints = (replace(joint, is_passive=j in passive) for j, joint in enumerate(robot.joints))
+            return _lettered(replace(robot, joints=tuple(joints), name=f"spatial{seed}"), carrier.n_joints, rng)
+
+
+def _loops_on(carrier: Robot, rng: np.random.Generator) -> Robot:
+    joints, cuts = list(carrier.joints), list[Cut]()
+    poses: dict[int | None, Pose] = {None: shift()}
+    for j, joint in enumerate(joints):
+        poses[j] = compose(poses[joint.parent], (joint.R, joint.p))
+
+    def hang(parent: int | None, count: int) -> int | None:
+        for _ in range(count):
+            place, j = _oblique(rng), len(joints)
+            kind = "prismatic" if rng.random() < 0.12 else "revolute"
+            joints.append(Joint(f"j{j + 1}", kind, parent, *place, f"link{j + 1}"))
+            poses[j] = compose(poses[parent], place)
+            parent = j
+        return parent
+
+    for _ in range(2 if rng.random() < 0.3 else 1):
+        kind = str(rng.choice(CUTS))
+        count = equation_count(Cut("", kind, None, None)) + int(rng.integers(1, 3))
+        roots = [len(joints) - 1, carrier.n_joints - 1]  # the last link so far, or the carrier's
+        root: int | None = int(rng.choice(roots))
+        root = None if root < 0 else root
+        before = int(rng.integers(1, count))
+        first, second, place = hang(root, before), hang(root, count - before), _oblique(rng)
+        there = compose(invert(poses[second]), poses[first], place)
+        cuts.append(Cut(f"loop{len(cuts) + 1}", kind, first, second, place, there))
+    links = (*carrier.links, *(random_ten(rng) for _ in joints[carrier.n_joints :]))
+    return Robot("", tuple(joints), links=links, cuts=tuple(cuts), seed=(0.0,) * len(joints))
+
+
+def _oblique(rng: np.random.Generator) -> Pose:
+    a, b, c = (turn(float(rng.choice(OBLIQUE))) for _ in range(3))
+    p = rng.uniform(0.1, 0.5, 3) * rng.choice((-1, 1), 3)
+    return compose(shift(*(float(v) for v in p)), turn_z(a), turn_x(b), turn_z(c))
+
+
+def _lettered(robot: Robot, first: int, rng: np.random.Generator) -> Robot:
+    """The robot with letters for one coordinate of two joints of its loops."""
+    joints, symbols = list(robot.joints), dict[str, float | None]()
+    for j in rng.choice(np.arange(first, robot.n_joints), 2, replace=False).tolist():
+        x, y, z = joints[j].p
+        symbols[f"a{j + 1}"] = x
+        joints[j] = replace(joints[j], p=(letter(f"a{j + 1}"), y, z))
+    return replace(robot, joints=tuple(joints), symbols=symbols)

@@ -153,7 +153,7 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
     """The motion written keeps away from what the file names, whatever path it is checked by."""
     pytest.importorskip("mujoco")
     from minertia import read_robot
-    from minertia.cli.excite import read_limits
+    from minertia.cli.limits import read_limits
     from minertia.excitation.model import PointModel
 
     file = tmp_path / "cell.toml"
@@ -282,7 +282,7 @@ def test_the_limits_of_the_manual(tmp_path: Path) -> None:
     """The example of docs/excitation.md can be read as it stands."""
     pytest.importorskip("mujoco")
     from minertia import read_robot
-    from minertia.cli.excite import read_limits
+    from minertia.cli.limits import read_limits
 
     text = (Path(__file__).parent.parent / "docs" / "excitation.md").read_text(encoding="utf-8")
     block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from minertia.cli import main
+from minertia.robot.dh.write import toml_text
+from tests.loop_robots import ram
 
 KEYS = {"multiplications", "additions", "trigonometric", "functions", "inputs", "outputs", "lines"}
 
@@ -18,6 +20,19 @@ def test_counts_as_json(capsys):
     data = json.loads(capsys.readouterr().out)
     assert set(data["programs"]) == {"inverse_dynamics", "gravity"}
     assert all(set(count) == KEYS for count in data["programs"].values())
+
+
+def test_steps_that_close_loops_are_chosen(tmp_path, capsys):
+    """A slide between two hinges, which has no closed form; each step costs operations."""
+    path = tmp_path / "ram.toml"
+    path.write_text(toml_text(ram("slider")), encoding="utf-8")
+    found = []
+    for more in ([], ["--closing-steps", "3"], ["--closing-steps", "1"]):
+        assert main(["count", str(path), "--programs", "gravity", "--json", *more]) == 0
+        found.append(json.loads(capsys.readouterr().out)["programs"]["gravity"]["multiplications"])
+    assert found[0] == found[1] > found[2]
+    assert main(["count", str(path), "--closing-steps", "0"]) == 2
+    assert "closing_steps is a number from 1 to 20, not 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -166,6 +166,7 @@ JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
     "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",
     "significance": "significance arm.urdf a.csv",
     "excite": "excite arm.urdf --duration 4 --harmonics 3 --starts 1 --samples 60 --limits acceleration=20",
+    "run": "run arm.urdf excitation --speeds 100",
     "excite --sweeps": "excite arm.urdf --sweeps --limits acceleration=20",
     "generate": "generate result/model.toml --out code --programs gravity",
     "count": "count arm.urdf --programs gravity",

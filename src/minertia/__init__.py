@@ -49,6 +49,14 @@ if TYPE_CHECKING:
     from minertia.excitation.space import Box, Workspace
     from minertia.excitation.spline import Spline
     from minertia.excitation.trajectory import Trajectory
+    from minertia.fleet.add import Added
+    from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift
+    from minertia.fleet.evidence import FleetEvidence
+    from minertia.fleet.fit import FitOptions, FleetFit
+    from minertia.fleet.fleet import Fleet
+    from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
+    from minertia.fleet.record import EvidenceRecord
+    from minertia.fleet.robot_type import RobotType
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
@@ -124,6 +132,19 @@ _HOME = {
     "SymbolicDynamics": "minertia.base.symbolic",
     "Trajectory": "minertia.excitation.trajectory",
     "Workspace": "minertia.excitation.space",
+    "Added": "minertia.fleet.add",
+    "DriftOptions": "minertia.fleet.drift",
+    "EvidenceRecord": "minertia.fleet.record",
+    "FitOptions": "minertia.fleet.fit",
+    "Fleet": "minertia.fleet.fleet",
+    "FleetAlarm": "minertia.fleet.drift",
+    "FleetDrift": "minertia.fleet.drift",
+    "FleetFit": "minertia.fleet.fit",
+    "FleetEvidence": "minertia.fleet.evidence",
+    "FleetFile": "minertia.fleet.fleet_file",
+    "FleetRobot": "minertia.fleet.fleet_file",
+    "RobotType": "minertia.fleet.robot_type",
+    "read_fleet": "minertia.fleet.fleet_file",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "build_problem": "minertia.identification.build",
@@ -180,6 +201,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Added",
     "Arithmetic",
     "BaseParameters",
     "Box",
@@ -188,12 +210,22 @@ __all__ = [
     "CodeModel",
     "CodeSearch",
     "ColumnMap",
+    "DriftOptions",
     "Drive",
     "DriveGains",
     "Estimate",
     "Evaluation",
+    "EvidenceRecord",
     "Excitation",
     "Filter",
+    "FitOptions",
+    "Fleet",
+    "FleetAlarm",
+    "FleetDrift",
+    "FleetEvidence",
+    "FleetFile",
+    "FleetFit",
+    "FleetRobot",
     "Fourier",
     "FrameWrench",
     "GenerationResult",
@@ -215,6 +247,7 @@ __all__ = [
     "Repairs",
     "Residuals",
     "Robot",
+    "RobotType",
     "SignificantParameters",
     "Spline",
     "SymbolicDynamics",
@@ -255,6 +288,7 @@ __all__ = [
     "prepared",
     "program",
     "read_campaign",
+    "read_fleet",
     "read_model",
     "read_recording",
     "read_robot",

@@ -23,6 +23,7 @@ from tests.loop_robots import (
     ram,
     random_loop,
     spatial_four_bar,
+    spatial_loops,
     stewart,
     with_rough_pins,
 )
@@ -40,6 +41,7 @@ LOOPS = {
     "six legs": stewart(),
     "on a carrier": random_loop(3),
     "five-bar on a carrier": random_loop(5),
+    "two loops in space": spatial_loops(4).numeric,
 }
 DRIVES = {"IA": 0.2, "FV": 0.3, "FC": 0.1, "OFF": 0.05}
 every_loop = pytest.mark.parametrize("robot", LOOPS.values(), ids=LOOPS)

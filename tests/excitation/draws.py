@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from minertia import read_robot
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, InputError
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
@@ -37,6 +37,7 @@ class Draw:
     duration: float
     start: str | None
     efforts: bool
+    jerk: Any = None
 
 
 @dataclass
@@ -52,6 +53,11 @@ def files() -> list[str]:
     """Shared robot files with a fixed base, those that are there."""
     there = sorted(path for path in (SHARED / "robots").glob("*.*") if path.suffix not in (".md", ".json"))
     return [str(path) for path in there if path.name not in FLOATING]
+
+
+def lacks_values(name: str) -> bool:
+    """Whether letters of a robot have no value, so that no motion can be found for it."""
+    return any(value is None for value in read_robot(name).symbols.values())
 
 
 def drawn(robot: Robot, seed: int) -> Draw:
@@ -91,19 +97,26 @@ def _efforts(robot: Robot, seed: int) -> Any:
     return (still + 0.05 * still.max() + 1.0) * rng.uniform(1.3, 4.0, robot.n)
 
 
-def outcome(name: str, seed: int) -> Outcome:
+def with_jerk(draw: Draw, n: int, seed: int) -> Draw:
+    """The draw with limits of jerk: from what hardly matters to what allows swings of hundredths only."""
+    jerk = np.exp(np.random.default_rng([seed, 1]).uniform(np.log(0.5), np.log(200.0), n))
+    return replace(draw, jerk=jerk)
+
+
+def outcome(name: str, seed: int, *, jerk: bool = False) -> Outcome:
     """The motion of a drawn setting, judged."""
     robot = read_robot(name)
-    draw = drawn(robot, seed)
+    draw = with_jerk(drawn(robot, seed), robot.n, seed) if jerk else drawn(robot, seed)
     robot = robot.with_gravity(draw.gravity)
     if draw.efforts:
         draw.limits["effort"] = _efforts(robot, seed)
     try:
         limits = motion_limits(robot, **draw.limits)
+        limits = limits if draw.jerk is None else limits.with_jerk(draw.jerk)
         search = MotionSearch(starts=1, seed=seed, n_samples=60, patience=0.1)
         family, optimality = Fourier(draw.duration, 3), Optimality(rotors=False, friction=False)
         found = excite(robot, family, limits=limits, start=draw.start, optimality=optimality, search=search)
-    except Infeasible as err:
+    except (Infeasible, InputError) as err:  # the second where letters have no value
         return Outcome(None, str(err))
     return Outcome(found, faults=faults(name, robot, draw, found))
 
@@ -116,6 +129,8 @@ def faults(name: str, robot: Robot, draw: Draw, found: Excitation) -> list[str]:
     t = np.linspace(0, found.motion.duration, 10 * found.n_samples + 1)
     q, qd, qdd = found.motion.at(t)
     wrong = [*_joint_faults(robot, draw, q, qd, qdd)]
+    if draw.jerk is not None and (np.abs(np.diff(qdd, axis=0) / np.diff(t)[:, None]) > draw.jerk + ALMOST).any():
+        wrong.append("jerk")
     if any(value is None for value in robot.symbols.values()):
         return wrong  # nobody knows where its links are
     world = World(name, robot)

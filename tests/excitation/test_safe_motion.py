@@ -10,7 +10,7 @@ import pytest
 
 from minertia.codegen.kernels.build import native
 from minertia.robot.read import bundled_robots, read_robot
-from tests.excitation.draws import files, outcome
+from tests.excitation.draws import files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 
 pytest.importorskip("mujoco")
@@ -21,7 +21,7 @@ TREES = [name for name in bundled_robots() if not read_robot(name).cuts]
 FEWER = {"simple_humanoid.urdf": 2, "allegro_right_hand.urdf": 4}  # tens of joints
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
-    r"|' and '.+' (are|overlap by) [\d.e-]+ m"
+    r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
 )
 
 
@@ -58,7 +58,7 @@ def test_a_sample_of_draws_of_files(name):
 @pytest.mark.parametrize("name", TREES)
 def test_draws(name):
     seen = held(name, range(100, 100 + DRAWS))
-    assert seen["motions"] >= 0.6 * DRAWS
+    assert seen["motions"] >= (0 if lacks_values(name) else 0.6 * DRAWS)
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_draws(name):
 def test_draws_of_files(name):
     count = FEWER.get(Path(name).name, DRAWS)
     seen = held(name, range(100, 100 + count))
-    assert seen["motions"] >= 0.5 * count
+    assert seen["motions"] >= (0 if lacks_values(name) else 0.5 * count)
 
 
 def test_draws_are_many():

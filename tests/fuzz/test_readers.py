@@ -15,7 +15,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minertia.cli.excite import read_limits
+from minertia.cli.limits import read_limits
 from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.campaigns.read import read_campaign

@@ -15,6 +15,7 @@ from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import RehearsalOptions
 from tests.loop_robots import four_bar, ram
 from tests.oracles import ConstrainedOracle
+from tests.random_robots import random_robot
 
 FRICTIONLESS = ["rotors", "friction"]
 
@@ -154,3 +155,21 @@ def test_the_palletiser_comes_back_from_twenty_rehearsals(motions):
 def test_a_five_bar_comes_back_from_a_rehearsal():
     found = rehearse(mi.read_robot("five_bar"), RehearsalOptions(duration=8.0), with_control=False)
     assert found.within == 1.0 and found.over_floor <= 1.05
+    assert found.soft is not None and found.soft.rigid < 1e-4
+    assert found.to_dict()["loops_in_mujoco"]["impedances"] == [0.999, 0.9999]
+
+
+@pytest.mark.parametrize("robot", ["palletiser", "five_bar", random_robot(5, n=4, mimic=True)], ids=str)
+def test_the_gripped_point_moves_as_its_jacobian_by_the_coordinates_says(robot):
+    """Of both plants: joints that follow others move it, too."""
+    robot = (mi.read_robot(robot) if isinstance(robot, str) else robot).numeric
+    plant, h = plant_of(robot), 1e-6
+    q = start(robot) if robot.cuts else np.linspace(0.1, 0.5, robot.n)
+
+    def point(posture):
+        plant.place(posture)
+        return plant.grip()[0]
+
+    slope = np.column_stack([(point(q + h * e) - point(q - h * e)) / (2 * h) for e in np.eye(robot.n)])
+    plant.place(q)
+    np.testing.assert_allclose(plant.on_coordinates(plant.grip()[2]), slope, atol=1e-7)

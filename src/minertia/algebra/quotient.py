@@ -81,6 +81,11 @@ def number_of(value: Coefficient, values: Mapping[str, float]) -> Number:
     return number if not isinstance(value, Quotient) else number / evaluate(lower, values)
 
 
+def length(value: Coefficient) -> int:
+    """Number of terms of a coefficient, above and below."""
+    return sum(len(part.terms) if isinstance(part, Poly) else 1 for part in _parts(value))
+
+
 def divisors(value: Coefficient) -> Iterator[Poly]:
     """What must not be zero for the coefficient to have a value: letters, cosines, sines and sums of them."""
     if not isinstance(value, Quotient):

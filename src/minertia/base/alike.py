@@ -1,25 +1,27 @@
-"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 and 44).
+"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 to 45).
 
-Found on random closed states, and only what is a whole number of right angles counts where the robot has letters, so
-that it holds for all their values.
+Found on random closed states; whoever takes them holds them against others, at other values of the letters, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.algebra.vec3 import Mat, Vec
-from minertia.base.cut_joints import Relation
+from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, Z, apply, cross, scale, transpose, vsub
+from minertia.base.cut_joints import Relation, enter
 from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
+from minertia.robot.closure_rows import cut_chains
 from minertia.robot.inertia import transport
+from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
@@ -27,6 +29,7 @@ Array = NDArray[np.float64]
 STATES, SEED = 8, 77
 SAME = 1e-9  # rad and m
 MATRIX = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")
+PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def alike_relations(robot: Robot) -> Iterator[Relation]:
@@ -35,12 +38,95 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
         return
     R, p = _poses(robot)
     for i, k in combinations(range(robot.n_joints), 2):
-        turn = _constant(robot, np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
+        turn = _constant(np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
         if turn is not None:
-            offset = None if robot.has_letters else _offset(R[:, i], p[:, i], p[:, k])
+            offset = _offset(robot, R[:, i], p[:, k] - p[:, i])
             symbols = MATRIX if offset is None else LINK_SYMBOLS
             for symbol in symbols:
-                yield _moved(i, k, symbol, turn, offset or (0, 0, 0))
+                yield _moved(robot, i, k, symbol, turn, offset or (0, 0, 0))
+    for j in range(robot.n_joints):
+        direction = _one_direction(R[:, j])
+        if direction is not None:
+            yield from _turning_about(robot, j, direction)
+    for cut in robot.cuts:
+        yield from _opposite_moments(robot, cut, R)
+
+
+def _one_direction(R: Array) -> Vec | None:
+    """The direction of a link about which alone it turns, its 0, 1 and -1 as structure; None where there is none."""
+    off = np.concatenate([turn.T - R[0].T for turn in R[1:]])
+    _, values, V = np.linalg.svd(off)
+    if values[2] > SAME or values[1] < SAME:
+        return None
+    return tuple(_structural(float(v)) for v in R[0].T @ V[2])  # type: ignore[return-value]
+
+
+def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
+    """A link that turns about u alone shows u'Ju of its inertia, and nothing of a first moment along u."""
+    relation: Relation = {}
+    enter(robot, relation, j, dict(zip(("MX", "MY", "MZ"), u, strict=True)), 1)
+    yield relation
+    axis = {symbol: mul(u[a], u[b]) for symbol, (a, b) in zip(MATRIX, PLACES, strict=True)}
+    for symbol, (a, b) in zip(MATRIX, PLACES, strict=True):
+        relation = {full_name(symbol, j + 1): 1}
+        enter(robot, relation, j, axis, mul(-1 if a == b else -2, axis[symbol]))
+        yield {name: factor for name, factor in relation.items() if not is_zero(factor)}
+
+
+class _Pair(NamedTuple):
+    """Opposite sides of a parallelogram: link `kept` (None: ground) at the vertex both pairs share, `far` across it.
+
+    place: that vertex in the kept link.  moment: z x edge of it there.
+    """
+
+    kept: int | None
+    far: int
+    place: Vec
+    moment: Vec
+
+
+def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
+    """The first moments that a parallelogram cannot show where it moves in its plane (theory, eq. 45).
+
+    A moment across the edge of each kept link, in the far link less in the kept one, summed over both pairs.
+    """
+    found: Relation = {}
+    for pair in _pairs(robot, cut, R) if cut.form else ():
+        own = np.eye(3)[None] if pair.kept is None else R[:, pair.kept]
+        turn = _constant(np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
+        if turn is None:
+            return
+        enter(robot, found, pair.far, _moment(apply(transpose(turn), pair.moment), ZERO), 1)
+        enter(robot, found, pair.kept, _moment(pair.moment, pair.place), -1)
+    if found:
+        yield found
+
+
+def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
+    """Both pairs of sides: of four links on one hinge, or of three and the one that carries them."""
+    long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
+    if len(long) != 2 or len(short) not in (1, 2):
+        return ()
+    (m, f), g, p = long, short[-1], [joint.p for joint in robot.joints]
+    if len(short) == 1:
+        edge = vsub(p[g], p[m])
+        return _Pair(robot.joints[m].parent, f, p[m], cross(robot.joints[m].axis, edge)), _Pair(
+            m, g, ZERO, cross(Z, p[f])
+        )
+    k = short[0]
+    moment = cross(Z, scale(p[g], _sense(R[:, m], R[:, k])))
+    return _Pair(k, f, ZERO, moment), _Pair(m, g, ZERO, cross(Z, p[f]))
+
+
+def _moment(m: Vec, at: Vec) -> dict[str, Scalar]:
+    """The ten of a first moment about a point, in the frame of the link."""
+    unit: dict[str, Scalar] = dict.fromkeys(LINK_SYMBOLS, 0) | dict(zip(("MX", "MY", "MZ"), m, strict=True))
+    return transport(unit, (IDENTITY, at))
+
+
+def _sense(R: Array, other: Array) -> int:
+    """Whether the z axes of two links point the same way, 1, or not, -1."""
+    return 1 if float(R[0, :, 2] @ other[0, :, 2]) > 0 else -1
 
 
 def _poses(robot: Robot) -> tuple[Array, Array]:
@@ -54,31 +140,38 @@ def _poses(robot: Robot) -> tuple[Array, Array]:
     return np.array(R, float).transpose(3, 0, 1, 2), np.array(p, float).transpose(2, 0, 1)
 
 
-def _constant(robot: Robot, turns: Array) -> Mat | None:
+def _constant(turns: Array) -> Mat | None:
     """The rotation that all states have in common, its 0, 1 and -1 as structure."""
     if np.abs(turns - turns[0]).max() > SAME:
         return None
-    nearest = np.rint(turns[0])
-    if np.abs(turns[0] - nearest).max() < SAME:
-        return tuple(tuple(int(v) for v in row) for row in nearest)  # type: ignore[return-value]
-    return None if robot.has_letters else tuple(tuple(float(v) for v in row) for row in turns[0])  # type: ignore[return-value]
+    return tuple(tuple(_structural(float(v)) for v in row) for row in turns[0])  # type: ignore[return-value]
 
 
-def _offset(R: Array, p: Array, other: Array) -> Vec | None:
-    """The point of a link that moves as the origin of another one of the same orientation, None where none does."""
+def _structural(value: float) -> Scalar:
+    """A cosine; 0, 1 and -1 as structure."""
+    return round(value) if abs(value - round(value)) < SAME else value
+
+
+def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
+    """The point of a link that moves as the origin of another one of the same orientation, None where none does.
+
+    apart: from origin to origin.  Where the robot has letters only its own origin is told from a number.
+    """
+    if np.abs(apart - apart[0]).max() < SAME:
+        return (0, 0, 0)
+    if robot.has_letters:
+        return None
     rows = np.concatenate([np.concatenate([turn, np.eye(3)], axis=1) for turn in R])
-    way = (other - p).reshape(-1)
+    way = apart.reshape(-1)
     x = np.linalg.lstsq(rows, way, rcond=None)[0]
     if np.abs(rows @ x - way).max() > SAME:
         return None
     return tuple(0 if abs(v) < SAME else float(v) for v in x[:3])  # type: ignore[return-value]
 
 
-def _moved(i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
+def _moved(robot: Robot, i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
     """A parameter of link k less the same on link i."""
     unit: dict[str, Scalar] = {s: int(s == symbol) for s in LINK_SYMBOLS}
     found: Relation = {full_name(symbol, k + 1): 1}
-    for s, value in transport(unit, (turn, offset)).items():
-        if not is_zero(value):
-            found[full_name(s, i + 1)] = mul(-1, value)
+    enter(robot, found, i, transport(unit, (turn, offset)), -1)
     return found

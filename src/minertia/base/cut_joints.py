@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.quotient import number_of, quotient
+from minertia.algebra.quotient import length, number_of, quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, vsub
 from minertia.base.geometry import DRAW, TOLERANCE
@@ -54,7 +54,7 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
     """The same part of a body, at the cut's frame, on the first link less on the second."""
     found: Relation = {}
     for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
-        _enter(robot, found, joint, transport(unit, pose), sign)
+        enter(robot, found, joint, transport(unit, pose), sign)
     return found
 
 
@@ -69,26 +69,26 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
         ends = [*(robot.joints[j].p for j in chain), pose[1]]
         starts.append(ends[0])
         for j, (x, y, _) in zip(chain, ends[1:], strict=True):
-            _enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
+            enter(robot, found, j, {"XZ": neg(y), "YZ": x}, sign)
     edge = vsub(starts[0], starts[1])
     first = next(j for chain in chains for j in chain)
     z = robot.joints[first].axis
     w = cross(z, edge)
     pairs = zip(LINK_SYMBOLS, ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), strict=False)
-    _enter(
+    enter(
         robot, found, robot.joints[first].parent, {s: add(mul(w[a], z[b]), mul(z[a], w[b])) for s, (a, b) in pairs}, 1
     )
     return found
 
 
-def _enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], sign: int) -> None:
+def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], times: Scalar) -> None:
     """Add a part of the link of a joint to a relation; the ground has none."""
     if joint is None and not robot.is_floating:
         return
     for symbol, value in part.items():
         if not is_zero(value):
             name = full_name(symbol, 0 if joint is None else joint + 1)
-            found[name] = add(found.get(name, 0), mul(sign, value))
+            found[name] = add(found.get(name, 0), mul(times, value))
 
 
 def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
@@ -176,10 +176,10 @@ def _without(form: Linear, absent: Collection[str], values: Mapping[str, float])
     return Linear({name: form.terms[name] for name in kept})
 
 
-def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int]:
-    """What takes a place first: factors of 1 or -1, then columns far out, then the kind that is kept first."""
+def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
+    """What takes a place first: factors of 1 or -1, short ones, columns far out, then the kind that is kept first."""
     symbol, link = split_name(name)
-    return type(factor) is int and abs(factor) == 1, link, -PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, -preference(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
@@ -196,10 +196,20 @@ def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mappi
     return found
 
 
-def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int]:
-    """What goes first: factors of 1 or -1, which divide nothing; then columns far out; then the least wanted kind."""
+def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
+    """What goes first: the simplest factors, then columns far out, then the least wanted kind."""
     symbol, link = split_name(name)
-    return type(factor) is int and abs(factor) == 1, link, PREFERENCE.index(symbol)
+    return *_simplicity(factor), link, preference(symbol)
+
+
+def preference(symbol: str) -> int:
+    """Place of a symbol among those that are kept first; effects come before links."""
+    return PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
+
+
+def _simplicity(factor: Scalar) -> tuple[bool, int]:
+    """What others are best divided by: 1 and -1, then short ones; sums would grow from relation to relation."""
+    return type(factor) is int and abs(factor) == 1, -length(factor)
 
 
 def _structural(value: Scalar) -> Scalar:

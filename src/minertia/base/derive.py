@@ -67,7 +67,7 @@ class _Derivation:
         self.sample = Sample.of(robot, columns, self.states, seed)
         self.values = robot.other_values(SECOND_DRAW)
         self.other = self._redraw() if robot.has_letters else None
-        self.sets = Sets(robot, columns, keep, self.sample, self.other)
+        self.sets = Sets(robot, columns, keep, self.sample, self.other, self.values)
 
     def _redraw(self) -> Sample:
         """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""

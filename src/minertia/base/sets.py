@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from minertia.algebra.scalar import Scalar
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
-from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, with_relations, without_columns
+from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, preference, with_relations, without_columns
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
@@ -44,14 +44,21 @@ class BaseSet:
 class Sets:
     """The sets of one robot, from its regressor at random states.
 
-    sample: at its own values, other: at other values of its letters, None if it has none.  rules: the set of the closed
-    form, None where it does not reconstruct the regressor.
+    sample: at its own values, other: at other `values` of its letters, None if it has none.  rules: the set of the
+    closed form, None where it does not reconstruct the regressor.
     """
 
     def __init__(
-        self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], sample: Sample, other: Sample | None
+        self,
+        robot: Robot,
+        columns: tuple[str, ...],
+        keep: tuple[str, ...],
+        sample: Sample,
+        other: Sample | None,
+        values: Mapping[str, float],
     ) -> None:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
+        self.samples = [(sample, robot.symbol_values), *([] if other is None else [(other, values)])]
         self.where = {name: c for c, name in enumerate(columns)}
         self.absent = massless_columns(robot)
         self.present = tuple(name for name in columns if name not in self.absent)
@@ -78,12 +85,19 @@ class Sets:
         for relation in alike_relations(self.robot):
             if all(name in self.present for name in relation) and self._is_met(relation):
                 yield relation
+        if self.robot.cuts:
+            yield from ({name: 1} for name in self.present if self._has_no_effect(name))
+
+    def _has_no_effect(self, name: str) -> bool:
+        """Whether a column is zero, at other values of the letters, too: of links that loops keep from turning."""
+        return not any(sample.shown[self.where[name]] for sample, _ in self.samples)
 
     def _is_met(self, relation: Relation) -> bool:
+        """Whether a relation holds at the states, at other values of the letters, too."""
         places = [self.where[name] for name in relation]
-        factors = np.array([float(number_of(v, self.robot.symbol_values)) for v in relation.values()])
-        terms = np.abs(factors) * self.sample.lengths[places]
-        return float(np.linalg.norm(self.sample.R[:, places] @ factors)) <= MET * float(terms.max(initial=0.0))
+        factors = [[float(number_of(v, values)) for v in relation.values()] for _, values in self.samples]
+        pairs = zip(self.samples, factors, strict=True)
+        return all(_is_zero(sample.R[:, places] * np.array(own)) for (sample, _), own in pairs)
 
     def by(self, method: str, rank: int) -> BaseSet:
         """The set of a method, of as many parameters as the rank allows."""
@@ -162,6 +176,12 @@ class Sets:
         return Sample.of_matrix(B / sizes, 1 / sizes)
 
 
+def _is_zero(terms: Array) -> bool:
+    """Whether columns add up to zero as far as the longest of them lets one see."""
+    longest = np.linalg.norm(terms, axis=0).max(initial=0.0)
+    return float(np.linalg.norm(terms.sum(axis=1))) <= MET * float(longest)
+
+
 def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tuple[list[Linear], list[bool]]:
     """Forms of the chosen columns plus numeric multiples of those that go."""
     result, flags = [], []
@@ -186,8 +206,7 @@ def _order(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) ->
 
     def key(c: int) -> tuple[int, int, int]:
         symbol, link = split_name(columns[c])
-        rank = PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
-        return (0 if columns[c] in keep else 1, -link, rank)
+        return (0 if columns[c] in keep else 1, -link, preference(symbol))
 
     return sorted(among, key=key)
 

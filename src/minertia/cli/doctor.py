@@ -23,6 +23,9 @@ EXTRAS = {
     "gpu": ("cupy",),
     "jax": ("jax",),
     "torch": ("torch",),
+    "ur": ("rtde_control", "rtde_receive"),
+    "rosbridge": ("websockets",),
+    "cluster": ("distributed", "fsspec", "s3fs"),
 }  # as in pyproject.toml
 
 

@@ -4,55 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
+from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
-from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.cli.terminal import diagnose
 from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
-    from minertia.excitation.limits import MotionLimits
-    from minertia.excitation.limits_table import LimitsTable
     from minertia.excitation.optimise import Progress
-    from minertia.excitation.result import Excitation
     from minertia.excitation.trajectory import Family, Trajectory
     from minertia.robot.robot import Robot
 
 FAMILIES = ("fourier", "spline")
-FORMAT = 1
-SWEEP_FILES = ("sweeps.html", "sweeps.json")
 
-Limits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limits",
-        metavar="NAME=VALUES|FILE",
-        help="position=2, velocity=1.5,1,2 ..., acceleration=4, effort=file (those of the robot's file) or numbers; or "
-        "a TOML file with these names, boxes for frames, obstacles, a table, self_collision (docs/excitation.md). May "
-        "be repeated.",
-        show_default=False,
-    ),
-]
-
-
-Floor = Annotated[
-    str | None,
-    typer.Option(
-        "--floor",
-        metavar="Z|none",
-        help="Height in the base frame [m] that every link stays above (the base plane unless told), or none.",
-        show_default=False,
-    ),
-]
-SelfCollision = Annotated[
-    str | None,
-    typer.Option(
-        "--self-collision", metavar="on|none", help="Whether links keep apart (on unless told).", show_default=False
-    ),
-]
 After = Annotated[
     list[str] | None,
     typer.Option(
@@ -97,6 +66,9 @@ def excite(
             show_default=False,
         ),
     ] = None,
+    come_from: ComeFrom = None,
+    rate: Rate = None,
+    exports: Exports = None,
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
@@ -114,27 +86,20 @@ def excite(
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
-    from minertia.files import check_folder
-    from minertia.report.folders import MOTION_FILES
 
-    given = read_given(robot, snap=snap, numbers=True)
-    if not given.is_floating and not given.n:
-        raise MinertiaError(f"'{given.name}' has no joint that can move")
+    given = _moving_robot(robot, snap, gravity)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)
     effort = MotionSearch(starts, seed, samples)
-    given = given if gravity is None else given.with_gravity(gravity)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
-    posture = _posture(start)
-    recorded = () if sweeps else _recorded(given, after or (), after_motion or (), columns, drop_torn)
-    check_folder(out, SWEEP_FILES if sweeps else MOTION_FILES, force=force)
+    posture = read_posture(start)
+    delivery = Delivery(out, rate, _origin(given, come_from), tuple(dict.fromkeys(exports or ())), force, as_json)
     if sweeps:
-        if after or after_motion:
-            raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
-        if isinstance(posture, str):
-            raise MinertiaError("--sweeps moves about one posture; give it as numbers")
-        _sweep(given, bounds, (duration, harmonics, samples, seed), posture, (out, force), as_json)
+        _check_sweeps(posture, delivery, bool(after or after_motion))
+        deliver_sweeps(given, bounds, (duration, harmonics, samples, seed), posture, delivery)
         return
+    recorded = _recorded(given, after or (), after_motion or (), columns, drop_torn)
+    delivery.check(given)
     found = search.excite(
         given,
         chosen,
@@ -145,34 +110,35 @@ def excite(
         search=effort,
         progress=_say_progress,
     )
-    _write(out, found, force, as_json)
-
-
-def _write(out: Path, found: Any, force: bool, as_json: bool) -> None:
-    from minertia.report.folders import MOTION_FILES, write_excitation
-
-    write_excitation(out, found, force=force)
-    if as_json:
-        say_json({**found.to_dict(), "files": [str(out / name) for name in MOTION_FILES]})
-    else:
-        _say_motion(found)
-    for name in MOTION_FILES:
-        diagnose(f"wrote {out / name}")
+    deliver(found, delivery)
     if found.interrupted:  # what follows this command must not go on as if it had been left to its end
         raise KeyboardInterrupt
 
 
-def _say_motion(found: Excitation) -> None:
-    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+def _moving_robot(name: str, snap: float | None, gravity: tuple[float, float, float] | None) -> Robot:
+    given = read_given(name, snap=snap, numbers=True)
+    if not given.is_floating and not given.n:
+        raise MinertiaError(f"'{given.name}' has no joint that can move")
+    return given if gravity is None else given.with_gravity(gravity)
 
-    say(found.headline)
-    for sentence in found.claim_lines():
-        say(sentence)
-    say_table(use_table(found), USE, last=False)
-    say(found.noise_sentence)
-    say_table(deviation_table(found), PREDICTED)
-    for sentence in (*found.size_lines(), *found.space_lines(), *found.notes):
-        say(sentence)
+
+def _origin(robot: Robot, text: str | None) -> list[float] | None:
+    """The posture of --from."""
+    if text is None:
+        return None
+    found = numbers("--from", text)
+    if len(found) != robot.n:
+        raise MinertiaError(f"--from needs {robot.n} numbers, one per joint of '{robot.name}', not {len(found)}")
+    return found
+
+
+def _check_sweeps(posture: object, delivery: Delivery, is_after: bool) -> None:
+    if is_after:
+        raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
+    if isinstance(posture, str):
+        raise MinertiaError("--sweeps moves about one posture; give it as numbers")
+    if delivery.come_from is not None or delivery.exports:
+        raise MinertiaError("--sweeps writes CSV files about one posture and takes neither --from nor --export")
 
 
 def _say_progress(p: Progress) -> None:
@@ -186,47 +152,6 @@ def _family(name: str, duration: float, harmonics: int, pieces: int) -> Family:
     if name not in FAMILIES:
         raise UnknownName("family of motions", name, FAMILIES)
     return Fourier(duration, harmonics) if name == "fourier" else Spline(duration, pieces)
-
-
-# ---------------------------------------------------------------------- joint by joint
-
-
-def _sweep(
-    robot: Robot,
-    limits: MotionLimits | None,
-    setting: tuple[float, int, int, int],
-    posture: list[float] | None,
-    place: tuple[Path, bool],
-    as_json: bool,
-) -> None:
-    """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
-    from minertia.excitation.sweep import sweeps
-    from minertia.files import folder_at_once, write_file
-    from minertia.report.excitation_tables import sweep_table
-    from minertia.report.sweeps_page import sweeps_page
-
-    duration, harmonics, samples, seed = setting
-    found = sweeps(
-        robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
-    )
-    out, force = place
-    with folder_at_once(out, force=force) as draft:
-        for sweep in found.sweeps:
-            sweep.trajectory.save(draft / sweep.file)
-        write_file(draft / "sweeps.html", sweeps_page(found))
-        write_file(draft / "sweeps.json", found.to_json() + "\n")
-    files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
-    if as_json:
-        say_json({**found.to_dict(), "files": [str(out / name) for name in files]})
-    else:
-        say(found.headline)
-        for sentence in found.claims.sentences:
-            say(sentence)
-        say_table(sweep_table(found))
-        for remark in found.remarks():
-            say(remark)
-    for name in files:
-        diagnose(f"wrote {out / name}")
 
 
 # ---------------------------------------------------------------------- what is there already
@@ -252,70 +177,3 @@ def _recorded(
     elif columns is not None:
         raise MinertiaError("--columns says how to read the logs of --after; there are none")
     return tuple(found)
-
-
-# ---------------------------------------------------------------------- limits
-
-
-def read_limits(
-    robot: Robot, given: Sequence[str], floor: str | None = None, self_collision: str | None = None
-) -> MotionLimits:
-    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count.
-
-    floor, self_collision: texts of the options, which count more than the files.
-    """
-    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable, limits_from_tables
-
-    tables = []
-    for text in given:
-        name, sign, values = text.partition("=")
-        name = name.strip()
-        if sign and name not in JOINT_LIMITS and not Path(text).is_file():
-            raise UnknownName("limit", name, JOINT_LIMITS)
-        is_option = sign and name in JOINT_LIMITS
-        tables.append(LimitsTable({name: _value(name, values)}) if is_option else _limits_file(Path(text)))
-    options: dict[str, Any] = {} if floor is None else {"floor": _height(floor)}
-    if self_collision is not None:
-        if self_collision not in ("on", "none"):
-            raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
-        options["self_collision"] = self_collision == "on"
-    return limits_from_tables(robot, [*tables, LimitsTable(options)])
-
-
-def _height(text: str) -> float | bool:
-    if text.strip() == "none":
-        return False
-    try:
-        return float(text)
-    except ValueError:
-        raise MinertiaError(f"--floor needs a height in the base frame [m] or none, not '{text}'") from None
-
-
-def _posture(text: str | None) -> list[float] | str | None:
-    if text is None or text.strip() == "any":
-        return None if text is None else "any"
-    return _numbers("--start", text)
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "effort" and text.strip() in ("file", "none"):
-        return text.strip() == "file"
-    found = _numbers(name, text)
-    return found[0] if len(found) == 1 else found
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise MinertiaError(f"{name} needs numbers separated by commas, not '{text}'") from None
-
-
-def _limits_file(path: Path) -> LimitsTable:
-    from minertia.excitation.limits_table import LimitsTable
-    from minertia.files import is_file
-    from minertia.tables import load_toml
-
-    if not is_file(path):
-        raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")
-    return load_toml(path, LimitsTable)

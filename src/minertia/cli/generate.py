@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,8 @@ from minertia.errors import MinertiaError
 
 if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult
+    from minertia.codegen.options import CodeModel
+    from minertia.dynamics.frame import ChosenFrame
 
 FORMAT = 1
 
@@ -72,6 +75,15 @@ FrameName = Annotated[
 FrameAxes = Annotated[
     str, typer.Option("--axes", metavar="world|link", help="Axes in which vectors at that frame are given.")
 ]
+ClosingSteps = Annotated[
+    int | None,
+    typer.Option(
+        "--closing-steps",
+        metavar="N",
+        help="Newton's steps of each call for loops without a closed form (3 unless told).",
+        show_default=False,
+    ),
+]
 Effort = Annotated[
     float,
     typer.Option("--effort", metavar="SECONDS", min=0.0, help="Time to search for fewer operations, per program."),
@@ -96,6 +108,7 @@ def generate(
     gravity: Gravity = None,
     frame: FrameName = None,
     axes: FrameAxes = "world",
+    closing_steps: ClosingSteps = None,
     effort: Effort = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     replay: Annotated[
@@ -109,7 +122,7 @@ def generate(
 ) -> None:
     """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
-    from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
+    from minertia.codegen.options import Arithmetic, CodeSearch
     from minertia.dynamics.frame import ChosenFrame
     from minertia.robot.smooth import smooth_friction
 
@@ -122,7 +135,7 @@ def generate(
         out,
         programs=None if programs is None else _listed(programs),
         target=target,
-        model=CodeModel(parameters, rotors, friction, payload, frame=ChosenFrame(frame, axes)),
+        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps),
         arithmetic=Arithmetic("float" if single else "double", "own" if own_sincos else "libm"),
         search=CodeSearch(effort, seed, {} if replay is None else codegen.load_representatives(replay)),
         force=force,
@@ -146,6 +159,7 @@ def count(
     gravity: Gravity = None,
     frame: FrameName = None,
     axes: FrameAxes = "world",
+    closing_steps: ClosingSteps = None,
     effort: Effort = 0.0,
     floating: Floating = False,
     snap: Snap = None,
@@ -153,7 +167,7 @@ def count(
 ) -> None:
     """Count the operations of a robot's programs, read off the code itself."""
     from minertia.codegen import generate as codegen
-    from minertia.codegen.options import CodeModel, CodeSearch
+    from minertia.codegen.options import CodeSearch
     from minertia.dynamics.frame import ChosenFrame
 
     given = read_given(robot, floating, snap, numbers=True)
@@ -161,10 +175,19 @@ def count(
     result = codegen.count_programs(
         given,
         codegen.COUNTED if programs is None else _listed(programs),
-        model=CodeModel(parameters, rotors, friction, payload, frame=ChosenFrame(frame, axes)),
+        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps),
         search=CodeSearch(effort),
     )
     _show(given.name, result, as_json)
+
+
+def _model(
+    parameters: str, rotors: bool | None, friction: bool | None, payload: bool, frame: ChosenFrame, steps: int | None
+) -> CodeModel:
+    from minertia.codegen.options import CodeModel
+
+    model = CodeModel(parameters, rotors, friction, payload, frame=frame)
+    return model if steps is None else replace(model, closing_steps=steps)
 
 
 def _listed(programs: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.excite import Floor, Limits, SelfCollision, read_limits
+from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 

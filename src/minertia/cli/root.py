@@ -14,6 +14,8 @@ from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
+from minertia.cli.fleet import FLEET_COMMANDS, fleet
+from minertia.cli.fleet_judging import JUDGING_COMMANDS
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
@@ -21,6 +23,7 @@ from minertia.cli.logs import campaign, new
 from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
+from minertia.cli.run import run as run_motion
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
@@ -30,9 +33,9 @@ from minertia.version import __version__
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
     *(identify, validate, payload, significance),
-    *(excite, rehearse, generate, count, studio, demo, doctor),
+    *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
-GROUPS = ((campaign, (new,)),)
+GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
 LONGEST = 1000  # characters of a sentence in the list of commands
 
 

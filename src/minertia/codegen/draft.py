@@ -85,8 +85,7 @@ class Draft:
 
     @property
     def _iterated_names(self) -> str:
-        tree = self.robot.opened
-        return ", ".join(tree.joints[tree.independent[c]].name for c in self._iterated)
+        return ", ".join(closing_of(self.robot).iterated_names) if self.robot.open_cuts else ""
 
     @property
     def _iterated_seed(self) -> str:

@@ -111,6 +111,11 @@ class Closing(LoopEquations):
         pairs = zip(self.blocks, self.dyads, strict=True)
         return [c for block, dyad in pairs if dyad is None for c in block.passive]
 
+    @property
+    def iterated_names(self) -> list[str]:
+        """The joints of `iterated`."""
+        return [self.tree.joints[self.tree.independent[c]].name for c in self.iterated]
+
     def pivots(self, block: LoopBlock) -> Pivots:
         """Pivots of a block's equations: good at the seed and in states drawn around it."""
         if block not in self._pivots:

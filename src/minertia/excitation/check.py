@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,10 @@ FREE = 0.2  # m: a frame this far inside its box is as free as can be
 class Margins:
     """Largest use of each limit (1 is the limit itself) and smallest distances [m]; None where nothing was asked.
 
-    position, velocity, acceleration, effort: per joint.  boxes: {frame: smallest distance to a face}.  floor: smallest
-    height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between what.
-    clearance_margin: what both must be at least.  loops: transmission angles.  passive: smallest room of loops and of
-    their passive joints (1 at best, 0 at a limit), and of what.
+    position, velocity, acceleration, effort, jerk: per joint.  boxes: {frame: smallest distance to a face}.  floor:
+    smallest height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between
+    what.  clearance_margin: what both must be at least.  loops: transmission angles.  passive: smallest room of loops
+    and of their passive joints (1 at best, 0 at a limit), and of what.
     """
 
     position: tuple[float, ...]
@@ -45,18 +45,25 @@ class Margins:
     loops: tuple[LoopUse, ...] = ()
     passive: float | None = None
     tightest_passive: str = ""
+    jerk: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
-        names = ("position", "velocity", "acceleration", "effort")
+        names = ("position", "velocity", "acceleration", "jerk", "effort")
         used = [(name, getattr(self, name)) for name in names]
         parts = [f"{name} {100 * max(values):.3g} %" for name, values in used if values]
         near = [] if self.clearance is None else [f"nearest approach {self.clearance:.3g} m"]
         return f"<Margins used at most: {', '.join([*parts, *near])}>"
 
+    def uses(self) -> list[tuple[str, tuple[float, ...] | None]]:
+        """(limit, part of it that each joint uses); jerk only where it is limited."""
+        jerk = [] if self.jerk is None else [("jerk", self.jerk)]
+        rates = [("position", self.position), ("velocity", self.velocity), ("acceleration", self.acceleration)]
+        return [*rates, *jerk, ("effort", self.effort)]
+
     @property
     def worst(self) -> float:
         """Largest use of any limit; more than 1 when one is not respected."""
-        used = max(*self.position, *self.velocity, *self.acceleration, *(self.effort or ()))
+        used = max(*self.position, *self.velocity, *self.acceleration, *(self.jerk or ()), *(self.effort or ()))
         if any(distance < 0 for _, distance in self.boxes):
             used = max(used, 1 - min(distance for _, distance in self.boxes))
         for distance in (self.floor, self.clearance):
@@ -85,6 +92,7 @@ class Margins:
             "position": list(self.position),
             "velocity": list(self.velocity),
             "acceleration": list(self.acceleration),
+            "jerk": None if self.jerk is None else list(self.jerk),
             "effort": None if self.effort is None else list(self.effort),
             "boxes": dict(self.boxes),
             "floor": self.floor,
@@ -106,19 +114,27 @@ class Checker:
 
     def motion(self, motion: ContinuousMotion, count: int) -> Margins:
         """Margins at `count` times."""
-        return self.trajectory(motion.sample(count))
+        path = motion.sample(count)
+        return self.states(path.q, path.qd, path.qdd, None if self.limits.jerk is None else motion.jerk(path.t))
 
     def trajectory(self, trajectory: Trajectory) -> Margins:
-        """Margins at the samples of a trajectory."""
-        return self.states(trajectory.q, trajectory.qd, trajectory.qdd)
+        """Margins at the samples of a trajectory; its jerk is the mean between two samples."""
+        jerk = np.diff(trajectory.qdd, axis=0) / np.diff(trajectory.t)[:, None] if len(trajectory.t) > 1 else None
+        return self.states(trajectory.q, trajectory.qd, trajectory.qdd, jerk)
 
     def posture(self, q: Array) -> Margins:
         """Margins at rest."""
         q = np.atleast_2d(q)
         return self.states(q, np.zeros_like(q), np.zeros_like(q))
 
-    def states(self, q: Array, qd: Array, qdd: Array) -> Margins:
-        """Margins of any states (N, n)."""
+    def states(self, q: Array, qd: Array, qdd: Array, jerk: Array | None = None) -> Margins:
+        """Margins of any states (N, n); jerk (any number, n): None at rest."""
+        found = self._states(q, qd, qdd)
+        if self.limits.jerk is None:
+            return found
+        return replace(found, jerk=_largest((np.zeros_like(q[:1]) if jerk is None else jerk) / self.limits.jerk))
+
+    def _states(self, q: Array, qd: Array, qdd: Array) -> Margins:
         limits, space = self.limits, self.limits.clearance
         loops = self._loops(q, qd)
         if loops is not None and loops[0] < 0:  # what does not close has no distances and no efforts
@@ -229,7 +245,7 @@ class Checker:
 
     def explain(self, margins: Margins) -> str:
         """Which limit is not respected, in a few words."""
-        for what in ("position", "velocity", "acceleration", "effort"):
+        for what in ("position", "velocity", "acceleration", "jerk", "effort"):
             values = getattr(margins, what)
             if values is not None and max(values) > 1 + ROUNDING:
                 j = int(np.argmax(values))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.limits import MotionLimits
 
-JOINT_LIMITS = ("position", "velocity", "acceleration", "effort")
+JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort")
 MOST = 3  # names in a phrase
 
 
@@ -56,8 +56,8 @@ def _joint_limits(limits: MotionLimits) -> tuple[list[str], list[str]]:
     held, unknown = [], []
     for what in JOINT_LIMITS:
         assumed = limits.assumed.get(what, ())
-        if what == "effort" and limits.effort is None:
-            unknown.append(f"limits of effort ({limits.missing.get(what, 'none given')})")
+        if getattr(limits, what, True) is None:
+            unknown.append(f"limits of {what} ({limits.missing.get(what, 'none given')})")
             continue
         if len(assumed) < len(limits.names):
             held.append(what)

@@ -40,6 +40,11 @@ class FourierSeries(ContinuousMotion):
         q, qd, qdd = (M @ coefficients.T for M in functions)
         return q, qd, qdd
 
+    def jerk(self, t: ArrayLike) -> Array:
+        """Third derivatives at times (N,), shape (N, n)."""
+        functions = _third(np.atleast_1d(np.asarray(t, float)), self.frequency, self.harmonics)
+        return np.asarray(functions[:, :-1] @ np.hstack([self.sine, self.cosine]).T)
+
 
 @dataclass(frozen=True)
 class Fourier(Family):
@@ -73,6 +78,10 @@ class Fourier(Family):
         """Sines, cosines and a constant, with two derivatives."""
         return _functions(t, self.base_frequency, self.harmonics)
 
+    def third(self, t: Array) -> Array:
+        """Their third derivatives."""
+        return _third(t, self.base_frequency, self.harmonics)
+
     def motion(self, offset: Array, coefficients: Array) -> FourierSeries:
         """The series of these coefficients."""
         h = self.harmonics
@@ -83,6 +92,12 @@ class Fourier(Family):
             sine=coefficients[:, :h],
             cosine=coefficients[:, h : 2 * h],
         )
+
+
+def _third(t: Array, frequency: float, harmonics: int) -> Array:
+    w = 2 * np.pi * frequency * np.arange(1, harmonics + 1)
+    s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+    return np.hstack([-c * w**2, -s * w**2, np.zeros((len(t), 1))])
 
 
 def _functions(t: Array, frequency: float, harmonics: int) -> tuple[Array, Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -26,8 +26,9 @@ ASSUMED_MOST = 20.0  # rad/s2 or m/s2
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits of every coordinate, arrays of shape (n,) [rad or m, per s, per s2; N m or N].
+    """Limits of every coordinate, arrays of shape (n,) [rad or m, per s, per s2, per s3; N m or N].
 
+    jerk: None when it is not limited (no robot's file tells it; `with_jerk` sets it).
     effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
     know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
     links.  loops: how far closed loops stay from singular postures, and limits of their passive joints.  assumed: what
@@ -47,20 +48,23 @@ class MotionLimits:
     notes: tuple[str, ...] = field(default=())
     assumed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    jerk: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "acceleration"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         for name in ("assumed", "missing"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        if self.effort is not None:
-            object.__setattr__(self, "effort", frozen(self.effort))
+        for name in ("effort", "jerk"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
         if not 0 <= self.effort_margin < 1:
             raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
         self._check()
 
     def __repr__(self) -> str:
         parts = [f"{plural(len(self.names), 'joint')}", *(["efforts limited"] if self.effort is not None else [])]
+        parts += ["jerk limited"] if self.jerk is not None else []
         parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
         parts += ["distances kept"] if self.clearance is not None else []
         parts += ["loops kept from singular postures"] if self.loops is not None else []
@@ -74,10 +78,14 @@ class MotionLimits:
                     f"joint '{name}' cannot move: its lower limit {self.lower[j]:g} is not below its upper limit "
                     f"{self.upper[j]:g}; correct them in the robot's file, whose limits always count, or in --limits"
                 )
-            for what in ("velocity", "acceleration", "effort"):
+            for what in ("velocity", "acceleration", "jerk", "effort"):
                 values = getattr(self, what)
                 if values is not None and not values[j] >= SMALLEST:
                     raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
+
+    def with_jerk(self, jerk: ArrayLike) -> MotionLimits:
+        """The same limits with one of jerk [rad/s3 or m/s3]: one number, or (n,)."""
+        return replace(self, jerk=per_joint(self.names, "jerk", jerk))
 
     @property
     def middle(self) -> Array:
@@ -241,7 +249,12 @@ def _efforts(robot: Robot, given: ArrayLike | bool | None, told: _Told) -> Array
 
 
 def _per_joint(robot: Robot, what: str, given: ArrayLike) -> Array:
+    return per_joint(robot.coordinate_names, what, given, f" of '{robot.name}'")
+
+
+def per_joint(names: Sequence[str], what: str, given: ArrayLike, whose: str = "") -> Array:
+    """One finite number for all joints or one for each, shape (n,)."""
     values = np.asarray(given, float)
-    if values.shape not in ((), (1,), (robot.n,)) or not np.all(np.isfinite(values)):
-        raise ShapeError(f"limits of {what} must be one finite number or {robot.n}, one per joint of '{robot.name}'")
-    return np.broadcast_to(values, (robot.n,)).copy()
+    if values.shape not in ((), (1,), (len(names),)) or not np.all(np.isfinite(values)):
+        raise ShapeError(f"limits of {what} must be one finite number or {len(names)}, one per joint{whose}")
+    return np.broadcast_to(values, (len(names),)).copy()

@@ -13,7 +13,7 @@ from minertia.excitation.space import BASE, Box, Workspace
 from minertia.robot.robot import Robot
 from minertia.tables import LARGEST, CheckedTable, finite
 
-JOINT_LIMITS = ("position", "velocity", "acceleration", "effort", "effort_margin")
+JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort", "effort_margin")
 SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius", "transmission_deg")
 
 
@@ -44,7 +44,9 @@ def limits_from_tables(robot: Robot, tables: Sequence[LimitsTable]) -> MotionLim
             _obstacle(entry, k) for k, entry in enumerate(table.tables("obstacle"), start=len(space["obstacles"]) + 1)
         ]
         space |= _space(table)
-    return motion_limits(robot, workspace=Workspace(**space), **chosen)
+    jerk = chosen.pop("jerk", None)
+    limits = motion_limits(robot, workspace=Workspace(**space), **chosen)
+    return limits if jerk is None else limits.with_jerk(jerk)
 
 
 def _joint_limit(table: LimitsTable, name: str) -> Any:

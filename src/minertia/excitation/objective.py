@@ -41,7 +41,10 @@ class MotionProblem:
 
 
 class ObjectiveValue(NamedTuple):
-    """A value, its gradient without and of the walls at the joint limits, and how much of those is used (3, N, n)."""
+    """A value, its gradient without and of the walls at the joint limits, and how much of those is used.
+
+    use: (3, N, n), or (4, N, n) where jerk is limited.
+    """
 
     value: float
     rest: Array
@@ -60,10 +63,13 @@ class Objective:
         matrices = family.matrices(t)
         # between two samples a motion overshoots by about (w dt)^2 / 8 of its size
         self.tight = 1.0 - min(0.2, (_fastest(*matrices[1:]) * t[1]) ** 2 / 8)
-        self.functions = np.vstack(matrices)  # (3 N, free): positions, velocities, accelerations
-        self.products = (self.functions[:, :, None] * self.functions[:, None, :]).reshape(len(self.functions), -1)
-        self.sizes = self.tight * np.array([limits.half, limits.velocity, limits.acceleration])
-        self.middle = np.array([limits.middle, *np.zeros((2, self.n))])
+        bounds = [limits.half, limits.velocity, limits.acceleration]
+        more = [] if limits.jerk is None else [family.jerks(t)]
+        self.limited = np.vstack([*matrices, *more])  # (3 N or 4 N, free): positions and what is limited of their rates
+        self.functions = self.limited[: 3 * problem.n_samples]  # what the model sees of them
+        self.products = (self.limited[:, :, None] * self.limited[:, None, :]).reshape(len(self.limited), -1)
+        self.sizes = self.tight * np.array(bounds if limits.jerk is None else [*bounds, limits.jerk])
+        self.middle = np.array([limits.middle, *np.zeros((len(self.sizes) - 1, self.n))])
         self.scale = self._scaling()
         self.row_scale = np.ones(self.n) if problem.row_scale is None else problem.row_scale
         mixing, columns = problem.model.mixing, problem.model.columns
@@ -95,7 +101,7 @@ class Objective:
         """(n, free, free): coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
         scale = []
         for j in range(self.n):
-            rows = self.functions / np.repeat(self.sizes[:, j], self.problem.n_samples)[:, None]
+            rows = self.limited / np.repeat(self.sizes[:, j], self.problem.n_samples)[:, None]
             scale.append(np.linalg.inv(np.linalg.cholesky(rows.T @ rows / len(rows))).T)
         return np.array(scale)
 
@@ -112,8 +118,12 @@ class Objective:
 
     def use(self, y: Array) -> float:
         """Largest part of a joint limit that a motion takes, about the posture it moves about."""
-        state = (self.functions @ self.coefficients(y).T).reshape(3, -1, self.n)
-        return float(np.abs(state / self.sizes[:, None, :]).max())
+        return float(np.abs(self._used(self.coefficients(y))).max())
+
+    def _used(self, x: Array) -> Array:
+        """What coefficients use of each limit about the posture that is moved about, (3 or 4, N, n)."""
+        moved = (self.limited @ x.T).reshape(len(self.sizes), -1, self.n)
+        return np.asarray(moved / self.sizes[:, None, :])
 
     def __call__(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> tuple[float, Array]:
         """Value and gradient; infinite where a limit is not respected."""
@@ -125,7 +135,7 @@ class Objective:
         self.evaluations += 1
         x = self.coefficients(y)
         state = self.motion(x, out=self.problem.model.state(self.problem.n_samples))
-        u = (state - self.middle[:, None, :]) / self.sizes[:, None, :]
+        u = self._limits_used(x, state)
         wall, bend = wall_and_slope(u)
         if wall == INFINITE:
             return None
@@ -139,12 +149,21 @@ class Objective:
         if turns is not None:
             slopes[:2] += turns
         value += weight * wall + room + loops + self._box_wall(state[0], slopes[0], weight)
-        return (
-            None if value == INFINITE else ObjectiveValue(value, self._gradient(slopes) + push, self._gradient(bend), u)
-        )
+        if value == INFINITE:
+            return None
+        rest, walls = self._gradient(slopes, self.functions), self._gradient(bend, self.limited)
+        return ObjectiveValue(value, rest + push, walls, u)
 
-    def _gradient(self, slopes: Array) -> Array:
-        return self._by_unknowns(slopes.reshape(-1, self.n).T @ self.functions)
+    def _limits_used(self, x: Array, state: Array) -> Array:
+        """Positions from the middle of their ranges, and rates, over their limits."""
+        u = (state - self.middle[:3, None, :]) / self.sizes[:3, None, :]
+        if len(self.sizes) == 3:
+            return np.asarray(u)
+        jerk = self.limited[3 * self.problem.n_samples :] @ x.T / self.sizes[3]
+        return np.concatenate([u, jerk[None]])
+
+    def _gradient(self, slopes: Array, functions: Array) -> Array:
+        return self._by_unknowns(slopes.reshape(-1, self.n).T @ functions)
 
     def _by_unknowns(self, by_coefficients: Array) -> Array:
         return np.asarray(np.matmul(by_coefficients[:, None, :], self.scale).ravel())
@@ -153,12 +172,12 @@ class Objective:
         """Second derivatives of the walls at the joint limits, one block (free, free) per joint."""
         s = 1.0 - u * u
         bend = (2 * weight * (1 + u * u) / (s * s) / self.sizes[:, None, :] ** 2).reshape(-1, self.n)
-        m = self.functions.shape[1]
+        m = self.limited.shape[1]
         return np.asarray(self.scale.swapaxes(1, 2) @ (bend.T @ self.products).reshape(self.n, m, m) @ self.scale)
 
     def room(self, u: Array, step: Array) -> float:
         """How far one may go along a step before a joint limit is met."""
-        du = (self.functions @ self.coefficients(step).T).reshape(u.shape) / self.sizes[:, None, :]
+        du = self._used(self.coefficients(step))
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.nanmin((1 - np.sign(du) * u) / np.abs(du)))
 

@@ -131,12 +131,13 @@ class Search:
         if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:
             return f"the posture to start from leaves no room to move: {self.checker.tightest(margins)}"
         limits, w = problem.limits, 2 * np.pi / problem.family.duration
-        swings = np.array([limits.half, limits.velocity / w, limits.acceleration / w**2])
+        jerk = [] if limits.jerk is None else [limits.jerk / w**3]
+        swings = np.array([limits.half, limits.velocity / w, limits.acceleration / w**2, *jerk])
         what, j = np.unravel_index(int(np.argmin(swings)), swings.shape)
         return (
             "no motion within the limits moves the robot enough to tell its parameters apart: joint "
             f"'{limits.names[j]}' can swing by {swings[what, j]:.2g} rad or m at most under its limit of "
-            f"{('position', 'velocity', 'acceleration')[what]}; widen the limits or lengthen the motion"
+            f"{('position', 'velocity', 'acceleration', 'jerk')[what]}; widen the limits or lengthen the motion"
         )
 
     def _search(self, seeds: tuple[int, ...]) -> None:

@@ -150,9 +150,9 @@ class Excitation:
 
     def _repr_html_(self) -> str:
         m = self.margins
-        uses = [m.position, m.velocity, m.acceleration, *(() if m.effort is None else (m.effort,))]
-        headers = ["joint", *("position", "velocity", "acceleration", "effort")[: len(uses)]]
-        rows = [(name, *(f"{100 * use[j]:.0f} %" for use in uses)) for j, name in enumerate(self.limits.names)]
+        uses = {what: used for what, used in m.uses() if used is not None}
+        headers = ["joint", *uses]
+        rows = [(name, *(f"{100 * u[j]:.0f} %" for u in uses.values())) for j, name in enumerate(self.limits.names)]
         title = (
             f"Exciting motion of {self.base.robot.name}: {self.motion.duration:g} s, condition number "
             f"{self.condition:.4g} for {self.base.count} base parameters; part of each limit that is used"
@@ -168,15 +168,12 @@ class Excitation:
         )
 
     def __str__(self) -> str:
-        m = self.margins
         w = max(len("joint"), *(len(name) for name in self.limits.names))
-        rows = ["Part of each limit that is used:"]
-        rows.append(f"{'joint':<{w}}{'position':>10}{'velocity':>10}{'accel.':>10}{'effort':>10}")
+        uses = [("accel." if what == "acceleration" else what, used) for what, used in self.margins.uses()]
+        rows = ["Part of each limit that is used:", f"{'joint':<{w}}" + "".join(f"{what:>10}" for what, _ in uses)]
         for j, name in enumerate(self.limits.names):
-            effort = "-" if m.effort is None else f"{m.effort[j]:.3f}"
-            rows.append(
-                f"{name:<{w}}{m.position[j]:>10.3f}{m.velocity[j]:>10.3f}{m.acceleration[j]:>10.3f}{effort:>10}"
-            )
+            parts = ("-" if used is None else f"{used[j]:.3f}" for _, used in uses)
+            rows.append(f"{name:<{w}}" + "".join(f"{part:>10}" for part in parts))
         said = [line for text in self.claim_lines() for line in wrap(text, WIDTH)]
         return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
 

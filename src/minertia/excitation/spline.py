@@ -35,6 +35,11 @@ class SplineMotion(ContinuousMotion):
         q, qd, qdd = (spline.derivative(k)(times) if k else spline(times) for k in range(3))
         return q, qd, qdd
 
+    def jerk(self, t: ArrayLike) -> Array:
+        """Third derivatives at times (N,), shape (N, n); of degree 3 they jump at the knots."""
+        times = np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
+        return np.asarray(BSpline(self.knots, self.points.T, self.degree).derivative(3)(times))
+
 
 @dataclass(frozen=True)
 class Spline(Family):
@@ -69,6 +74,10 @@ class Spline(Family):
         """The B-splines and two derivatives."""
         count = self.pieces + self.degree
         return SplineMotion(self.duration, self.knots, self.degree, np.eye(count)).at(t)
+
+    def third(self, t: Array) -> Array:
+        """Their third derivatives."""
+        return SplineMotion(self.duration, self.knots, self.degree, np.eye(self.pieces + self.degree)).jerk(t)
 
     def motion(self, offset: Array, coefficients: Array) -> SplineMotion:
         """The spline of these control points (the B-splines sum to 1)."""

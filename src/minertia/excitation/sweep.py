@@ -169,7 +169,7 @@ def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, 
     count = FINER * n_samples + 1
     shape = unit.sample(count)
     ends = _stretch(checker, j, q)
-    size = _largest_size(limits, shape, j, ends)
+    size = _largest_size(limits, unit, shape, j, ends)
     n, margins = len(limits.names), None
     while size > SHORTEST:
         sine, cosine = np.zeros((n, harmonics)), np.zeros((n, harmonics))
@@ -177,10 +177,9 @@ def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, 
         offset = q.copy()
         offset[j] = _centre(shape, ends, size)
         motion = FourierSeries(duration, unit.frequency, offset, sine, cosine)
-        trajectory = motion.sample(count)
-        margins = checker.trajectory(trajectory)
+        margins = checker.motion(motion, count)
         if margins.is_feasible:
-            return Sweep(limits.names[j], j, motion, trajectory, margins)
+            return Sweep(limits.names[j], j, motion, motion.sample(count), margins)
         size *= 0.9
     why = checker.explain(checker.posture(q) if margins is None else margins)
     raise Infeasible(f"joint '{limits.names[j]}' cannot be swept at this posture: {why}; give another with --start")
@@ -208,13 +207,16 @@ def _stretch(checker: Checker, j: int, q: Array) -> tuple[float, float]:
     return float(positions[first]), float(positions[last])
 
 
-def _largest_size(limits: MotionLimits, shape: Trajectory, j: int, ends: tuple[float, float]) -> float:
+def _largest_size(
+    limits: MotionLimits, unit: FourierSeries, shape: Trajectory, j: int, ends: tuple[float, float]
+) -> float:
     """Factor on the unit shape at which the first limit of the joint is nearly reached."""
     span = float(np.ptp(shape.q[:, 0]))
     sizes = (
         (ends[1] - ends[0]) / span,
         limits.velocity[j] / float(np.abs(shape.qd).max()),
         limits.acceleration[j] / float(np.abs(shape.qdd).max()),
+        np.inf if limits.jerk is None else limits.jerk[j] / float(np.abs(unit.jerk(shape.t)).max()),
     )
     return USED * float(min(sizes))
 

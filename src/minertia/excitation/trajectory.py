@@ -25,6 +25,8 @@ HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 MAX_BYTES = 100_000_000
 SECONDS = 0.01, 1e5  # of a motion
+RATES = 1.0, 1e5  # Hz at which motions are sampled
+EQUAL_TIME = 1e-9  # relative: a last sample this little before the end of a motion is at its end
 MOST = 1_000_000  # harmonics, pieces, samples or starts
 
 
@@ -164,6 +166,10 @@ class ContinuousMotion(abc.ABC):
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q, qd, qdd at times (N,), each of shape (N, n)."""
 
+    @abc.abstractmethod
+    def jerk(self, t: ArrayLike) -> Array:
+        """Third derivatives at times (N,), shape (N, n) [rad/s3 or m/s3]."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {plural(self.at(0.0)[0].shape[1], 'joint')}, {self.duration:g} s>"
 
@@ -171,6 +177,16 @@ class ContinuousMotion(abc.ABC):
         """The motion at `count` equally spaced times, both ends included."""
         t = np.linspace(0.0, self.duration, count)
         return Trajectory(t, *self.at(t))
+
+    def at_rate(self, rate: float) -> Trajectory:
+        """The motion at `rate` [Hz], from its beginning to the first sample not before its end, where it stays."""
+        if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
+            raise Infeasible(f"motions are sampled at {RATES[0]:g} to {RATES[1]:g} Hz, not at {rate:g} Hz")
+        count = math.ceil(self.duration * rate * (1 - EQUAL_TIME))
+        if count > MOST:
+            raise Infeasible(f"{self.duration:g} s at {rate:g} Hz are more than {MOST} samples; take a lower rate")
+        t = np.arange(count + 1) / rate
+        return Trajectory(t, *self.at(np.minimum(t, self.duration)))
 
 
 class Family(abc.ABC):
@@ -192,6 +208,10 @@ class Family(abc.ABC):
     @abc.abstractmethod
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
         """The functions and their two derivatives at times t, each of shape (N, functions)."""
+
+    @abc.abstractmethod
+    def third(self, t: Array) -> Array:
+        """Third derivatives of the functions at times t, shape (N, functions)."""
 
     @abc.abstractmethod
     def motion(self, offset: Array, coefficients: Array) -> ContinuousMotion:
@@ -219,6 +239,10 @@ class Family(abc.ABC):
         """Position, velocity and acceleration at times t per free coefficient, each (N, free)."""
         position, velocity, acceleration = (M @ self.null for M in self.raw(t))
         return position, velocity, acceleration
+
+    def jerks(self, t: Array) -> Array:
+        """Jerk at times t per free coefficient, (N, free)."""
+        return self.third(t) @ self.null
 
     def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
         """The motion of free coefficients x (n, free)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minertia.excitation.result import percent
@@ -18,12 +19,13 @@ PREDICTED = "what a log of this motion is predicted to show"
 def use_table(found: Excitation) -> Table:
     """One row per joint: how much of each of its limits the motion uses."""
     m = found.margins
-    effort = ["-"] * len(found.limits.names) if m.effort is None else [f"{x:.3f}" for x in m.effort]
-    rows = tuple(
-        (name, f"{m.position[j]:.3f}", f"{m.velocity[j]:.3f}", f"{m.acceleration[j]:.3f}", effort[j])
-        for j, name in enumerate(found.limits.names)
-    )
-    return Table(("joint", "position", "velocity", "acceleration", "effort"), rows, right=(1, 2, 3, 4))
+    uses = dict(m.uses())
+    rows = tuple((name, *(_part(use, j) for use in uses.values())) for j, name in enumerate(found.limits.names))
+    return Table(("joint", *uses), rows, right=tuple(range(1, len(uses) + 1)))
+
+
+def _part(use: Sequence[float] | None, j: int) -> str:
+    return "-" if use is None else f"{use[j]:.3f}"
 
 
 def deviation_table(found: Excitation) -> Table:

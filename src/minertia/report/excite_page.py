@@ -167,8 +167,7 @@ def _limits(e: Excitation) -> str:
 
 def limits_table(m: Margins, names: Sequence[str]) -> str:
     """How much of each limit is used, and the smallest distances."""
-    columns = [("position", m.position), ("velocity", m.velocity), ("acceleration", m.acceleration)]
-    columns += [] if m.effort is None else [("effort", m.effort)]
+    columns = [(what, used) for what, used in m.uses() if used is not None]
     rows = [[escape(name), *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(names)]
     table = markup_table(["joint", *(name for name, _ in columns)], rows, right=tuple(range(1, 1 + len(columns))))
     return table + "".join(paragraph(line) for line in m.sentences)

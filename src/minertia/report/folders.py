@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from minertia.errors import MinertiaError
 from minertia.excitation.result import Excitation
@@ -29,13 +31,24 @@ TEMPLATES = (".urdf", ".xml", ".mjcf")
 # ---------------------------------------------------------------------- motions
 
 
-def write_excitation(out: Path, found: Excitation, *, force: bool = False) -> None:
-    """The motion for the controller, its page and its numbers, at once."""
-    motion, page, data = MOTION_FILES
+def write_excitation(
+    out: Path,
+    found: Excitation,
+    *,
+    texts: Mapping[str, str] | None = None,
+    data: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> None:
+    """The motion for the controller, its page and its numbers, at once.
+
+    texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
+    """
+    motion, page, numbers = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
-        found.save(draft / motion)
+        for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
+            write_file(draft / name, text)
         write_file(draft / page, excite_page(found))
-        write_file(draft / data, found.to_json() + "\n")
+        write_file(draft / numbers, json.dumps(data or found.to_dict(), indent=1, allow_nan=False) + "\n")
 
 
 # ---------------------------------------------------------------------- identifications

@@ -6,10 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from minertia.algebra.show import text
+from minertia.algebra.vec3 import Pose
 from minertia.report.tables import moving_mass, parent_name
 from minertia.robot.closure_rows import cut_joints
 from minertia.robot.joint import Joint
 from minertia.robot.loop import Cut
+from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Robot
 
 FORMAT = 1
@@ -27,7 +29,7 @@ def robot_data(robot: Robot) -> dict[str, Any]:
         "moving_mass": moving_mass(robot),
         "missing_links": list(robot.missing_links),
         "joints": [_joint(robot, j) for j in range(robot.n_joints)],
-        "loops": [_loop(robot, cut) for cut in robot.cuts],
+        "loops": [_loop(robot, cut, form) for cut, form in zip(robot.cuts, loop_forms(robot), strict=True)],
         "drive_coupling": None if robot.coupling is None else [list(row) for row in robot.coupling],
         "symbols": dict(robot.symbols),
         "notes": [asdict(note) for note in robot.notes],
@@ -44,13 +46,11 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "parent": None if joint.parent is None else joint.parent + 1,
         "carried_by": parent_name(robot, joint),
         "link": joint.link,
-        "position": [text(s) for s in joint.p],
-        "rotation": [[text(s) for s in row] for row in joint.R],
-        "position_value": [float(s) for s in numeric.p],
-        "rotation_value": [[float(s) for s in row] for row in numeric.R],
+        **_placement((joint.R, joint.p), (numeric.R, numeric.p)),
         "limits": asdict(joint.limits),
         "follows": _follows(robot, joint),
         "passive": joint.is_passive,
+        "motor": joint.has_motor or j in robot.independent,
         "parameters": None if link is None else [float(v) for v in link],
         "effects": dict(robot.effects[j]),
         "motor_effects": dict(robot.motor_effects[motor]) if motor is not None and robot.motor_effects else {},
@@ -58,11 +58,34 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
     }
 
 
-def _loop(robot: Robot, cut: Cut) -> dict[str, Any]:
-    names = [None if j is None else robot.joints[j].name for j in (cut.first, cut.second)]
-    seed = {} if robot.seed is None else {robot.joints[j].name: robot.seed[j] for j in sorted(cut_joints(robot, cut))}
-    form = cut.form or "general"
-    return {"name": cut.name, "kind": cut.kind, "form": form, "first": names[0], "second": names[1], "seed": seed}
+def _loop(robot: Robot, cut: Cut, form: str) -> dict[str, Any]:
+    """A loop as its file has it; a cut joint with effects is a joint of the tree as well, which `joint` names."""
+    pin, seen = robot.pin(cut), robot.uncut(cut)
+    numeric = seen.at(robot.symbol_values)
+    inside = sorted(cut_joints(robot, cut))
+    return {
+        "name": cut.name,
+        "kind": seen.kind,
+        "form": form,
+        "joint": None if pin is None else robot.joints[pin].name,
+        "first": _end(robot, seen.first, seen.first_pose, numeric.first_pose),
+        "second": _end(robot, seen.second, seen.second_pose, numeric.second_pose),
+        "seed": {} if robot.seed is None else {robot.joints[j].name: robot.seed[j] for j in inside},
+    }
+
+
+def _end(robot: Robot, j: int | None, pose: Pose, numeric: Pose) -> dict[str, Any]:
+    return {"joint": None if j is None else robot.joints[j].name, **_placement(pose, numeric)}
+
+
+def _placement(pose: Pose, numeric: Pose) -> dict[str, Any]:
+    """A pose in letters and in numbers."""
+    return {
+        "position": [text(s) for s in pose[1]],
+        "rotation": [[text(s) for s in row] for row in pose[0]],
+        "position_value": [float(s) for s in numeric[1]],
+        "rotation_value": [[float(s) for s in row] for row in numeric[0]],
+    }
 
 
 def _follows(robot: Robot, joint: Joint) -> dict[str, Any] | None:

@@ -73,6 +73,12 @@ def read_robot(
     return robot if gravity is None else robot.with_gravity(gravity)
 
 
+def parse_robot(text: str, source: str) -> Robot:
+    """A robot from the text of a TOML file, lengths as numbers; source: where the text stands, for messages."""
+    robot: Robot = _reader(".toml", text, source)(text, source, ReadOptions(None, ANGLE_TOLERANCE, False, None))
+    return robot
+
+
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
     if is_file(path):

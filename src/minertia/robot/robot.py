@@ -535,12 +535,7 @@ class Robot:
         """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
         if at is None:
             return Frame(self.tip, self.joints[self.tip].file_frame)
-        if at in self.frames:
-            return self.frames[at]
-        if any(at in (joint.name, joint.link) for joint in self.joints):
-            j = self.joint_index(at)
-            return Frame(j, self.joints[j].file_frame)
-        raise UnknownName("frame", at, [*self.frames, *(joint.link for joint in self.joints)])
+        return find_frame(self, at)
 
     @staticmethod
     def _link_values(link: Ten | None) -> dict[str, float]:

@@ -69,7 +69,7 @@ def too_large(err: TooLarge) -> Response:
     return _refused(413, str(err))
 
 
-class Guard:
+class Doorkeeper:
     """The application behind a door."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:

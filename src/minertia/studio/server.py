@@ -28,7 +28,7 @@ from minertia.studio.asked import CampaignAsked, JobAsked, JobName, PostureAsked
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
 from minertia.studio.project import Project
-from minertia.studio.safety import PAGE_POLICY, Door, Guard, TooLarge, too_large
+from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
 from minertia.studio.shapes import frames_at
 from minertia.studio.work import VIEW
 from minertia.version import __version__
@@ -44,9 +44,9 @@ MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404
                  409: {"description": "Not now"}, 413: {"description": "Too large"}}  # fmt: skip
 
 
-def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Guard:
+def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
     """The application on a folder, behind its door."""
-    return Guard(application(folder, limits=limits), door or Door())
+    return Doorkeeper(application(folder, limits=limits), door or Door())
 
 
 def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastAPI:

@@ -89,7 +89,7 @@ class Adaptation:
         before, during, after = (1e3 * e for e in (self.before, self.at_pick_up, self.after))
         return (
             f"with {self.load:.3g} kg taken up, error {before:.3g} before, {during:.3g} in the pass of the pick-up, "
-            f"{after:.3g} mrad {self.seconds_after:.3g} s after; without adaptation {1e3 * self.fixed[-1]:.3g}"
+            f"{after:.3g} mrad or mm {self.seconds_after:.3g} s after; without adaptation {1e3 * self.fixed[-1]:.3g}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class _AdaptiveController:
         n, links, code = rig.robot.n, rig.robot.n_joints, rig.code
         self.law = code.function("adaptive_law", (n,) * 5 + (links, 16 * links), (n, 10 * links, 16 * links))
         self.damping, self.rate = damping, np.zeros(links)
-        self.rate[-1] = gain * rig.period  # a load changes the link that holds it; the others are identified
+        self.rate[rig.robot.tip] = gain * rig.period  # a load changes the link that holds it; the others are identified
         mass = BALL * rig.load if gain else 0.0
         inertia = 0.4 * mass * RADIUS**2
         start = rig.known.with_payload(mass, CENTRE, (inertia, 0, 0, inertia, 0, inertia))
@@ -146,8 +146,9 @@ def show_adaptation(rig: Rig) -> Adaptation:
     chi = np.array(adapting.links).reshape(len(adapting.links), -1, 10)
     step = max(1, len(with_it.t) // 1000)
     shown = {"adapting_error": _running(with_it, rig), "fixed_error": _running(without, rig)}
-    mass = np.concatenate([chi[:, -1, 9], np.full(len(with_it.t) - len(chi), chi[-1, -1, 9])])
-    last = loaded.links[-1]
+    tip = loaded.tip
+    mass = np.concatenate([chi[:, tip, 9], np.full(len(with_it.t) - len(chi), chi[-1, tip, 9])])
+    last = loaded.links[tip]
     return Adaptation(
         load=rig.load,
         passing=passing,

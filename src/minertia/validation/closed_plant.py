@@ -103,6 +103,10 @@ class ClosedPlant(Plant):
         jacobian = np.asarray(J[:3] + np.cross(J[3:].T, arm).T)
         return np.asarray(p + arm), np.asarray(jacobian @ self.velocity), jacobian
 
+    def on_coordinates(self, jacobian: Array) -> Array:
+        """A Jacobian of `grip`, which is by the coordinates already."""
+        return jacobian
+
     def _pushed(self, q: Array, qd: Array, tau: Array, h: float) -> Array:
         """Velocities after a step whose middle has this position and velocity."""
         D, bias, J = self._dynamics(q, qd)

@@ -224,7 +224,7 @@ def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
     for k, speed, (velocity, jacobian) in zip(samples, speeds, grips, strict=True):
         if speed > least and (not found or k - found[-1].sample >= apart) and len(found) < count:
             u = velocity / speed
-            efforts = jacobian[:, plant.dof[plant.own]].T @ u
+            efforts = plant.on_coordinates(jacobian).T @ u
             found.append(_Hand(k, u, efforts, np.abs(log.true_qd[k]) > SLIDES))
     if not found:
         raise Infeasible("the hand of this robot does not move, so that nothing can be hit")

@@ -53,7 +53,7 @@ def to_mujoco(robot: Robot | IdentifiedModel) -> Any:
         stiffness, offset = (robot.effects[j].get(symbol, 0.0) for symbol in ("KS", "OFF"))
         if stiffness and offset:  # one spring does both
             joint.springref = robot.effect_constants(j, "KS")["rest"] - offset / stiffness
-    return _compiled(spec, robot)
+    return compiled_spec(spec, robot)
 
 
 def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
@@ -75,7 +75,7 @@ def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
         joint.solref_friction = STIFF
     for equality in spec.equalities:
         equality.solref = STIFF
-    return _compiled(spec, robot)
+    return compiled_spec(spec, robot)
 
 
 def _check_possible(robot: Robot) -> None:
@@ -89,7 +89,8 @@ def _check_possible(robot: Robot) -> None:
             )
 
 
-def _compiled(spec: Any, robot: Robot) -> Any:
+def compiled_spec(spec: Any, robot: Robot) -> Any:
+    """The model of a specification; a sentence where MuJoCo refuses it."""
     try:
         return spec.compile()
     except ValueError as err:

@@ -127,7 +127,7 @@ def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
 
 def _felt_mass(plant: Plant, rig: Rig, jacobian: Array, towards: Array) -> float:
     """Mass [kg] that a hand feels that pulls the gripped point in a direction."""
-    J = jacobian[:, plant.dof[plant.own]]
+    J = plant.on_coordinates(jacobian)
     u = towards / max(float(np.linalg.norm(towards)), 1e-9)
     D = rig.code.model.mass_matrix(rig.limits.middle)
     return 1.0 / max(float(u @ J @ np.linalg.solve(D, J.T @ u)), 1e-9)

@@ -193,6 +193,14 @@ class Plant:
         mujoco.mj_jac(model, data, jacobian, None, point, body)
         return point, np.asarray(jacobian @ data.qvel), jacobian
 
+    def on_coordinates(self, jacobian: Array) -> Array:
+        """A Jacobian of `grip` by the robot's coordinates (3, n), joints that follow others counted with those."""
+        found = np.zeros((len(jacobian), self.robot.n))
+        for j, column in enumerate(jacobian[:, self.dof].T):
+            for c, ratio in self.robot.shares(j):
+                found[:, c] += float(ratio) * column  # type: ignore[arg-type]
+        return found
+
     def touched(self, touch: Touch, t: float) -> None:
         """Let a force act on the last link for the next period."""
         point, velocity, jacobian = self.grip()

@@ -46,6 +46,7 @@ from minertia.validation.plant import Imperfections
 from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
 from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
+from minertia.validation.soft_loops import soft_loops
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -67,7 +68,7 @@ def rehearse(
     with_control: bool = True,
     progress: Callable[[RehearsalStep], None] | None = None,
 ) -> Rehearsal:
-    """Plant a robot's own parameters in MuJoCo and run the campaign on it, up to control with what came back.
+    """Plant a robot's own parameters in a simulated one and run the campaign on it, up to control with what came back.
 
     motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model, the
     generated code and what was found (`RECORD`), which appear together at the end; without one no code is written and
@@ -146,6 +147,8 @@ class _RehearsalRun:
             say(f"condition number {result.training.condition:.3g} for {result.training.base.count} base parameters")
             for name, motion in zip(LOGS, (result.training, result.unseen), strict=True):
                 self.write(f"{name}-motion.csv", motion.trajectory.to_csv())
+        if self.robot.cuts:
+            self._look_again(result.training.trajectory)
         try:
             recordings = self._record(result.training, result.unseen)
         except MissingExtra as err:
@@ -191,6 +194,16 @@ class _RehearsalRun:
             return motion
 
         return found(s.seed, 1.0), found(s.seed + UNSEEN, 0.3)
+
+    def _look_again(self, motion: Trajectory) -> None:
+        """Closed loops in MuJoCo, which the plant of such robots does without."""
+        with self._step("loops in MuJoCo") as say:
+            try:
+                self.result.soft = soft_loops(self.robot, motion)
+                say(self.result.soft.sentence())
+            except MinertiaError as err:  # massless links, cut slides, or no MuJoCo
+                self.result.skipped.append(f"loops in MuJoCo: {err}")
+                say("not looked at")
 
     def _record(self, *motions: Excitation) -> list[Recording]:
         s, names = self.options, self.robot.coordinate_names

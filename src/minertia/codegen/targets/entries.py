@@ -50,12 +50,10 @@ def _enumeration(guard: str, array: str, names: Sequence[str], text: str) -> str
 def _passive(guard: str, style: CStyle, setting: Setting) -> str:
     """Entries of `passive`, and their values in the closed configuration of the description."""
     closing = closing_of(setting.robot.numeric)
-    tree = closing.tree
-    names = [tree.joints[tree.independent[c]].name for c in closing.iterated]
     where = ", ".join(f"{value + 0.0:.6g}" for value in closing.seed[closing.active])
     values = ", ".join(style.number(float(value) + 0.0) for value in closing.seed[closing.iterated])
     text = f"Passive joints that Newton's steps find; {guard}_PASSIVE_SEED is closed at q = {where}."
-    return f"{_enumeration(guard, 'PASSIVE', names, text)}\n#define {guard}_PASSIVE_SEED {{{values}}}"
+    return f"{_enumeration(guard, 'PASSIVE', closing.iterated_names, text)}\n#define {guard}_PASSIVE_SEED {{{values}}}"
 
 
 def _filled(entries: Sequence[str]) -> str:

@@ -169,9 +169,8 @@ def _scanned(campaign: Campaign, log: Log) -> tuple[Recording, Array]:
     t = np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     none = np.zeros((len(t), 0))
-    bare = replace(
-        head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), channels={}, torn=tuple(dict.fromkeys(torn))
-    )
+    marked = {"channels": {}, "marks": {}, "torn": tuple(dict.fromkeys(torn))}
+    bare = replace(head, t=t, q=none, qd=None, qdd=None, tau=None, joints=(), **marked)  # type: ignore[arg-type]
     return bare, np.asarray(high - low)
 
 

@@ -162,6 +162,8 @@ class _CampaignWriter:
         lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
         lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
         lines += [f"topic = {_quoted(self.map.topic)}"] if self.map.topic else []
+        lines += [f"command_topic = {_quoted(self.map.command_topic)}"] if self.map.command_topic else []
+        lines += [f"episode = {self.map.episode}"] if self.map.episode is not None else []
         return [*lines, "drop_torn = true"] if self.map.drop_torn else lines
 
     def _columns_to_name(self) -> list[str]:

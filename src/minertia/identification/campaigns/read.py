@@ -43,6 +43,21 @@ def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
     return _CampaignReader(Path(path), None if data is None else Path(data)).campaign()
 
 
+def parse_filter(table: CampaignTable) -> Filter:
+    """The filter of a table [filter]."""
+    table.only(FILTER_KEYS)
+    given: dict[str, Any] = {
+        **{key: table.positive(key) for key in ("cutoff_hz", "rate_hz", "parallel_hz")},
+        **{key: table.whole(key) for key in ("order", "window", "degree")},
+        **{key: table.text(key) for key in ("derivative", "on", "equations")},
+        "trim_s": table.number("trim_s"),
+    }
+    try:
+        return Filter(**{key: value for key, value in given.items() if value is not None})
+    except MinertiaError as err:
+        raise CampaignError(str(err), file=table.source, field=table.where) from None
+
+
 class _CampaignReader:
     """One campaign file being read."""
 
@@ -154,18 +169,7 @@ class _CampaignReader:
         return Load(mass, centre, load.numbers("inertia", 6), load.text("at"))
 
     def _filter(self) -> Filter:
-        table = self.top.table("filter")
-        table.only(FILTER_KEYS)
-        given: dict[str, Any] = {
-            **{key: table.positive(key) for key in ("cutoff_hz", "rate_hz", "parallel_hz")},
-            **{key: table.whole(key) for key in ("order", "window", "degree")},
-            **{key: table.text(key) for key in ("derivative", "on", "equations")},
-            "trim_s": table.number("trim_s"),
-        }
-        try:
-            return Filter(**{key: value for key, value in given.items() if value is not None})
-        except MinertiaError as err:
-            raise CampaignError(str(err), file=self.path, field="filter") from None
+        return parse_filter(self.top.table("filter"))
 
     def _evaluation(self) -> Evaluation | None:
         table = self.top.table("evaluation")

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from minertia.errors import MinertiaError, RecordingError
 from minertia.extras import load
 from minertia.identification.logs.file import MAX_COLUMNS, ArrayLog, Block, LogFile
+from minertia.identification.logs.lerobot import EPISODE, WORDS, dataset_info, list_names
 from minertia.identification.logs.matlab_file import check_matlab
 from minertia.memory import room, too_large
 
@@ -22,14 +24,19 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MAX_DEPTH = 4  # of structs inside structs in a MATLAB file
+MOST_EPISODES = 1000  # told of one block
 MAX_LIST = 200  # numbers in one cell of a Parquet column
 MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
+BUFFER = 1 << 20  # bytes of a column of a Parquet file that are read ahead
 BLOCK_BYTES = 64_000_000  # of an array of an archive, read at once
 MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the description behind them
 
 
 class ParquetLog(LogFile):
-    """A Parquet table; a column of lists of numbers becomes one column for each place: state1, state2 ..."""
+    """A Parquet table; a column of lists of numbers becomes one column for each place: state1, state2 ...
+
+    In a dataset of LeRobot the places have the names of the joints, and one episode is read.
+    """
 
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
@@ -46,21 +53,31 @@ class ParquetLog(LogFile):
         row = 1
         with self._file() as file:
             places = {name: place for name, place in self._places(file).items() if name in wanted}
-            own = sorted({c for c, _ in places.values()})
+            episode = _Episode(self, file)
+            own = sorted({c for c, _ in places.values()} | episode.column)
             if _largest_group(file) > room():  # Arrow may unpack it at once
                 raise self.fail(too_large("in one row group the table holds", _largest_group(file)))
             for groups in _row_groups(file, rows):
                 for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
                     columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
-                    yield Block(columns, row)
+                    block = episode.cut(columns, batch.column(EPISODE) if episode.is_cut else None, row)
+                    if len(next(iter(block.columns.values()), ())):
+                        yield block
                     row += batch.num_rows
+            episode.check()
+
+    @cached_property
+    def _info(self) -> dict[str, Any] | None:
+        """The description of the dataset of LeRobot that the file belongs to."""
+        return dataset_info(self.path)
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
         """The file, open; whatever Arrow says about it becomes one sentence."""
         parquet = load("pyarrow.parquet", "logs")
         try:
-            with parquet.ParquetFile(str(self.path)) as file:
+            # read as it is needed: a row group can hold hundreds of megabytes
+            with parquet.ParquetFile(str(self.path), buffer_size=BUFFER, pre_buffer=False) as file:
                 yield file
         except MinertiaError:
             raise
@@ -74,8 +91,9 @@ class ParquetLog(LogFile):
         places: dict[str, tuple[str, int | None]] = {}
         for field in file.schema_arrow:
             if arrow.types.is_list(field.type) or arrow.types.is_fixed_size_list(field.type):
-                count = _list_length(file, field.name)
-                places |= {f"{field.name}{k + 1}": (field.name, k) for k in range(min(count, MAX_LIST))}
+                count = min(_list_length(file, field.name), MAX_LIST)
+                names = list_names(self._info, field.name, count)
+                places |= {name: (field.name, k) for k, name in enumerate(names)}
             else:
                 places[field.name] = (field.name, None)
         return places
@@ -88,6 +106,47 @@ class ParquetLog(LogFile):
             return np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
         except arrow.ArrowException:
             raise self.fail(f"the values are of type {column.type}, not numbers", name) from None
+
+
+class _Episode:
+    """Which rows of a table of episodes are read: those of the one that is asked for, or of the only one."""
+
+    def __init__(self, log: ParquetLog, file: Any) -> None:
+        self.log, self.wanted = log, log.map.episode
+        names = set(file.schema_arrow.names)
+        self.is_cut = EPISODE in names and (self.wanted is not None or bool(names & set(WORDS)))
+        if self.wanted is not None and not self.is_cut:
+            raise log.fail(f"an episode is asked for, and there is no column '{EPISODE}'")
+        self.seen: set[int] = set()
+
+    @property
+    def column(self) -> set[str]:
+        """The column that tells the episodes, where it matters."""
+        return {EPISODE} if self.is_cut else set()
+
+    def cut(self, columns: dict[str, Array], numbers: Any, row: int) -> Block:
+        """The rows of the episode."""
+        if not self.is_cut:
+            return Block(columns, row)
+        episodes = self.log._column(numbers, EPISODE, None)
+        self.seen |= {int(v) for v in np.unique(episodes[np.isfinite(episodes)])[:MOST_EPISODES]}
+        if self.wanted is None:
+            if len(self.seen) > 1:
+                raise self.log.fail(self._several())
+            return Block(columns, row)
+        kept = np.flatnonzero(episodes == self.wanted)
+        return Block({name: a[kept] for name, a in columns.items()}, row + (int(kept[0]) if len(kept) else 0))
+
+    def check(self) -> None:
+        """Refuse an episode that is not there."""
+        if self.wanted is not None and self.wanted not in self.seen:
+            raise self.log.fail(f"there is no episode {self.wanted}; {self._several()}")
+
+    def _several(self) -> str:
+        named = ", ".join(map(str, sorted(self.seen)[:10]))
+        return (
+            f"the file holds episodes {named} ...; choose one with episode = {min(self.seen, default=0)} in [columns]"
+        )
 
 
 def _largest_group(file: Any) -> int:

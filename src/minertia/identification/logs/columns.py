@@ -20,6 +20,7 @@ EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
 OPTIONAL = ("qd", "qdd", "temperature")  # signals that hardly anything needs: positions are differentiated
+MARKS = ("program", "load")  # what is logged once for each sample
 DELIMITERS = (",", ";", "\t", "|", " ")
 RATES = 0.01, 1e7  # samples per second that a log can have
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -32,9 +33,11 @@ class ColumnMap:
     t: name of the time column in `time_unit`, or rate_hz when time is not logged.
     q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
-    temperature [degC]: of the joints, named in the same way.
+    temperature [degC]: of the joints, named in the same way.  program (a number), load [kg]: names of columns that say
+    what the robot runs and carries.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
-    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag.
+    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
+    command_topic: of what its joints were told.  episode: of a table of LeRobot that holds several.
     drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
     found: the file it stands in, where nobody named that file.
     """
@@ -47,6 +50,8 @@ class ColumnMap:
     qdd: Names | None = None
     effort: Names | None = None
     temperature: Names | None = None
+    program: str | None = None
+    load: str | None = None
     angle: str = "rad"
     length: str = "m"
     effort_unit: str | None = None
@@ -54,6 +59,8 @@ class ColumnMap:
     delimiter: str | None = None
     decimal: str = "."
     topic: str | None = None
+    command_topic: str | None = None
+    episode: int | None = None
     drop_torn: bool = False
     drive: Drive = field(default_factory=Drive)
     found: str = field(default="", compare=False)
@@ -94,12 +101,14 @@ class Chosen:
     effort_side: str
     time_unit: str
     notes: tuple[str, ...]
+    marks: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
         signals = (self.q, self.qd, self.qdd, self.effort, self.temperature)
-        return ((self.t,) if self.t is not None else ()) + tuple(name for s in signals for name in s or ())
+        named = tuple(name for s in signals for name in s or ()) + tuple(name for _, name in self.marks)
+        return ((self.t,) if self.t is not None else ()) + named
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +146,7 @@ TIME_NAMES = {  # name -> unit
 }
 PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "q": (
-        *_patterns("q actual_q pos position joint_position joint_pos q_meas", "position pos q"),
+        *_patterns("q actual_q pos position joint_position joint_pos q_meas dof_pos", "position pos q"),
         *_patterns("qm q_motor motor_position theta_m", "motor_position", side="motor"),
     ),
     "qd": (
@@ -210,8 +219,16 @@ class _HeaderChoice:
         assert q is not None
         return Chosen(
             t, q, found["qd"], found["qdd"], found["effort"], found["temperature"], self.unit or "Nm",
-            self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes),
+            self.side["q"] or "joint", self.side["effort"] or "joint", time_unit, tuple(self.notes), self._marks(),
         )  # fmt: skip
+
+    def _marks(self) -> tuple[tuple[str, str], ...]:
+        """Columns with one number for each sample that the map names, with what they are."""
+        given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
+        for mark, name in given:
+            if name not in self.known:
+                self._absent(name, mark)
+        return given
 
     def _time(self) -> tuple[str | None, str]:
         if self.map.t is not None:

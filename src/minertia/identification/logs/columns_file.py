@@ -14,8 +14,8 @@ from minertia.tables import load_toml
 
 FORMAT = 1
 COLUMN_KEYS = (
-    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "angle", "length", "effort_unit", "header",
-    "delimiter", "decimal", "topic", "drop_torn",
+    "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "program", "load", "angle", "length",
+    "effort_unit", "header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "gain_deviations", "signs", "effort_signs", "offsets",
@@ -60,6 +60,8 @@ def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
             qdd=columns.names("qdd"),
             effort=columns.names("effort"),
             temperature=columns.names("temperature"),
+            program=columns.text("program"),
+            load=columns.text("load"),
             angle=columns.text("angle") or "rad",
             length=columns.text("length") or "m",
             effort_unit=columns.text("effort_unit"),
@@ -67,6 +69,8 @@ def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
             delimiter=columns.text("delimiter"),
             decimal=columns.text("decimal") or ".",
             topic=columns.text("topic"),
+            command_topic=columns.text("command_topic"),
+            episode=columns.whole("episode", at_least=0),
             drop_torn=columns.flag("drop_torn", False),
             drive=parse_drive(drive),
         )

@@ -34,6 +34,8 @@ FORMATS = {
     ".tsv": "minertia.identification.logs.csv:CsvLog",
     ".dat": "minertia.identification.logs.csv:CsvLog",
     ".parquet": "minertia.identification.logs.arrays:ParquetLog",
+    ".pt": "minertia.identification.logs.torch_file:TorchLog",
+    ".npy": "minertia.identification.logs.torch_file:NpyLog",
     ".npz": "minertia.identification.logs.arrays:NpzLog",
     ".mat": "minertia.identification.logs.arrays:MatLog",
     ".mcap": "minertia.identification.logs.ros:BagLog",
@@ -209,6 +211,7 @@ class _Reading:
             notes=tuple(self.notes),
             channels={} if warmth is None else {"temperature": warmth},
             torn=torn,
+            marks={mark: block.columns[name] for mark, name in chosen.marks},
         )
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:

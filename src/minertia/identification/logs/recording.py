@@ -60,7 +60,8 @@ class Recording:
     to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
     notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
-    channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC].
+    channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC].  marks: what was logged
+    once for each sample, name -> (N,): "program" (a number), "load" [kg].
     """
 
     t: Array
@@ -78,6 +79,7 @@ class Recording:
     notes: tuple[str, ...] = ()
     channels: Mapping[str, Array] = field(default_factory=dict)
     torn: tuple[int, ...] = ()
+    marks: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -93,6 +95,13 @@ class Recording:
         for name, values in channels.items():
             self._check_shape(name, values)
         put(self, "channels", MappingProxyType(channels))
+        marks = {name: frozen_array(values) for name, values in self.marks.items()}
+        for name, values in marks.items():
+            if values.shape != self.t.shape:
+                raise ShapeError(
+                    f"{name} has shape {values.shape}; it needs one number for each of {len(self.t)} times"
+                )
+        put(self, "marks", MappingProxyType(marks))
         if self.to_log is not None:
             put(self, "to_log", frozen_array(self.to_log))
         put(self, "columns", MappingProxyType(dict(self.columns)))
@@ -152,8 +161,10 @@ class Recording:
         """Some of the samples; a slice keeps the row numbers of the log."""
         arrays = {name: values[rows] for name, values in self._arrays().items()}
         channels = {name: values[rows] for name, values in self.channels.items()}
+        marks = {name: values[rows] for name, values in self.marks.items()}
         start = rows.indices(len(self))[0] if isinstance(rows, slice) else 0
-        return replace(self, **arrays, channels=channels, first_row=self.first_row + start)  # type: ignore[arg-type]
+        first = self.first_row + start
+        return replace(self, **arrays, channels=channels, marks=marks, first_row=first)  # type: ignore[arg-type]
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
         """The samples from `start` to before `stop` [s of the log's clock]."""
@@ -240,12 +251,14 @@ def joined(blocks: Iterable[Recording]) -> Recording:
     torn = tuple(sorted({row for p in parts for row in p.torn}))
     pieces = {name: [getattr(p, name) for p in parts] for name in first._arrays()}
     channels = {name: [p.channels[name] for p in parts] for name in first.channels}
+    marks = {name: [p.marks[name] for p in parts] for name in first.marks}
     del parts
     head = replace(first.select(slice(0, 0)), torn=torn)
     del first
     arrays = {name: _together(pieces.pop(name)) for name in list(pieces)}
     further = {name: _together(channels.pop(name)) for name in list(channels)}
-    return replace(head, **arrays, channels=further)  # type: ignore[arg-type]
+    told = {name: _together(marks.pop(name)) for name in list(marks)}
+    return replace(head, **arrays, channels=further, marks=told)  # type: ignore[arg-type]
 
 
 def _together(pieces: list[Array]) -> Array:

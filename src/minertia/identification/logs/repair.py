@@ -115,14 +115,16 @@ def even_grid(recording: Recording) -> Grid | None:
 
 
 def interpolated(recording: Recording, times: Array) -> Recording:
-    """The recording at other times within it: positions by a cubic spline, the rest linearly."""
+    """The recording at other times within it: positions by a cubic spline, the rest linearly, marks as they were."""
     arrays = {}
     for name in MATRICES:
         values = getattr(recording, name)
         if values is not None:
             arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)
     channels = {name: make_interp_spline(recording.t, v, k=1)(times) for name, v in recording.channels.items()}
-    return replace(recording, t=times, **arrays, channels=channels)
+    before = np.clip(np.searchsorted(recording.t, times, side="right") - 1, 0, None)
+    marks = {name: values[before] for name, values in recording.marks.items()}
+    return replace(recording, t=times, **arrays, channels=channels, marks=marks)
 
 
 def usual_step(t: Array) -> float:

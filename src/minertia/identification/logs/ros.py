@@ -1,12 +1,13 @@
 """ROS 2 bags and MCAP files: the joint states of one topic, by the names of the joints.
 
 The order of joints in a message is whatever the publisher chose, so columns are position_<joint>, velocity_<joint> and
-effort_<joint>.
+effort_<joint>.  With a topic of commands each state gets the command that came last before it; states before the first
+one are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from minertia.errors import MinertiaError
 from minertia.extras import load
 from minertia.identification.logs.bag_limits import Meter, bound_unpacking, check_bag
+from minertia.identification.logs.bag_messages import Numbers, Packed, command_numbers, is_motors, motor_numbers
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
 
@@ -41,7 +43,7 @@ class BagLog(LogFile):
         """t and one column for each joint and field that the messages hold."""
         if self._names is None:
             found: dict[str, None] = {"t": None}
-            last: Layout | None = None
+            last: Layout | Packed | None = None
             for _, layout, _ in self._messages():
                 if layout is not last:
                     found |= dict.fromkeys(name for name, _ in layout.columns)
@@ -56,7 +58,7 @@ class BagLog(LogFile):
         chosen = [name for name in self.names() if name in wanted]
         joint_columns = {name for name in chosen if name != "t"}
         useful: dict[int, bool] = {}
-        waiting: list[tuple[int, Layout, bytes]] = []
+        waiting: list[tuple[int, Layout | Packed, bytes]] = []
         start: int | None = None
         row, size = 1, 0
         for stamp, layout, raw in self._messages():
@@ -73,37 +75,28 @@ class BagLog(LogFile):
         if waiting:
             yield Block(_columns(chosen, waiting), row)
 
-    def _messages(self) -> Iterator[tuple[int, Layout, bytes]]:
+    def _messages(self) -> Iterator[tuple[int, Layout | Packed, bytes]]:
         """Time [ns] (of the message's header, or of the bag where that is 0), layout and bytes of each message."""
         rosbags, typesys = load("rosbags.highlevel", "logs"), load("rosbags.typesys", "logs")
         store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
-        layouts: list[Layout] = []
         bag = self._bag()
         try:
             bound_unpacking()
             meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
-                for _, time, raw in reader.messages(connections=self._connections(reader)):
+                states, orders = self._connections(reader), self._commands(reader)
+                rows = _BagRows(self, reader, bool(orders))
+                for connection, time, raw in reader.messages(connections=[*states, *orders]):
                     raw = bytes(raw)
                     meter.take(len(raw))
-                    yield stamp_of(raw) or time, self._layout(raw, layouts), raw
+                    if connection in orders:
+                        rows.told(raw, connection.msgtype)
+                    elif rows.is_begun:
+                        yield rows.row(raw, connection.msgtype, time)
         except MinertiaError:
             raise
         except Exception as err:  # whatever a broken bag makes its readers raise
             raise self.fail(f"the bag cannot be read ({str(err)[:160] or err.__class__.__name__})") from None
-
-    def _layout(self, raw: bytes, known: list[Layout]) -> Layout:
-        """The layout of a message, the same object for all that have it."""
-        for layout in known:
-            if layout.fits(raw):
-                return layout
-        found = layout_of(raw)
-        if found is None:
-            raise self.fail("a message does not hold joint states in little-endian CDR")
-        if len(known) == MOST_LAYOUTS:
-            raise self.fail(f"the joint states have more than {MOST_LAYOUTS} different sets of joints")
-        known.insert(0, found)
-        return found
 
     def _bag(self) -> Path:
         """The folder of a bag for one of its files; an MCAP file without one stands for itself."""
@@ -111,7 +104,8 @@ class BagLog(LogFile):
         return folder if (folder / "metadata.yaml").is_file() else self.path
 
     def _connections(self, reader: Any) -> list[Any]:
-        states = [c for c in reader.connections if c.msgtype == MESSAGE]
+        states = [c for c in reader.connections if c.msgtype == MESSAGE or is_motors(c.msgtype)]
+        states = [c for c in states if c.topic != self.map.command_topic]
         topics = sorted({c.topic for c in states})
         if self.map.topic is not None:
             topics = [topic for topic in topics if topic == self.map.topic]
@@ -122,8 +116,70 @@ class BagLog(LogFile):
             raise self.fail(f"joint states stand in {len(topics)} topics ({', '.join(topics)}); choose one with topic")
         return [c for c in states if c.topic == topics[0]]
 
+    def _commands(self, reader: Any) -> list[Any]:
+        """The topic of what the joints were told, where one is asked for."""
+        wanted = self.map.command_topic
+        found = [c for c in reader.connections if c.topic == wanted]
+        if wanted is not None and not found:
+            there = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})[:20]
+            raise self.fail(f"there is no topic '{wanted}' for commands; the bag has: {', '.join(there)}")
+        return found
 
-def _columns(names: list[str], messages: list[tuple[int, Layout, bytes]]) -> dict[str, Array]:
+
+class _BagRows:
+    """Messages on their way to rows: layouts that were met, and the command in force, which is the last that came."""
+
+    def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
+        self.log, self.reader, self.is_commanded = log, reader, is_commanded
+        self.command: Numbers | None = None
+        self.layouts: list[Layout] = []
+        self.packed: dict[tuple[int, tuple[str, ...]], Packed] = {}  # by what is before, and the names behind it
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a command is in force, where there are any."""
+        return self.command is not None or not self.is_commanded
+
+    def told(self, raw: bytes, kind: str) -> None:
+        """A command came."""
+        self.command = command_numbers(self.reader.deserialize(raw, kind))
+
+    def row(self, raw: bytes, kind: str, time: int) -> tuple[int, Layout | Packed, bytes]:
+        """Time [ns], layout and bytes of a state, with the command in force."""
+        stamp, layout, raw = self._motors(raw, kind) if is_motors(kind) else self._joints(raw)
+        if self.command is not None:
+            layout, raw = self._behind(layout, self.command.names), raw + self.command.raw
+        return stamp or time, layout, raw
+
+    def _motors(self, raw: bytes, kind: str) -> tuple[int, Layout | Packed, bytes]:
+        numbers = motor_numbers(self.reader.deserialize(raw, kind))
+        return 0, self._behind(None, numbers.names), numbers.raw
+
+    def _joints(self, raw: bytes) -> tuple[int, Layout | Packed, bytes]:
+        for layout in self.layouts:
+            if layout.fits(raw):
+                return stamp_of(raw), layout, raw
+        found = layout_of(raw)
+        if found is None:
+            raise self.log.fail("a message does not hold joint states in little-endian CDR")
+        self._count(self.layouts)
+        self.layouts.insert(0, found)
+        return stamp_of(raw), found, raw
+
+    def _behind(self, first: Layout | Packed | None, names: tuple[str, ...]) -> Packed:
+        """The layout of numbers with these names behind those of another; the same object for all that have it."""
+        key = (0 if first is None else id(first), names)
+        if key not in self.packed:
+            self._count(self.packed)
+            self.packed[key] = Packed.of(names) if first is None else Packed.of(names, first.columns, first.length)
+        return self.packed[key]
+
+    def _count(self, known: Sized) -> None:
+        if len(known) == MOST_LAYOUTS:
+            raise self.log.fail(f"the messages have more than {MOST_LAYOUTS} different sets of joints")
+
+
+def _columns(names: list[str], messages: list[tuple[int, Layout | Packed, bytes]]) -> dict[str, Array]:
     """The columns of some messages; those of one layout are read as one array."""
     columns = {name: np.full(len(messages), np.nan) for name in names}
     if "t" in columns:

@@ -74,5 +74,6 @@ def even_blocks(blocks: Iterable[Recording], grid: Grid) -> Iterator[Recording]:
             done = end
         keep = int(np.searchsorted(held.t, grid.start + grid.step * done)) - FORGOTTEN
         held = held.select(slice(max(keep, 0), None))
-    if held is not None and grid.count > done:
-        yield interpolated(held, grid.times(done, grid.count))
+    end = grid.count if held is None else min(grid.count, grid.before(float(held.t[-1])))
+    if held is not None and end > done:
+        yield interpolated(held, grid.times(done, end))

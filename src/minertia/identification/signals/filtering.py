@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,7 +206,7 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
             f"the cut-off of {cutoff_hz:g} Hz is too low for a rate of {rate_hz:g} Hz; choose at least "
             f"{LOWEST * rate_hz:g} Hz"
         )
-    sos = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
+    sos, start = _butterworth(order, cutoff_hz, rate_hz)
     padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
     both_ways = getattr(build.native(), "both_ways", None)  # four times as fast as SciPy's
     if both_ways is None or x.ndim != 2 or len(x) < 2:
@@ -214,8 +215,15 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
     y[:padding] = 2 * x[0] - x[padding:0:-1]
     y[padding : padding + len(x)] = x
     y[padding + len(x) :] = 2 * x[-1] - x[-2 : -2 - padding : -1]
-    both_ways(sos, np.ascontiguousarray(signal.sosfilt_zi(sos)), y)
+    both_ways(sos, start, y)
     return y[padding : padding + len(x)]
+
+
+@lru_cache(maxsize=64)
+def _butterworth(order: int, cutoff_hz: float, rate_hz: float) -> tuple[Array, Array]:
+    """Sections of a low-pass and their state at rest; designing one takes as long as filtering some seconds."""
+    sos = np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
+    return sos, np.ascontiguousarray(signal.sosfilt_zi(sos))
 
 
 def thinned(motion: Motion) -> Motion:

@@ -1,0 +1,174 @@
+"""`minertia fleet`: logs of many robots and days to records that are kept, put together and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from minertia.cli.options import AsJson
+from minertia.cli.progress import progress
+from minertia.cli.terminal import diagnose, say, say_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minertia.fleet.add import Added
+    from minertia.fleet.index import LogFault
+
+FORMAT = 1
+PARTS = 1000  # steps of a bar whose length is not known
+fleet = typer.Typer(name="fleet", help="Many robots, many days: evidence of their logs, kept and judged.")
+Store = Annotated[
+    str,
+    typer.Option("--store", metavar="DIR|URL", help="Where records are kept: a folder, s3://...", show_default=False),
+]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="End with 0 whatever was found, for dashboards.")]
+
+
+def add(
+    logs: Annotated[
+        list[str], typer.Argument(metavar="LOGS...", help="Logs, folders or URLs of them.", show_default=False)
+    ],
+    fleet_file: Annotated[
+        Path | None,
+        typer.Option("--fleet", metavar="FLEET.toml", help="Types and robots; else as the store knows them.",
+                     show_default=False),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="DIR|URL", help="Where records are kept; else as the fleet file says.",
+                     show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", min=0, show_default=False,
+                     help="Processes of this machine; 0 works in this one (one for each core unless told)."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="Work on the cluster of this Dask scheduler.",
+                     show_default=False),
+    ] = None,
+    stretches: Annotated[
+        str,
+        typer.Option("--stretches", metavar="KIND", help="What is kept of stretches: scores, or triangles, too."),
+    ] = "scores",
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Read logs into a store of records; what was read before is not read again.
+
+    The records have the same bytes whoever makes them.  Ends with 1 where logs have faults; all others are added.
+    """
+    from minertia.errors import InputError
+    from minertia.fleet.fleet import Fleet
+    from minertia.fleet.fleet_file import read_fleet
+    from minertia.fleet.sources import find_logs
+
+    file = None if fleet_file is None else read_fleet(fleet_file)
+    place = store or (file.store if file is not None else None)
+    if place is None:
+        raise InputError('name the store: --store DIR, or store = "DIR" in the fleet file')
+    own, found = Fleet.open(place, file), find_logs(logs)
+    with progress(len(found)) as tell:
+        done = own.add(found, workers=workers, scheduler=scheduler, stretches=stretches, tell=tell)
+    if as_json:
+        say_json(_added_data(done, place))
+    else:
+        _say_added(done, place)
+    _end(bool(done.faults), exit_zero)
+
+
+def compact(
+    store: Store,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", metavar="YYYY-MM", help="First month that stays in days (this one unless told).",
+                     show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Put the records of whole months into few files; days go only when those were read back and hold the same."""
+    from minertia.fleet.fleet import Fleet
+
+    with progress(PARTS) as tell:
+        made = Fleet.open(store).compact(before, tell)
+    if as_json:
+        say_json({"format": FORMAT, "store": store, "files": made})
+        return
+    for name in made:
+        say(name)
+    say(f"{len(made)} file{'s' * (len(made) != 1)} of months written")
+
+
+def check(store: Store, exit_zero: ExitZero = False, as_json: AsJson = False) -> None:
+    """Look at every record: each byte against its checksum, names, types, duplicates, overlaps, missing days.
+
+    Ends with 1 where something is wrong; missing days are told and are no fault.
+    """
+    from minertia.fleet.fleet import Fleet
+
+    with progress(PARTS) as tell:
+        found = Fleet.open(store).check(tell)
+    if as_json:
+        say_json({"format": FORMAT, "store": store, **found.to_dict()})
+    else:
+        _say_faults(found.faults)
+        for robot, days in found.missing.items():
+            say(f"{robot}: no record on {', '.join(days[:10])}{' ...' * (len(days) > 10)}")
+        if len(found.arithmetics) > 1:
+            diagnose(_several(list(found.arithmetics)))
+        keys = f", in {len(found.keys)} sets that are not mixed" if len(found.keys) > 1 else ""
+        wrong = (
+            f"{len(found.faults)} fault{'s' * (len(found.faults) != 1)}" if found.faults else "nothing wrong was found"
+        )
+        say(f"{found.records} records of {found.robots} robots{keys}: {wrong}")
+    _end(bool(found.faults), exit_zero)
+
+
+FLEET_COMMANDS = (add, compact, check)
+
+
+def _end(has_faults: bool, exit_zero: bool) -> None:
+    if has_faults and not exit_zero:
+        raise typer.Exit(1)
+
+
+def _say_faults(faults: Sequence[LogFault]) -> None:
+    for fault in faults:
+        say(f"fault: {fault}")
+
+
+def _say_added(done: Added, store: str) -> None:
+    _say_faults(done.faults)
+    if len(done.arithmetics) > 1:
+        diagnose(_several(done.arithmetics))
+    early = f", {done.count('early')} before their robot counts" if done.count("early") else ""
+    wrong = f", {len(done.faults)} fault{'s' * (len(done.faults) != 1)}" if done.faults else ""
+    say(f"{store}: {done.count('new')} logs added, {done.skipped + done.count('known')} known already{early}{wrong}")
+
+
+def _several(arithmetics: Sequence[str]) -> str:
+    return (
+        f"minertia: these records come from {len(arithmetics)} kinds of arithmetic and agree to 1e-12, not to the bit: "
+        + " | ".join(arithmetics)
+    )
+
+
+def _added_data(done: Added, store: str) -> dict[str, object]:
+    rows = [
+        {
+            "source": row.source,
+            "robot": row.robot,
+            "status": row.status,
+            "seconds": row.seconds,
+            **({} if row.row is None else {"day": row.row.day, "record": row.row.record, "samples": row.row.samples}),
+        }
+        for row in done.rows
+    ]
+    faults = [{"source": f.source, "robot": f.robot, "reason": f.reason} for f in done.faults]
+    counts = {status: done.count(status) for status in ("new", "known", "early")}
+    told = {"skipped": done.skipped, "logs": rows, "faults": faults, "arithmetics": list(done.arithmetics)}
+    return {"format": FORMAT, "store": store, **counts, **told}

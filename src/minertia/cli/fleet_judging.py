@@ -1,0 +1,230 @@
+"""`minertia fleet fit`, `drift` and `report`: what the records of a fleet say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.fleet import FORMAT, ExitZero, Store
+from minertia.cli.options import AsJson
+from minertia.cli.terminal import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from minertia.fleet.drift import FleetDrift
+    from minertia.fleet.fit import FleetFit
+    from minertia.fleet.fleet import Fleet
+
+Days = Annotated[
+    str | None,
+    typer.Option("--days", metavar="A:B", help="Days that count, as 2026-03-01:2026-03-31.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that minertia did not write.")]
+Rate = Annotated[
+    float, typer.Option("--q", metavar="PART", min=0.0001, max=0.9, help="Part of the alarms that may be false.")
+]
+Horizon = Annotated[
+    int, typer.Option("--horizon", metavar="DAYS", min=1, help="Days over which the beginning of a change is spread.")
+]
+Learning = Annotated[
+    int, typer.Option("--learning", metavar="DAYS", min=2, help="Days after its first log in which a robot is learnt.")
+]
+Events = Annotated[
+    Path | None,
+    typer.Option("--events", metavar="CSV", help="Maintenance, tools, programs; else events.csv of the store.",
+                 show_default=False),
+]  # fmt: skip
+
+
+def fit(
+    store: Store,
+    type: Annotated[
+        str | None, typer.Option("--type", metavar="T", help="Type of robots; all unless told.", show_default=False)
+    ] = None,
+    robot: Annotated[
+        str | None, typer.Option("--robot", metavar="R", help="One robot alone.", show_default=False)
+    ] = None,
+    days: Days = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="FV,FC,...", show_default=False,
+                     help="Effects beside inertia; else FV, FC, OFF and those that the records ask for."),
+    ] = None,
+    half_life: Annotated[
+        float | None,
+        typer.Option("--half-life", metavar="DAYS", help="Days after which evidence counts by half.",
+                     show_default=False),
+    ] = None,
+    physical: Annotated[bool, typer.Option("--physical", help="Also the physical robot that fits best.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Fit the robots of a store: inertial values of each type, friction of each robot, how robots differ."""
+    from minertia.fleet.fit import FitOptions
+    from minertia.fleet.fleet import Fleet
+
+    own = Fleet.open(store)
+    chosen = None if columns is None else tuple(part.strip() for part in columns.split(",") if part.strip())
+    options = FitOptions(chosen, half_life, physical=physical)
+    fits = {name: own.fit(name, options, robot=robot, days=days) for name in _types(own, type, robot)}
+    if out is not None:
+        _write(out, {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}, force)
+    if as_json:
+        say_json({"format": FORMAT, "store": store, "types": [found.to_json() for found in fits.values()]})
+        return
+    for found in fits.values():
+        _say_fit(found, robot)
+
+
+def drift(
+    store: Store,
+    q: Rate = 0.1,
+    horizon: Horizon = 90,
+    learning: Learning = 30,
+    events: Events = None,
+    days: Days = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="PAGE", help="Write the page, too.", show_default=False)
+    ] = None,
+    force: Force = False,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find robots whose friction or load has changed, with a stated part of false alarms.
+
+    Ends with 1 where there are alarms.
+    """
+    from minertia.files import check_file, write_file
+    from minertia.fleet.fleet import Fleet
+
+    own = Fleet.open(store)
+    if html is not None:
+        check_file(html, force=force)
+    found = _judged(own, q, horizon, learning, events, days)
+    if html is not None:
+        write_file(html, _page(own, store, found, {}), force=force)
+    if as_json:
+        say_json(_data(own, store, found))
+    else:
+        _say_drift(found)
+    if found.alarms and not exit_zero:
+        raise typer.Exit(1)
+
+
+def report(
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page and its data.")],
+    q: Rate = 0.1,
+    horizon: Horizon = 90,
+    learning: Learning = 30,
+    events: Events = None,
+    days: Days = None,
+    force: Force = False,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the page of a fleet: alarms, who was not judged, every robot and day, robots unlike the others.
+
+    Into the folder go fleet.html, drift.json and fit-TYPE.json.  Ends with 1 where there are alarms.
+    """
+    from minertia.files import check_folder
+    from minertia.fleet.fleet import Fleet
+
+    own = Fleet.open(store)
+    names = _types(own, None, None)
+    check_folder(out, ("fleet.html", "drift.json", *(f"fit-{name}.json" for name in names)), force=force)
+    found = _judged(own, q, horizon, learning, events, days)
+    fits = {name: own.fit(name, days=days) for name in names}
+    files = {"fleet.html": _page(own, store, found, fits), "drift.json": _text(_data(own, store, found))}
+    files |= {f"fit-{name}.json": _text(one.to_json()) for name, one in fits.items()}
+    _write(out, files, force)
+    if as_json:
+        say_json(_data(own, store, found))
+    else:
+        _say_drift(found)
+        say(f"written: {', '.join(str(out / name) for name in files)}")
+    if found.alarms and not exit_zero:
+        raise typer.Exit(1)
+
+
+JUDGING_COMMANDS = (fit, drift, report)
+
+
+def _types(own: Fleet, type: str | None, robot: str | None) -> list[str]:
+    """Types with records that were asked for."""
+    from minertia.errors import MinertiaError, UnknownName
+
+    known = dict.fromkeys(row.robot_type for row in own.rows(robot))
+    if type is not None and type not in known:
+        raise UnknownName("type of robots", type, known)
+    if not known:
+        raise MinertiaError("the store has no records yet; add logs first: minertia fleet add")
+    return [type] if type is not None else list(known)
+
+
+def _judged(own: Fleet, q: float, horizon: int, learning: int, events: Path | None, days: str | None) -> FleetDrift:
+    from minertia.fleet.drift import DriftOptions
+
+    return own.drift(options=DriftOptions(q, horizon, learning), events=events, days=days)
+
+
+def _data(own: Fleet, store: str, found: FleetDrift) -> dict[str, Any]:
+    faults = [{"source": f.source, "robot": f.robot, "reason": f.reason} for f in own.conflicts()]
+    return found.to_json(store, faults, _arithmetic(own))
+
+
+def _arithmetic(own: Fleet) -> list[str]:
+    return sorted({row.arithmetic for row in own.rows()})
+
+
+def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) -> str:
+    from minertia.report.fleet_page import fleet_page
+
+    faults = [str(fault) for fault in own.conflicts()]
+    return fleet_page(found, fits, store=store, faults=faults, arithmetic=_arithmetic(own))
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
+def _write(out: Path, files: dict[str, str], force: bool) -> None:
+    from minertia.files import folder_at_once, write_file
+
+    with folder_at_once(out, force=force) as draft:
+        for name, text in files.items():
+            write_file(draft / name, text)
+
+
+def _say_fit(found: FleetFit, robot: str | None) -> None:
+    from minertia.report.fleet_tables import friction_table, inertial_table, robot_table
+
+    say(f"{found.type.name}: {len(found.robots)} robots, effects {', '.join(found.symbols)}")
+    for name, why in found.faults.items():
+        say(f"fault: {name}: {why}")
+    say_table(inertial_table(found), "inertial values that they share")
+    for name in found.robots if robot is not None or len(found.robots) < 3 else ():
+        say_table(robot_table(found, name), f"friction of {name}")
+        for remark in found.robots[name].remarks:
+            say(f"{name}: {remark}")
+    if found.between:
+        say_table(friction_table(found), "friction")
+
+
+def _say_drift(found: FleetDrift) -> None:
+    from minertia.report.fleet_tables import alarm_table, not_judged_table
+
+    say(found.statement)
+    if found.alarms:
+        say_table(alarm_table(found.alarms), "alarms")
+    if found.watch:
+        say_table(alarm_table(found.watch), "to be watched, without a bound")
+    if found.not_judged:
+        say_table(not_judged_table(found), "not judged")
+    for note in found.notes:
+        say(f"note: {note}")

@@ -1,0 +1,185 @@
+"""What becomes of a motion that was found: files for controllers and for people, lines on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.terminal import diagnose, say, say_json, say_table
+
+if TYPE_CHECKING:
+    from minertia.excitation.limits import MotionLimits
+    from minertia.excitation.result import Excitation
+    from minertia.excitation.route import Route
+    from minertia.robot.robot import Robot
+
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+WAY_FILES = ("approach.csv", "return.csv")
+SWEEP_FILES = ("sweeps.html", "sweeps.json")
+WAY_RATE = 100.0  # Hz of the files of approach and return, where none is told
+
+ComeFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="Q1,Q2,...",
+        help="Posture in which the robot stands [rad or m]: the ways from it to the motion, and back, are found, too.",
+        show_default=False,
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        metavar="HZ",
+        help="Samples a second in the files for controllers (ten times --samples in all unless told).",
+        show_default=False,
+    ),
+]
+Exports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--export",
+        metavar="ros2|urscript|krl|franka|mujoco|csv",
+        help="A file that this kind of controller takes, of the motion with the ways of --from. May be repeated.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where the files of a motion go, and which: rate [Hz], posture to come from, names of exports."""
+
+    out: Path
+    rate: float | None
+    come_from: list[float] | None
+    exports: tuple[str, ...]
+    force: bool
+    as_json: bool
+
+    def check(self, robot: Robot) -> None:
+        """Refuse before a long search what could not be written after it."""
+        from minertia.excitation.exports.table import EXPORTS, export
+        from minertia.excitation.route import Route
+        from minertia.excitation.transfer import resting
+        from minertia.files import check_folder
+
+        still = Route((("excitation", resting([0.0] * robot.n)),))
+        if self.rate is not None:
+            still.at_rate(self.rate)
+        for name in self.exports:
+            export(robot, still, name, self.rate)
+        names = [name for form in self.exports for name in EXPORTS[form].files]
+        check_folder(self.out, (*MOTION_FILES, *self._ways(), *names), force=self.force)
+
+    def _ways(self) -> tuple[str, ...]:
+        return () if self.come_from is None else WAY_FILES
+
+    def texts(self, found: Excitation, way: Route) -> dict[str, str]:
+        """{name: text} of all files with samples."""
+        from minertia.excitation.exports.table import export
+
+        motion = found.trajectory if self.rate is None else found.motion.at_rate(self.rate)
+        texts = {MOTION_FILES[0]: motion.to_csv()}
+        for name in self._ways():
+            part = dict(way.parts)[name.removesuffix(".csv")]
+            texts[name] = part.at_rate(WAY_RATE if self.rate is None else self.rate).to_csv()
+        for form in self.exports:
+            texts |= export(found.base.robot, way, form, self.rate)
+        return texts
+
+
+def deliver(found: Excitation, delivery: Delivery) -> None:
+    """Write a motion, its page and the files asked for, and say what it is."""
+    from minertia.excitation.route import route
+    from minertia.report.folders import write_excitation
+
+    way = route(found, delivery.come_from)
+    texts = delivery.texts(found, way)
+    data = {**found.to_dict(), **_way_data(way, delivery)}
+    write_excitation(delivery.out, found, texts=texts, data=data, force=delivery.force)
+    files = [*MOTION_FILES, *(name for name in texts if name not in MOTION_FILES)]
+    if delivery.as_json:
+        say_json({**data, "files": [str(delivery.out / name) for name in files]})
+    else:
+        _say_motion(found)
+        _say_way(way)
+    for name in files:
+        diagnose(f"wrote {delivery.out / name}")
+
+
+def _way_data(way: Route, delivery: Delivery) -> dict[str, Any]:
+    """What JSON says of the rate and of the ways to the motion and back, where they were asked for."""
+    found: dict[str, Any] = {} if delivery.rate is None else {"rate": delivery.rate}
+    if delivery.come_from is not None:
+        found["from"] = delivery.come_from
+        found["parts"] = {name: motion.duration for name, motion in way.parts}
+    return found
+
+
+def _say_motion(found: Excitation) -> None:
+    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+
+    say(found.headline)
+    for sentence in found.claim_lines():
+        say(sentence)
+    say_table(use_table(found), USE, last=False)
+    say(found.noise_sentence)
+    say_table(deviation_table(found), PREDICTED)
+    for sentence in (*found.size_lines(), *found.space_lines(), *found.notes):
+        say(sentence)
+
+
+def _say_way(way: Route) -> None:
+    from minertia.excitation.transfer import Transfer
+
+    for name, part in way.parts:
+        if isinstance(part, Transfer):
+            legs = len(part.postures) - 1
+            around = "straight on" if legs == 1 else f"in {legs} legs around what is in the way"
+            say(f"{name.capitalize()}: {part.duration:.2f} s, {around}; it keeps the same limits.")
+
+
+# ---------------------------------------------------------------------- joint by joint
+
+
+def deliver_sweeps(
+    robot: Robot,
+    limits: MotionLimits | None,
+    setting: tuple[float, int, int, int],
+    posture: Any,
+    delivery: Delivery,
+) -> None:
+    """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
+    from minertia.excitation.sweep import sweeps
+    from minertia.files import check_folder, folder_at_once, write_file
+    from minertia.report.excitation_tables import sweep_table
+    from minertia.report.sweeps_page import sweeps_page
+
+    check_folder(delivery.out, SWEEP_FILES, force=delivery.force)
+    duration, harmonics, samples, seed = setting
+    found = sweeps(
+        robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
+    )
+    with folder_at_once(delivery.out, force=delivery.force) as draft:
+        for sweep in found.sweeps:
+            path = sweep.trajectory if delivery.rate is None else sweep.motion.at_rate(delivery.rate)
+            write_file(draft / sweep.file, path.to_csv())
+        write_file(draft / "sweeps.html", sweeps_page(found))
+        write_file(draft / "sweeps.json", found.to_json() + "\n")
+    files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
+    if delivery.as_json:
+        say_json({**found.to_dict(), "files": [str(delivery.out / name) for name in files]})
+    else:
+        say(found.headline)
+        for sentence in found.claims.sentences:
+            say(sentence)
+        say_table(sweep_table(found))
+        for remark in found.remarks():
+            say(remark)
+    for name in files:
+        diagnose(f"wrote {delivery.out / name}")

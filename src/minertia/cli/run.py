@@ -1,0 +1,214 @@
+"""`minertia run`: a motion on a robot, slowly first, watched in every period."""
+
+from __future__ import annotations
+
+import math
+import select
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from minertia.cli.limits import numbers
+from minertia.cli.options import AsJson, Force, RobotName, Snap, read_given
+from minertia.cli.stop import was_stopped
+from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.errors import MinertiaError, UnknownName
+
+if TYPE_CHECKING:
+    from minertia.excitation.route import Route
+    from minertia.robot.robot import Robot
+    from minertia.running.driver import Driver
+    from minertia.running.guard import Guard
+    from minertia.running.ladder import RungLog, Stop
+
+DRIVERS = ("sim", "ur", "ros2")
+USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
+RATES = 10.0, 1000.0  # Hz
+
+
+@dataclass(frozen=True)
+class LogFolder:
+    """Where logs go, and how that is said."""
+
+    out: Path
+    force: bool
+    as_json: bool
+
+
+def run(
+    robot: RobotName,
+    motion: Annotated[
+        Path, typer.Argument(metavar="MOTION", help="A folder that excite wrote, or one of its CSV files.")
+    ],
+    driver: Annotated[
+        str,
+        typer.Option(
+            "--driver", metavar="sim|ur|ros2", help="A simulated robot, one of Universal Robots, or ROS 2 (rosbridge)."
+        ),
+    ] = "sim",
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host", metavar="HOST", help="Of the robot; for ros2 the address of rosbridge, ws://HOST:9090.",
+            show_default=False,
+        ),
+    ] = None,
+    rehearsed: Annotated[
+        Path | None,
+        typer.Option(
+            "--rehearsed", metavar="FILE", help="run.toml of the same motion on the simulated robot.",
+            show_default=False,
+        ),
+    ] = None,
+    speeds: Annotated[
+        str, typer.Option("--speeds", metavar="PERCENT,...", help="Speeds to run at, one after the other.")
+    ] = "10,50,100",
+    error: Annotated[
+        str | None,
+        typer.Option(
+            "--error",
+            metavar="RAD|M",
+            help="Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
+            "unless told).",
+            show_default=False,
+        ),
+    ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort",
+            metavar="NM|N|A",
+            help="Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told).",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="HZ", help="Of the commands.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the logs and the record.")] = Path(
+        "run"
+    ),
+    snap: Snap = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
+    from minertia.files import check_folder
+    from minertia.running.ladder import climb
+    from minertia.running.record import FILE, log_name, require_rehearsed
+    from minertia.running.route_files import read_route
+
+    if driver not in DRIVERS:
+        raise UnknownName("driver", driver, DRIVERS)
+    given = read_given(robot, snap=snap, numbers=True)
+    way = read_route(motion, given)
+    parts = [value / 100 for value in numbers("--speeds", speeds)]
+    guard = _guard(given, driver, error, effort)
+    if driver != "sim":
+        require_rehearsed(rehearsed, given, way, max(parts))
+    check_folder(out, (FILE, *map(log_name, parts)), force=force)
+    with _driver(driver, given, way, host, USUAL_RATE[driver] if rate is None else rate) as arm, _stop_key() as stop:
+        logs = climb(arm, way, guard, speeds=parts, stop=stop, progress=_say_rung)
+    _deliver(given, way, arm, driver, logs, LogFolder(out, force, as_json))
+    if logs[-1].aborted:
+        if was_stopped():
+            raise KeyboardInterrupt
+        raise typer.Exit(1)
+
+
+def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> Guard:
+    """Bounds of the options; limits of the file are N m, which currents are not."""
+    from minertia.running.guard import Guard
+
+    errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
+    found = Guard.of(robot, errors, efforts)
+    return Guard(found.names, found.error) if driver == "ur" and efforts is None else found
+
+
+def _per_joint(name: str, text: str | None) -> float | list[float] | None:
+    found = None if text is None else numbers(name, text)
+    return found[0] if found is not None and len(found) == 1 else found
+
+
+@contextmanager
+def _driver(name: str, robot: Robot, way: Route, host: str | None, rate: float) -> Iterator[Driver]:
+    """The driver of that name; the simulated robot lives as long as it."""
+    if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
+        raise MinertiaError(f"robots take from {RATES[0]:g} to {RATES[1]:g} commands a second, not {rate:g}")
+    if name == "sim":
+        from minertia.running.simulated import LoopbackDriver, RobotServer, SimulatedRobot
+
+        simulated = SimulatedRobot(robot, way.at(0.0)[0][0], period=1 / rate)
+        with (
+            RobotServer(simulated) as server,
+            LoopbackDriver(server.address, robot.n, period=1 / rate) as link,
+        ):
+            yield link
+        return
+    if host is None:
+        raise MinertiaError(f"the driver '{name}' needs the address of the robot: give --host")
+    with _remote(name, robot, host, rate) as driver:
+        yield driver
+
+
+def _remote(name: str, robot: Robot, host: str, rate: float) -> Driver:
+    if name == "ur":
+        from minertia.running.universal import UniversalDriver
+
+        return UniversalDriver(host, robot.n, rate=rate)
+    from minertia.running.rosbridge import RosbridgeDriver
+
+    return RosbridgeDriver(host if "://" in host else f"ws://{host}:9090", robot.coordinate_names, rate=rate)
+
+
+@contextmanager
+def _stop_key() -> Iterator[Stop]:
+    """Whether Enter was pressed, where there is a keyboard; Ctrl-C stops everywhere."""
+    if not sys.stdin.isatty() or sys.platform == "win32":
+        yield lambda: False
+        return
+    diagnose("Enter or Ctrl-C stops the robot")
+    yield lambda: bool(select.select([sys.stdin], [], [], 0.0)[0])
+
+
+def _say_rung(log: RungLog) -> None:
+    end = f"stopped: {log.aborted}" if log.aborted else f"{log.t[-1]:.1f} s, ended"
+    diagnose(f"{100 * log.speed:g} %: {end}")
+
+
+def _deliver(robot: Robot, way: Route, driver: Driver, name: str, logs: Sequence[RungLog], place: LogFolder) -> None:
+    """Write the logs, whole up to the last row, and the record; say what came of it."""
+    from minertia.files import folder_at_once, write_file
+    from minertia.running.record import FILE, log_csv, log_name, record_of
+
+    record = record_of(robot, way, name, logs)
+    kept = [log for log in logs if len(log.t)]
+    with folder_at_once(place.out, force=place.force) as draft:
+        for log in kept:
+            write_file(draft / log_name(log.speed), log_csv(log, driver.effort))
+        write_file(draft / FILE, record.to_toml())
+    files = [*(log_name(log.speed) for log in kept), FILE]
+    if place.as_json:
+        say_json({**record.to_dict(), "files": [str(place.out / file) for file in files]})
+    else:
+        _say(robot, logs, record.aborted)
+    for file in files:
+        diagnose(f"wrote {place.out / file}")
+
+
+def _say(robot: Robot, logs: Sequence[RungLog], aborted: str) -> None:
+    from minertia.report.tables import Table
+
+    speeds = [f"at {100 * log.speed:g} %" for log in logs]
+    errors = [log.largest_error for log in logs]
+    rows = tuple((name, *(f"{error[j]:.3g}" for error in errors)) for j, name in enumerate(robot.coordinate_names))
+    say_table(
+        Table(("joint", *speeds), rows, right=tuple(range(1, len(speeds) + 1))),
+        "largest distance from the command [rad or m]",
+    )
+    say(f"Stopped: {aborted}." if aborted else "The motion ended at every speed.")

@@ -1,0 +1,66 @@
+"""`ControllerMotion`: what every file for a controller is written from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import Infeasible
+from minertia.excitation.route import Route
+from minertia.excitation.trajectory import Trajectory
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ControllerMotion:
+    """A route of a robot at equal times; begins: index of the first sample of each part of the route."""
+
+    robot: Robot
+    route: Route
+    rate: float
+    path: Trajectory
+    begins: tuple[int, ...]
+
+    @staticmethod
+    def of(robot: Robot, route: Route, rate: float) -> ControllerMotion:
+        """The route at a rate [Hz]; every part begins at a sample, so the one before may rest for part of a period."""
+        parts = [motion.at_rate(rate) for _, motion in route.parts]
+        counts = [len(part.t) - 1 for part in parts]
+        begins = np.concatenate([[0], np.cumsum(counts)])
+        q, qd, qdd = (
+            np.vstack([*(getattr(part, name)[:-1] for part in parts), getattr(parts[-1], name)[-1:]])
+            for name in ("q", "qd", "qdd")
+        )
+        path = Trajectory(np.arange(len(q)) / rate, q, qd, qdd)
+        return ControllerMotion(robot, route, rate, path, tuple(int(k) for k in begins[:-1]))
+
+    @property
+    def period(self) -> float:
+        """Time between samples [s]."""
+        return 1.0 / self.rate
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the joints, as the robot's file has them."""
+        return self.robot.coordinate_names
+
+    @property
+    def is_sliding(self) -> tuple[bool, ...]:
+        """Which coordinates are lengths [m]."""
+        return tuple(self.robot.joints[j].kind == "prismatic" for j in self.robot.independent)
+
+    def require_turning(self, count: int, what: str) -> None:
+        """Refuse robots that a controller of `count` turning joints cannot be that of."""
+        if self.robot.n != count or any(self.is_sliding):
+            slides = sum(self.is_sliding)
+            has = f"{self.robot.n} joints" + (f", {slides} of which slide" if slides else "")
+            raise Infeasible(f"{what} moves {count} turning joints, and '{self.robot.name}' has {has}")
+
+
+def number(value: float, digits: int = 9) -> str:
+    """A position for a file that people read, too: fixed decimals, no negative zero."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"

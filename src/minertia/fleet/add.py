@@ -1,0 +1,377 @@
+"""From logs to records: batches of logs to workers, who write the records and send back one small row for each log.
+
+A log that cannot be used, or that ends its worker, is named; all others have the records that they would have had.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from minertia.errors import MinertiaError, RecordingError
+from minertia.fleet.engine import Engine
+from minertia.fleet.fleet_file import FleetFile
+from minertia.fleet.gather import BLOCK, Gathered, gathered
+from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.places import place
+from minertia.fleet.record import day_of, record_of
+from minertia.fleet.robot_type import RobotType
+from minertia.fleet.sources import LogContent, LogSource, opened
+from minertia.fleet.store import EvidenceStore, day_name
+from minertia.identification.logs.columns import MARKS, ColumnMap
+from minertia.identification.logs.readers import column_names, iter_blocks
+from minertia.identification.logs.recording import Recording
+
+BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
+SHARES = 4  # tasks for each worker, at least, where the logs are few
+SAVED = 30.0  # s after which the index is written again
+FEW = 64  # rows that are read to know the day
+SHORT = 16  # characters of a hash by which a content is known
+NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class LogTask:
+    """One log to read.
+
+    day: what its path tells.  known: contents of this robot that have records already.  earlier: lengths and contents
+    of what this file held before.  since: the first day that counts.
+    """
+
+    log: LogSource
+    robot: str
+    day: str | None
+    known: frozenset[str]
+    earlier: tuple[tuple[int, str], ...]
+    since: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Logs of one type for one worker; type: pickled, as workers keep what they derive from it."""
+
+    type: bytes
+    kind: str
+    store: str
+    tasks: tuple[LogTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLog:
+    """What became of one log: "new", "known" (its record is there already), "early" (before its robot counts), "fault".
+
+    content: SHA-256 of the log.  row: of the index.  replaces: contents that were a beginning of this one.  seconds:
+    of work, elapsed; cpu: of the processor.
+    """
+
+    source: str
+    robot: str
+    status: str
+    content: str = ""
+    row: IndexRow | None = None
+    replaces: tuple[str, ...] = ()
+    seconds: float = 0.0
+    cpu: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What `fleet.add` did: a row for each log that was looked at, and what was wrong.
+
+    skipped: logs that have not changed since they were added.  arithmetics: of the new records; bits are the same only
+    within one.
+    """
+
+    rows: tuple[AddedLog, ...]
+    faults: tuple[LogFault, ...]
+    skipped: int = 0
+    arithmetics: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Added: {self.count(NEW)} new, {self.skipped + self.count(KNOWN)} known, {len(self.faults)} faults>"
+
+    def count(self, status: str) -> int:
+        """Logs of a status."""
+        return sum(row.status == status for row in self.rows)
+
+
+# ---------------------------------------------------------------------- in workers
+
+_one_at_a_time = threading.Lock()  # the number of threads of linear algebra belongs to the process, and decides bits
+
+
+def work(batch: Batch) -> list[AddedLog]:
+    """Make the records of a batch; one row for each log, whatever happens to it."""
+    with _one_at_a_time:
+        type = _type(batch.type)
+        key, store = type.key(batch.kind), EvidenceStore(place(batch.store))
+        return [_worked(task, type, key, batch.kind, store) for task in batch.tasks]
+
+
+@lru_cache(maxsize=16)
+def _type(data: bytes) -> RobotType:
+    found: RobotType = pickle.loads(data)
+    return found
+
+
+def _worked(task: LogTask, type: RobotType, key: str, kind: str, store: EvidenceStore) -> AddedLog:
+    start, cpu = time.perf_counter(), time.process_time()
+    try:
+        done = _recorded(task, type, key, kind, store)
+    except MinertiaError as err:
+        done = _failed(task, str(err).removeprefix(f"{task.log.url}: "))
+    except OSError as err:
+        done = _failed(task, f"it cannot be read or its record not be written ({err.strerror or str(err)[:160]})")
+    except MemoryError:
+        done = _failed(task, "there is not enough memory to read it")
+    except Exception as err:  # a fault of ours must not take the other logs with it
+        done = _failed(task, f"this should not have happened ({err.__class__.__name__}: {str(err)[:160]}); report it")
+    return replace(done, seconds=time.perf_counter() - start, cpu=time.process_time() - cpu)
+
+
+def _failed(task: LogTask, reason: str) -> AddedLog:
+    return AddedLog(task.log.url, task.robot, FAULT, reason=reason)
+
+
+def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: EvidenceStore) -> AddedLog:
+    url, robot = task.log.url, task.robot
+    store.require()
+    found: Gathered | None = None
+    with opened(task.log, task.earlier) as content:
+        if content.digest[:SHORT] in task.known:
+            return AddedLog(url, robot, KNOWN, content.digest, replaces=content.starts)
+        columns = _with_marks(content.path, type.columns)
+        day = day_of(_first_stamp(content, type, columns, url), type.zone, task.day)
+        if task.since is not None and day < task.since:
+            return AddedLog(url, robot, EARLY, content.digest)
+        there = store.row(day_name(robot, day, content.digest, key))
+        if there is not None:  # of a run that was interrupted before its index was written
+            row = replace(there, source=url, stamp=task.log.stamp)
+            return AddedLog(url, robot, NEW, content.digest, row, content.starts)
+
+        def blocks() -> Iterator[Recording]:
+            return _named(iter_blocks(content.path, type.robot, columns, rows=BLOCK), url)
+
+        try:
+            found = gathered(blocks, type.column_set, type.filter, coarse=kind == "triangles")
+        except RecordingError as err:
+            raise _as_named(err, url) from None
+    record = record_of(
+        found, type, robot, content=content.digest, length=content.length, key=key, day=task.day
+    )  # only now is it known that the log did not change meanwhile
+    name = store.put(record)
+    row = IndexRow.of(record, name, url, task.log.stamp)
+    return AddedLog(url, robot, NEW, content.digest, row, content.starts)
+
+
+def _with_marks(path: Path, columns: ColumnMap) -> ColumnMap:
+    """The map with the columns of program and load that the log has under these names, where it names none."""
+    names = set(column_names(path, columns))
+    told = {mark: mark for mark in MARKS if getattr(columns, mark) is None and mark in names}
+    return replace(columns, **told)  # type: ignore[arg-type]
+
+
+def _first_stamp(content: LogContent, type: RobotType, columns: ColumnMap, url: str) -> float:
+    try:
+        return float(next(iter(iter_blocks(content.path, type.robot, columns, rows=FEW))).t[0])
+    except RecordingError as err:
+        raise _as_named(err, url) from None
+
+
+def _named(blocks: Iterable[Recording], url: str) -> Iterator[Recording]:
+    """Blocks that say where the log lies, not where its copy does."""
+    return (replace(block, source=url) for block in blocks)
+
+
+def _as_named(err: RecordingError, url: str) -> RecordingError:
+    return RecordingError(err.message, file=url, column=err.column, row=err.row)
+
+
+# ---------------------------------------------------------------------- the one that hands out the work
+
+Identity = tuple[str, str, str]  # of a record: robot, content, key
+
+
+@dataclass
+class _Ledger:
+    """The index while logs are added: rows by identity and source, those that are new, those that do not count."""
+
+    store: EvidenceStore
+    rows: dict[Identity, dict[str, IndexRow]] = field(default_factory=dict)
+    fresh: set[tuple[Identity, str]] = field(default_factory=set)
+    replaced: set[Identity] = field(default_factory=set)
+    saved: float = field(default_factory=time.monotonic)
+    unsaved: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.store.index():
+            self.rows.setdefault(row.identity, {})[row.source] = row
+
+    def all(self) -> list[IndexRow]:
+        """Every row."""
+        return [row for own in self.rows.values() for row in own.values()]
+
+    def entered(self, done: AddedLog, log: LogSource, key: str) -> AddedLog:
+        """The log with its row in the index."""
+        row, own = done.row, self.rows.get((done.robot, done.content, key), {})
+        kept = next(iter(own.values()), None)
+        if done.status == KNOWN and kept is not None:
+            row = replace(kept, source=log.url, stamp=log.stamp)
+        if row is None:
+            return done
+        if kept is not None and kept.record != row.record:  # a month file has it already
+            self.store.place.remove(row.record)
+            row = replace(row, record=kept.record)
+        own = self.rows.setdefault(row.identity, {})
+        own.pop("", None)  # made from the record alone
+        own[row.source] = row
+        self.fresh.add((row.identity, row.source))
+        for content in done.replaces:
+            self._replace((done.robot, content, key), row.source)
+        return replace(done, row=row)
+
+    def _replace(self, old: Identity, source: str) -> None:
+        """A log has grown: what it held before does not count any more, unless another file still holds that."""
+        own = self.rows.get(old, {})
+        if set(own) <= {source, ""} and own:
+            self.store.discard(next(iter(own.values())))
+            del self.rows[old]
+            self.replaced.add(old)
+
+    def written(self, *, now: bool = False) -> None:
+        """Write the index from time to time, with what others have added meanwhile."""
+        if not now and time.monotonic() - self.saved < SAVED:
+            return
+        self.saved, self.unsaved = time.monotonic(), ""
+        try:
+            self.store.require()
+            merged = {(row.identity, row.source): row for row in self.store.index()}
+            merged |= {key: self.rows[key[0]][key[1]] for key in self.fresh if key[0] in self.rows}
+            placed = {identity for identity, source in merged if source}
+            self.store.write_index(
+                row
+                for (identity, source), row in merged.items()
+                if identity not in self.replaced and (source or identity not in placed)
+            )
+        except MinertiaError as err:  # the records that were written are there, and the next run finds them
+            self.unsaved = f"the index was not written: {str(err).removeprefix(f'{self.store.place.url}: ')}"
+
+
+def add_logs(
+    store: EvidenceStore,
+    fleet: FleetFile,
+    logs: Sequence[LogSource],
+    engine: Engine,
+    kind: str = "scores",
+    tell: Callable[[str], None] = lambda step: None,
+) -> Added:
+    """Add logs to a store; those that were added before, and have not changed, are not read."""
+    keys, ledger = store.keep_fleet(fleet, kind), _Ledger(store)
+    tasks, faults, skipped = _tasks(fleet, logs, ledger, keys)
+    rows: list[AddedLog] = []
+    try:
+        for task, done in _results(engine, _batches(fleet, tasks, store, kind, engine.workers)):
+            tell(done.source)
+            rows.append(ledger.entered(done, task.log, keys[_type_name(fleet, task.robot)]))
+            ledger.written()
+    except BaseException:
+        ledger.written(now=True)  # an interrupted run goes on from here
+        raise
+    ledger.written(now=True)
+    if ledger.unsaved:
+        faults.append(LogFault(store.place.url, "", ledger.unsaved))
+    rows.sort(key=lambda row: row.source)
+    faults += [LogFault(row.source, row.robot, row.reason) for row in rows if row.status == FAULT]
+    mine = {row.row.identity for row in rows if row.row is not None}
+    bad, found = conflicts([row for row in ledger.all() if row.key in keys.values()])
+    faults += [fault for fault in found if bad & mine and _concerns(fault, rows)]
+    arithmetics = {row.row.arithmetic for row in rows if row.status == NEW and row.row is not None}
+    return Added(tuple(rows), tuple(faults), skipped, tuple(sorted(arithmetics)))
+
+
+def _concerns(fault: LogFault, rows: Sequence[AddedLog]) -> bool:
+    """Whether one of these logs takes part in what is wrong."""
+    return any(row.source == fault.source or row.source in fault.reason for row in rows)
+
+
+def _type_name(fleet: FleetFile, robot: str) -> str:
+    found = fleet.robot(robot)
+    assert found is not None  # tasks are made of known robots alone
+    return found.type
+
+
+def _tasks(
+    fleet: FleetFile, logs: Sequence[LogSource], ledger: _Ledger, keys: Mapping[str, str]
+) -> tuple[list[LogTask], list[LogFault], int]:
+    """What is to be read, what cannot be, and how many logs have not changed."""
+    by_source: dict[str, list[IndexRow]] = {}
+    contents: dict[tuple[str, str], set[str]] = {}
+    for row in ledger.all():
+        by_source.setdefault(row.source, []).append(row)
+        contents.setdefault((row.robot, row.key), set()).add(row.content[:SHORT])
+    tasks, faults, skipped = [], [], 0
+    for log in logs:
+        robot = log.robot(fleet)
+        if robot is None:
+            why = (
+                "no robot of the fleet is named by its path; put it into a folder robot=ID, and ID into the fleet file"
+            )
+            faults.append(LogFault(log.url, "", why))
+            continue
+        found = fleet.robot(robot)
+        assert found is not None
+        key = keys[found.type]
+        before = [
+            row for name in (log.url, "") for row in by_source.get(name, []) if (row.robot, row.key) == (robot, key)
+        ]
+        if any((row.source, row.length, row.stamp) == (log.url, log.size, log.stamp) for row in before):
+            skipped += 1
+            continue
+        earlier = tuple((row.length, row.content) for row in before if row.length < log.size)
+        since = None if found.since is None else found.since.isoformat()
+        known = frozenset(contents.get((robot, key), ()))
+        tasks.append(LogTask(log, robot, log.day, known, earlier, since))
+    return tasks, faults, skipped
+
+
+def _batches(fleet: FleetFile, tasks: Sequence[LogTask], store: EvidenceStore, kind: str, workers: int) -> list[Batch]:
+    """Tasks by type and bytes; where the logs are few, every worker gets some."""
+    total = sum(task.log.size for task in tasks)
+    most_bytes = min(BATCH_BYTES, max(total // (SHARES * workers), 1))
+    most_logs = min(BATCH_LOGS, max(len(tasks) // (SHARES * workers), 1))
+    batches = []
+    for name, type in fleet.types.items():
+        data, own = pickle.dumps(type), [task for task in tasks if _type_name(fleet, task.robot) == name]
+        held: list[LogTask] = []
+        for task in own:
+            size = sum(t.log.size for t in held) + task.log.size
+            if held and (size > most_bytes or len(held) >= most_logs):
+                batches.append(Batch(data, kind, store.place.url, tuple(held)))
+                held = []
+            held.append(task)
+        if held:
+            batches.append(Batch(data, kind, store.place.url, tuple(held)))
+    return batches
+
+
+def _results(engine: Engine, batches: Sequence[Batch]) -> Iterator[tuple[LogTask, AddedLog]]:
+    """Every task with what became of it; batches that were lost with their worker are done again, one log at a time."""
+    lost: list[Batch] = []
+    for batch, found in engine.run(work, batches):
+        if isinstance(found, BaseException):
+            lost += [replace(batch, tasks=(task,)) for task in batch.tasks]
+            continue
+        yield from zip(batch.tasks, found, strict=True)
+    for batch, found in engine.run(work, lost, alone=True):
+        (task,) = batch.tasks
+        if isinstance(found, BaseException):
+            found = [
+                _failed(task, f"it ends the process that reads it ({type(found).__name__}); the file may be damaged")
+            ]
+        yield task, found[0]

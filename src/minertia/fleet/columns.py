@@ -1,0 +1,215 @@
+"""The superset of columns of a robot type, fixed once: what fits of any day, and of any choice, can later be made of.
+
+Inertial columns are those of the base parameters with rotors; a payload is a direction in them and has none of its own.
+Each coordinate has its own columns of friction, temperature, load and stiffness.  Two-sided Coulomb friction needs
+none: it is FC and OFF together wherever the joint moves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.scalar import absolute, mul, sub
+from minertia.base import numeric
+from minertia.codegen.kernels import build
+from minertia.errors import MinertiaError, MissingParameters
+from minertia.fleet.evidence import EvidenceLayout
+from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.regressor import MANY
+from minertia.notebook import clipped, plural
+from minertia.robot.dh.write import toml_text
+from minertia.robot.effects import BY_SYMBOL, Constants, Effect, JointState
+from minertia.robot.robot import Robot
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+TEMPERATURE = 25.0  # degC at which friction is stated unless told
+UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see
+
+
+def _warmer(state: JointState, constants: Constants) -> Any:
+    """Kelvin above the reference; the structural 0 where the temperature is not known."""
+    return 0 if state.temperature is None else sub(state.temperature, constants["reference"])
+
+
+def _squared(x: Any) -> Any:
+    return mul(x, x)
+
+
+# shapes that a day's friction is looked at with, and that no model is made of: `robot.effects` has those
+FURTHER = (
+    Effect("FVA", "uneven_viscous", "N m s/rad", "N s/m", "viscous friction that differs with the direction",
+           "FVA |qd|", lambda s, c: absolute(s.qd), is_nonnegative=False),
+    Effect("FVQ", "quadratic", "N m s2/rad2", "N s2/m2", "quadratic friction", "FVQ qd |qd|",
+           lambda s, c: mul(s.qd, absolute(s.qd)), is_nonnegative=False),
+    Effect("FVK", "warm_viscous", "N m s/(rad K)", "N s/(m K)", "change of viscous friction with temperature",
+           "FVK (T - reference) qd", lambda s, c: mul(_warmer(s, c), s.qd), ("qd", "temperature"),
+           is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
+    Effect("FVKK", "warm_viscous", "N m s/(rad K2)", "N s/(m K2)", "curvature of viscous friction over temperature",
+           "FVKK (T - reference)^2 qd", lambda s, c: mul(_squared(_warmer(s, c)), s.qd), ("qd", "temperature"),
+           is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
+)  # fmt: skip
+OWN = ("FV", "FC", "OFF", "FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")  # of each coordinate, in this order
+_EFFECTS: Mapping[str, Effect] = {**BY_SYMBOL, **{effect.name: effect for effect in FURTHER}}
+
+
+@dataclass(frozen=True)
+class OwnColumn:
+    """One column of every coordinate: an effect with its constants; tag: tells those of one effect apart."""
+
+    symbol: str
+    tag: str
+    constants: Mapping[str, float]
+
+    @property
+    def effect(self) -> Effect:
+        """Its shape and what it means."""
+        return _EFFECTS[self.symbol]
+
+
+def own_columns(temperature: float = TEMPERATURE) -> tuple[OwnColumn, ...]:
+    """The columns of every coordinate; an effect whose constant is not known has one for each value that is tried."""
+    found = []
+    for symbol in OWN:
+        effect = _EFFECTS[symbol]
+        values, missing = effect.filled({"reference": temperature} if "reference" in effect.constants else {})
+        if missing:
+            found += [OwnColumn(symbol, f"@{v:g}", {**values, missing[0]: v}) for v in effect.scan]
+        else:
+            found.append(OwnColumn(symbol, "", values))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """The superset of a robot type.
+
+    model: the inertial unknowns.  reference: their frozen values, of which FCL takes the load that each joint carries.
+    temperature [degC]: at which friction is stated.  rest [rad/s or m/s]: slower than that a joint stands, and its
+    effort says nothing.  seen: for each effort, the inertial unknowns that act on it.  origin: text of the robot that
+    the reference values are of.
+    """
+
+    model: LinearModel
+    reference: Array
+    temperature: float
+    rest: float
+    own: tuple[OwnColumn, ...]
+    seen: tuple[tuple[int, ...], ...]
+    origin: str
+
+    def __repr__(self) -> str:
+        return (
+            f"<ColumnSet of '{clipped(self.robot.name, 40)}': {plural(len(self.layout.names), 'column')}, "
+            f"{plural(len(self.seen), 'effort')}>"
+        )
+
+    @property
+    def robot(self) -> Robot:
+        """Whose columns they are."""
+        return self.model.robot
+
+    @cached_property
+    def layout(self) -> EvidenceLayout:
+        """Names of all columns, and which of them each effort sees."""
+        numbers = [j + 1 for j in self.robot.independent]
+        mine = [f"{column.symbol}{j}{column.tag}" for j in numbers for column in self.own]
+        first, width = self.model.count, len(self.own)
+        seen = tuple(
+            (*inertial, *range(first + i * width, first + (i + 1) * width)) for i, inertial in enumerate(self.seen)
+        )
+        return EvidenceLayout((*self.model.names, *mine), self.robot.coordinate_names, seen)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of everything that the columns depend on."""
+        return digest_of(
+            {
+                "names": list(self.layout.names),
+                "constants": [[c.symbol, c.tag, sorted(c.constants.items())] for c in self.own],
+                "reference": self.origin,
+                "temperature": self.temperature,
+                "rest": self.rest,
+            }
+        )
+
+    @property
+    def kernels(self) -> str:
+        """The path that the columns are computed by, one for all records."""
+        return "numpy" if self.robot.open_cuts else build.choose(compiling=False)[0]
+
+    def rows(
+        self, state: tuple[Array, Array, Array], tau: Array, temperature: Array | None
+    ) -> tuple[list[Array], NDArray[np.bool_]]:
+        """Rows [columns | effort] of each effort, (N, k_i), zero where its joint stands; and where it does not, (N, n).
+
+        state: q, qd, qdd (N, n).  temperature (N, n) [degC], None where it was not logged: its columns are zero then.
+        """
+        q, qd, qdd = state
+        Y = self.model.columns(q, qd, qdd, samples=MANY)
+        own = self._own(JointState(q, qd, qdd, Y @ self.reference, temperature))
+        moves = np.abs(qd) >= self.rest
+        found = []
+        for i, inertial in enumerate(self.seen):
+            rows = np.empty((len(q), len(inertial) + own.shape[2] + 1))
+            rows[:, : len(inertial)] = Y[:, i, list(inertial)]
+            rows[:, len(inertial) : -1] = own[:, i]
+            rows[:, -1] = tau[:, i]
+            rows[~moves[:, i]] = 0.0
+            found.append(rows)
+        return found, moves
+
+    def _own(self, state: JointState) -> Array:
+        """The columns of each coordinate, (N, n, columns)."""
+        shape = np.shape(state.q)
+        return np.stack(
+            [np.broadcast_to(np.asarray(c.effect.shape(state, c.constants), float), shape) for c in self.own], axis=2
+        )
+
+
+def column_set(
+    robot: Robot, reference: Robot | None = None, *, temperature: float = TEMPERATURE, rest: float = 1e-3
+) -> ColumnSet:
+    """The superset of a robot; reference: the robot whose inertial values load-dependent friction is taken with.
+
+    Where neither has values, the column FCL is zero, and nothing can later be said of such friction.
+    """
+    if robot.is_floating:
+        raise MinertiaError(f"'{robot.name}' has a floating base, whose efforts no log of joints has")
+    model, origin = linear_model(robot, ("IA",)), reference or robot
+    try:
+        values = replace(model, robot=origin).nominal()
+    except MissingParameters:
+        values = np.zeros(model.count)
+    return ColumnSet(model, values, temperature, rest, own_columns(temperature), _seen(model), toml_text(origin))
+
+
+def _seen(model: LinearModel) -> tuple[tuple[int, ...], ...]:
+    """The unknowns that act on each effort in some state."""
+    with one_thread():
+        state = numeric.random_states(model.robot, numeric.enough_states(model.robot, 2 * model.count), 0)
+        q, qd, qdd = (np.asarray(a) for a in state)
+        size = np.abs(model.columns(q, qd, qdd, samples=1)).max(axis=0)
+    shown = size > UNSEEN * np.maximum(size.max(axis=0), 1e-300)
+    return tuple(tuple(int(k) for k in np.flatnonzero(row)) for row in shown)
+
+
+def kinematics_text(robot: Robot) -> str:
+    """The robot without its parameters and names: joints, placements, gravity, coupling."""
+    bare = replace(
+        robot, name="robot", links=(), base_link=None, effects=(), motor_effects=(), constants=(), notes=(), source=None
+    )
+    return toml_text(bare)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of plain data, written in one way only."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

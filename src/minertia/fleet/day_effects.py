@@ -1,0 +1,153 @@
+"""Day effects: how levels wander from day to day without any wear, learnt per type and joint by maximum likelihood.
+
+y_d = mu + Gamma warm_d + sum of steps at events + u_d + noise_d, u an AR(1) of deviation omega and memory phi; mu,
+Gamma and steps are flat (variance 3^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from minertia.errors import MinertiaError
+from minertia.fleet.streams import LevelStream
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+FLAT = 3.0**2  # variance of what is not known beforehand
+MISSING = 1e4  # variance of a day without logs
+LARGE = 1e12  # more than the squared length of any whitened month
+MOST_ROBOTS = 40  # whose learning month is looked at
+FEWEST_ROBOTS = 5
+MOST_MEMORY = 0.97
+INTERVAL = 3.84  # twice the log likelihood that the upper end of the memory's interval loses
+STEP = 0.03  # in which the upper end is looked for
+
+
+@dataclass(frozen=True)
+class DayEffects:
+    """omega (p,): deviations of the effects of a stream's levels; phi: their memory from day to day, from above.
+
+    likeliest: the memory that fits best; phi is the upper end of its interval, as less memory than there is would
+    raise false alarms.  robots, days: that it was learnt from.
+    """
+
+    omega: tuple[float, ...]
+    phi: float
+    likeliest: float
+    robots: int
+    days: int
+
+
+def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
+    """Maximum likelihood over the learning months of robots of one type, for one joint or the load."""
+    if len(streams) < FEWEST_ROBOTS:
+        raise MinertiaError(
+            f"day effects need the learning months of at least {FEWEST_ROBOTS} robots, not of {len(streams)}; give a "
+            "calibration of the same type"
+        )
+    chosen = np.unique(np.linspace(0, len(streams) - 1, min(len(streams), MOST_ROBOTS)).astype(int))
+    with one_thread():
+        months = _Months.of([streams[k] for k in chosen], [windows[k] for k in chosen])
+        start = np.append(np.log(months.first_guess()), 0.5)
+        best = minimize(
+            months.cost, start, method="Nelder-Mead", options={"xatol": 1e-2, "fatol": 1e-2, "maxiter": 400}
+        )
+        omega, phi = np.exp(best.x[:-1]), _memory(best.x[-1])
+        upper, omega = _upper_end(months, float(best.fun), omega, phi)
+    return DayEffects(tuple(omega.tolist()), upper, phi, len(chosen), months.length)
+
+
+def _memory(x: float) -> float:
+    """A number without bounds as a memory between 0 and the most."""
+    return float(MOST_MEMORY / (1.0 + np.exp(-2 * x)))
+
+
+def _unbounded(phi: float) -> float:
+    part = min(max(phi / MOST_MEMORY, 1e-6), 1 - 1e-6)
+    return float(0.5 * np.log(part / (1 - part)))
+
+
+def _upper_end(months: _Months, least: float, omega: Array, phi: float) -> tuple[float, Array]:
+    """The largest memory that the likelihood does not refute, with the deviations that go with it."""
+    while phi < MOST_MEMORY - 1e-3:
+        further = min(phi + STEP, MOST_MEMORY - 1e-4)
+
+        def cost(x: Array, at: float = further) -> float:
+            return months.cost(np.append(x, _unbounded(at)))
+
+        found = minimize(
+            cost, np.log(omega), method="Nelder-Mead", options={"xatol": 2e-2, "fatol": 2e-2, "maxiter": 60}
+        )
+        omega, phi = np.exp(found.x), further
+        if 2 * (float(found.fun) - least) > INTERVAL:
+            break
+    return phi, omega
+
+
+@dataclass(frozen=True)
+class _Months:
+    """Learning months on one calendar: y (N, L p), fixed (N, L p, L p): all of the covariance but day effects."""
+
+    length: int
+    parts: int
+    y: Array
+    fixed: Array
+    own: Array  # deviations of levels (p,)
+
+    @classmethod
+    def of(cls, streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> _Months:
+        p, L = streams[0].y.shape[1], max(last - first + 1 for first, last in windows)
+        y, fixed = np.zeros((len(streams), L * p)), np.zeros((len(streams), L * p, L * p))
+        for n, (stream, (first, last)) in enumerate(zip(streams, windows, strict=True)):
+            inside = np.flatnonzero((stream.days >= first) & (stream.days <= last))
+            place = (stream.days[inside] - first)[:, None] * p + np.arange(p)
+            into, rows = place.ravel(), (inside[:, None] * p + np.arange(p)).ravel()
+            fixed[n] = MISSING * np.eye(L * p)
+            fixed[n][np.ix_(into, into)] = 0.0
+            fixed[n][np.ix_(into, into)] += _flat_and_noise(stream, inside, rows, p)
+            y[n, into] = stream.y[inside].ravel()
+        spread = np.median([np.std(s.y, axis=0) for s in streams], axis=0)
+        return cls(L, p, y, fixed, np.maximum(spread, 1e-9))
+
+    def first_guess(self) -> Array:
+        return self.own
+
+    def cost(self, x: Array) -> float:
+        """Minus the log likelihood at logarithms of omega and a memory without bounds."""
+        omega, phi = np.exp(np.clip(x[:-1], -25.0, 3.0)), _memory(float(x[-1]))
+        m = self.y.shape[1]
+        C = np.empty((len(self.y), m + 1, m + 1))
+        C[:, :m, :m] = self.fixed + effects_covariance(np.arange(self.length), omega, phi)
+        C[:, m, :m] = self.y  # the last row of the root is then the whitened levels
+        C[:, m, m] = LARGE
+        try:
+            L = np.linalg.cholesky(C)
+        except np.linalg.LinAlgError:
+            return float("inf")
+        diagonal = np.einsum("nii->ni", L)[:, :m]
+        return float(0.5 * np.sum(L[:, m, :m] ** 2) + np.sum(np.log(diagonal)))
+
+
+def _flat_and_noise(stream: LevelStream, inside: NDArray[np.int_], rows: NDArray[np.int_], p: int) -> Array:
+    warm = stream.warm[inside]
+    flat = np.kron(FLAT * (1.0 + np.outer(warm, warm)), np.eye(p))
+    return np.asarray(flat + blocks(stream.V[inside]) + stream.common[np.ix_(rows, rows)])
+
+
+def blocks(V: Array) -> Array:
+    """Matrices (D, p, p) along a diagonal, (D p, D p)."""
+    D, p = V.shape[:2]
+    full = np.zeros((D, p, D, p))
+    full[range(D), :, range(D), :] = V
+    return full.reshape(D * p, D * p)
+
+
+def effects_covariance(days: NDArray[np.int_], omega: Array | Sequence[float], phi: float) -> Array:
+    """Covariance of day effects of all days and levels, (D p, D p)."""
+    memory = phi ** np.abs(np.subtract.outer(days, days))
+    return np.asarray(np.kron(memory, np.diag(np.square(omega))))

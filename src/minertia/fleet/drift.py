@@ -1,0 +1,379 @@
+"""Drift of a fleet: which robots' friction or load has changed, with a stated part of false alarms.
+
+Every stream carries evidence that may be looked at on any day (`e_process`).  The alarms of a page are chosen by the
+e-BH rule: at most a part q of them is false, whenever the page is made and however streams depend on one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.fleet.calendar import day_name
+from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
+from minertia.fleet.e_process import HORIZON, EProcess, e_process
+from minertia.fleet.events import RobotEvent, program_events
+from minertia.fleet.levels import LOAD
+from minertia.fleet.robot_day import RobotDay
+from minertia.fleet.streams import LEARNING, LevelStream, RobotStreams, StreamType, learn, robot_streams
+from minertia.notebook import plural
+from minertia.version import __version__
+
+Array = NDArray[np.float64]
+SILENT = 3  # days without logs after which a robot is not judged
+SETTLING = 3  # days with logs after an event before anything can be told
+FORMAT = 1  # of the JSON
+RATE = 0.1
+SUGGESTIONS = {
+    ("dry friction", True): "look at seals, brake, preload and grease of the joint",
+    ("dry friction", False): "look for lost preload or backlash in the joint's gear",
+    ("viscous friction", True): "look at the lubricant of the joint: kind, amount, age",
+    ("viscous friction", False): "look for lost lubricant in the joint",
+    (LOAD, True): "look at tool and work piece, and at the payload set in the controller",
+    (LOAD, False): "look for a lost tool or work piece, and at the payload set in the controller",
+}
+
+
+@dataclass(frozen=True)
+class DriftOptions:
+    """How a page is made.
+
+    q: part of the alarms that may be false.  horizon, learning [days].  today: number of the page's day, by default
+    that of the newest log.
+    """
+
+    q: float = RATE
+    horizon: int = HORIZON
+    learning: int = LEARNING
+    today: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.q < 1:
+            raise MinertiaError(f"the part of false alarms must lie between 0 and 1, not {self.q:g}")
+        if self.horizon < 1 or self.learning < 2:
+            raise MinertiaError("the horizon must be at least 1 day and the learning time at least 2 days")
+
+
+@dataclass(frozen=True)
+class TypeFleet:
+    """The robots of one type, by name their days by number; calibration: day effects learnt before, by joint."""
+
+    kind: StreamType
+    robots: Mapping[str, Mapping[int, RobotDay]]
+    calibration: Mapping[str, DayEffects] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JudgedStream:
+    """A stream with its evidence."""
+
+    type: str
+    stream: LevelStream
+    process: EProcess
+    events: tuple[RobotEvent, ...]
+    is_alarm: bool = False
+
+    def __repr__(self) -> str:
+        return f"<JudgedStream of '{self.stream.robot}', {self.stream.joint or LOAD}: e = {self.process.last:.3g}>"
+
+    @property
+    def cause(self) -> int:
+        """The level whose change alone explains the evidence best."""
+        return int(np.argmax(self.process.causes))
+
+
+@dataclass(frozen=True)
+class FleetAlarm:
+    """A change that stands out.
+
+    change, deviation: over the learnt level (friction), or in kg (load), as `unit` says.  since: days between which it
+    began.  e: evidence; bound: probability of so much by chance, for this stream alone.  cost: share of the joint's
+    effort limit that the change takes, None where limits are not known.
+    """
+
+    robot: str
+    joint: str | None
+    what: str
+    change: float
+    deviation: float
+    unit: str
+    since: tuple[int, int]
+    e: float
+    bound: float
+    temperature: Mapping[str, Any]
+    program_changed: bool
+    suggestion: str
+    cost: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "robot": self.robot,
+            "joint": self.joint,
+            "what": self.what,
+            "change": self.change,
+            "deviation": self.deviation,
+            "unit": self.unit,
+            "since": [day_name(d) for d in self.since],
+            "e": self.e,
+            "bound": self.bound,
+            "temperature": dict(self.temperature),
+            "program_changed": self.program_changed,
+            "suggestion": self.suggestion,
+            "cost": self.cost,
+        }
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """A robot, or one of its joints, that nothing is said of, and why."""
+
+    robot: str
+    reason: str
+    joint: str | None = None
+
+
+@dataclass(frozen=True)
+class FleetDrift:
+    """What a page tells: alarms worst first, every stream, who was not judged, and what it rests on."""
+
+    options: DriftOptions
+    days: tuple[int, int]
+    alarms: tuple[FleetAlarm, ...]
+    watch: tuple[FleetAlarm, ...]
+    streams: tuple[JudgedStream, ...]
+    not_judged: tuple[NotJudged, ...]
+    calibration: Mapping[str, Mapping[str, DayEffects]]
+    robots: Mapping[str, RobotStreams]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
+
+    @property
+    def statement(self) -> str:
+        """One sentence on what the alarms are worth."""
+        guilty, judged = len({a.robot for a in self.alarms}), len({s.stream.robot for s in self.streams})
+        part = f"{100 * self.options.q:g} %"
+        if not judged:
+            return "no robot could be judged"
+        if not self.alarms:
+            return f"none of {plural(judged, 'robot')} needs a look"
+        verb = "needs" if guilty == 1 else "need"
+        often = "one alarm in ten is" if self.options.q == RATE else f"{part} of the alarms are"
+        return f"{guilty} of {plural(judged, 'robot')} {verb} a look; on average at most {often} false"
+
+    def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "store": store,
+            "days": [day_name(d) for d in self.days],
+            "q": self.options.q,
+            "horizon": self.options.horizon,
+            "streams": len(self.streams),
+            "statement": self.statement,
+            "calibration": [_calibration_json(kind, own) for kind, own in self.calibration.items()],
+            "alarms": [alarm.to_json() for alarm in self.alarms],
+            "watch": [alarm.to_json() for alarm in self.watch],
+            "not_judged": [{"robot": n.robot, "joint": n.joint, "reason": n.reason} for n in self.not_judged],
+            "notes": list(self.notes),
+            "faults": list(faults),
+            "arithmetic": list(arithmetic),
+        }
+
+
+def _calibration_json(kind: str, own: Mapping[str, DayEffects]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "robots": max((e.robots for e in own.values()), default=0),
+        "days": max((e.days for e in own.values()), default=0),
+        "omega": {joint: list(e.omega) for joint, e in own.items()},
+        "phi": {joint: e.phi for joint, e in own.items()},
+    }
+
+
+def fleet_drift(
+    types: Sequence[TypeFleet], options: DriftOptions | None = None, events: Sequence[RobotEvent] = ()
+) -> FleetDrift:
+    """Judge every robot of some types on the day of the page."""
+    opts = options or DriftOptions()
+    found = [_judge_type(own, opts, events) for own in types if own.robots]
+    if not found:
+        raise MinertiaError("there is no robot with evidence to judge; add logs first")
+    streams = [s for own in found for s in own.streams]
+    today = opts.today if opts.today is not None else max(own.last for own in found)
+    silent = {s.stream.robot for s in streams if today - int(s.stream.days[-1]) > SILENT}
+    quiet = [NotJudged(r, f"no logs since {_newest(streams, r)}") for r in sorted(silent)]
+    judged = [s for s in streams if s.stream.robot not in silent]
+    chosen = set(e_bh([s.process.last for s in judged], opts.q))
+    raw = set(e_bh([float(s.process.raw[-1]) if len(s.process.raw) else 1.0 for s in judged], opts.q)) - chosen
+    robots = {r.robot: r for own in found for r in own.robots}
+    kinds = {own.kind.name: own.kind for own in types}
+    alarms = [_alarm(judged[k], robots, kinds) for k in chosen]
+    watch = [_alarm(judged[k], robots, kinds) for k in raw]
+    marked = tuple(_marked(s, k in chosen) for k, s in enumerate(judged))
+    return FleetDrift(
+        opts,
+        (min(own.first for own in found), today),
+        tuple(sorted(alarms, key=lambda a: (-a.e, a.robot, a.joint or ""))),
+        tuple(sorted(watch, key=lambda a: (-a.e, a.robot, a.joint or ""))),
+        marked,
+        tuple([*(n for own in found for n in own.not_judged), *quiet]),
+        {own.kind.name: own.calibration for own in found},
+        robots,
+        tuple(note for own in found for note in own.notes),
+    )
+
+
+def _newest(streams: Sequence[JudgedStream], robot: str) -> str:
+    return day_name(max(int(s.stream.days[-1]) for s in streams if s.stream.robot == robot))
+
+
+def _marked(judged: JudgedStream, is_alarm: bool) -> JudgedStream:
+    return JudgedStream(judged.type, judged.stream, judged.process, judged.events, is_alarm)
+
+
+def e_bh(values: Sequence[float], q: float) -> list[int]:
+    """Places of the alarms among e-values: the k largest, k the most for which e_(k) >= K / (q k)."""
+    e = np.asarray(values, float)
+    order = np.argsort(-e, kind="stable")
+    passed = np.flatnonzero(e[order] >= len(e) / (q * np.arange(1, len(e) + 1)))
+    return order[: passed[-1] + 1].tolist() if len(passed) else []
+
+
+@dataclass(frozen=True)
+class _JudgedType:
+    kind: StreamType
+    streams: tuple[JudgedStream, ...]
+    robots: tuple[RobotStreams, ...]
+    not_judged: tuple[NotJudged, ...]
+    calibration: Mapping[str, DayEffects]
+    first: int
+    last: int
+    notes: tuple[str, ...]
+
+
+def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotEvent]) -> _JudgedType:
+    """All streams of the robots of one type."""
+    learnt = learn(fleet.robots, fleet.kind, options.learning)
+    if not learnt.windows:
+        raise MinertiaError(f"the type '{fleet.kind.name}' has no robot with evidence to judge; add logs first")
+    first = min(window[0] for window in learnt.windows.values())
+    robots, seen = [], []
+    for name in learnt.robots:
+        days = fleet.robots[name]
+        robots.append(robot_streams(name, days, fleet.kind, learnt, options.learning))
+        seen += list(program_events(name, days))
+    told = [e for e in events if e.robot in learnt.robots]
+    calibration, notes = _calibrated(fleet, robots)
+    missing = [NotJudged(r, reason) for r, reason in learnt.reasons.items()]
+    missing += [NotJudged(r.robot, reason, joint) for r in robots for joint, reason in r.reasons]
+    streams = []
+    for own in robots:
+        if own.robot in learnt.reasons:
+            continue
+        every = [e for e in (*told, *seen) if e.robot == own.robot]
+        for stream in own.streams:
+            judged = _judge(fleet.kind.name, stream, calibration, own.learnt[1] + 1, every, options)
+            if isinstance(judged, NotJudged):
+                missing.append(judged)
+            else:
+                streams.append(judged)
+    return _JudgedType(
+        fleet.kind,
+        tuple(streams),
+        tuple(robots),
+        tuple(missing),
+        calibration,
+        first,
+        max(learnt.newest.values()),
+        notes,
+    )
+
+
+def _calibrated(fleet: TypeFleet, robots: Sequence[RobotStreams]) -> tuple[dict[str, DayEffects], tuple[str, ...]]:
+    """Day effects of each joint, learnt from the robots or given."""
+    found: dict[str, DayEffects] = {}
+    notes = []
+    joints = dict.fromkeys(s.joint or LOAD for own in robots for s in own.streams)
+    for joint in joints:
+        pairs = [(s, own.learnt) for own in robots for s in own.streams if (s.joint or LOAD) == joint]
+        if len(pairs) >= FEWEST_ROBOTS:
+            found[joint] = learn_day_effects([s for s, _ in pairs], [w for _, w in pairs])
+        elif joint in fleet.calibration:
+            found[joint] = fleet.calibration[joint]
+            notes.append(f"day effects of {joint} are those of an earlier calibration of the type '{fleet.kind.name}'")
+    return found, tuple(notes)
+
+
+def _judge(
+    kind: str,
+    stream: LevelStream,
+    calibration: Mapping[str, DayEffects],
+    watched_from: int,
+    events: Sequence[RobotEvent],
+    options: DriftOptions,
+) -> JudgedStream | NotJudged:
+    effects = calibration.get(stream.joint or LOAD)
+    if effects is None:
+        return NotJudged(
+            stream.robot,
+            f"fewer than {FEWEST_ROBOTS} robots of its type to learn day effects from, and no calibration",
+            stream.joint,
+        )
+    own = tuple(e for e in events if e.concerns(stream.joint))
+    marks = sorted({e.day for e in own if stream.days[0] < e.day})
+    if marks and int(np.sum(stream.days >= marks[-1])) < SETTLING:
+        kinds = {e.kind for e in own if e.day == marks[-1]}
+        word = "new program" if "program" in kinds else sorted(kinds)[0]
+        return NotJudged(stream.robot, f"{word} on {day_name(marks[-1])}: too few days since", stream.joint)
+    return JudgedStream(kind, stream, e_process(stream, effects, watched_from, marks, options.horizon), own)
+
+
+def _alarm(judged: JudgedStream, robots: Mapping[str, RobotStreams], kinds: Mapping[str, StreamType]) -> FleetAlarm:
+    stream, process, cause = judged.stream, judged.process, judged.cause
+    kind, own = kinds[judged.type], robots[stream.robot]
+    what = stream.parts[cause]
+    scale = kind.moving_mass if stream.joint is None else 1.0
+    change, deviation = float(process.change[cause]) * scale, float(process.deviation[cause]) * scale
+    return FleetAlarm(
+        stream.robot,
+        stream.joint,
+        what,
+        change,
+        deviation,
+        "kg" if stream.joint is None else "1",
+        process.span(),
+        process.last,
+        min(1.0, 1.0 / max(process.last, 1e-300)),
+        _temperature(own, stream),
+        any(e.kind == "program" and e.day >= own.learnt[1] for e in judged.events),
+        SUGGESTIONS[what, change > 0],
+        _cost(stream, what, change, own, kind),
+    )
+
+
+def _temperature(own: RobotStreams, stream: LevelStream) -> dict[str, Any]:
+    """Mean and range of the joint's daily means [degC]."""
+    if not own.temperature.size or np.isnan(own.temperature).all():
+        return {"mean": None, "range": None}
+    T = own.temperature if stream.joint is None else own.temperature[:, own.joints.index(stream.joint)]
+    return {"mean": float(np.nanmean(T)), "range": [float(np.nanmin(T)), float(np.nanmax(T))]}
+
+
+def _cost(stream: LevelStream, what: str, change: float, own: RobotStreams, kind: StreamType) -> float | None:
+    """Share of the joint's effort limit that the change takes: at full speed, where it grows with the speed."""
+    if stream.joint is None or stream.joint not in kind.efforts:
+        return None
+    symbol, speed = ("FC", 1.0) if what == "dry friction" else ("FV", kind.speeds.get(stream.joint))
+    level = own.levels.get((symbol, stream.joint))
+    if level is None or speed is None:
+        return None
+    return float(abs(change * level) * speed / kind.efforts[stream.joint])

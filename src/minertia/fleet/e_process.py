@@ -1,0 +1,180 @@
+"""Sequential evidence for a step in a stream: e-values that may be looked at every day.
+
+A mixture over the days on which a step may have begun, of likelihood ratios for steps of unknown size.  Under no drift
+it is a martingale of mean 1, so it exceeds 1/alpha at any time with probability at most alpha (Ville).  Innovations
+are clipped, which keeps that true for days that are further off than a Gaussian world has them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from minertia.fleet.day_effects import FLAT, DayEffects, blocks, effects_covariance
+from minertia.fleet.streams import LevelStream
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+HORIZON = 90  # days over which the beginning of a step is spread
+CLIP = 3.0  # deviations at which an innovation is clipped
+STEP = 0.1  # deviation of a step of friction, over its level
+LOAD_STEP = 0.005  # of a load, over the moving mass
+WIDE = 1e-3  # weight of the usual size of a step where its own is stated
+WIDER = 1.5  # by which a stated deviation of a step is widened
+
+
+@dataclass(frozen=True)
+class EProcess:
+    """Evidence of one stream on its watched days.
+
+    days (W,): watched days with logs.  e (W,): evidence of each day; raw: without clipping, for a list of what to look
+    at.  since: first day of what the last evidence is about.  posterior (n,): of the days on which a step began, over
+    `starts`, and clipped: of the same with innovations clipped, which dates what grows earlier; change, deviation (p,):
+    the step, of the levels; causes (p,): log likelihood ratio of each level alone.
+    """
+
+    days: NDArray[np.int_]
+    e: Array
+    raw: Array
+    since: int
+    starts: NDArray[np.int_]
+    posterior: Array
+    clipped: Array
+    change: Array
+    deviation: Array
+    causes: Array
+
+    @property
+    def last(self) -> float:
+        """Evidence of the last day; 1 where nothing has been watched."""
+        return float(self.e[-1]) if len(self.e) else 1.0
+
+    def span(self, part: float = 0.95) -> tuple[int, int]:
+        """Days between which the step began, with this probability."""
+        edge = (1 - part) / 2
+        first = min(int(np.searchsorted(np.cumsum(p), edge)) for p in (self.posterior, self.clipped))
+        last = min(int(np.searchsorted(np.cumsum(self.posterior), 1 - edge)), len(self.starts) - 1)
+        return int(self.starts[min(first, last)]), int(self.starts[last])
+
+
+def innovations(stream: LevelStream, effects: DayEffects, events: Sequence[int]) -> tuple[Array, Array]:
+    """Whitened levels (D p,) and the root L of their covariance, the uncertainty of the baseline inside."""
+    p = stream.y.shape[1]
+    steps = [np.ones(len(stream.days)), stream.warm, *((stream.days >= e).astype(float) for e in events)]
+    flat = sum(np.outer(column, column) for column in steps)
+    C = np.kron(FLAT * flat, np.eye(p)) + effects_covariance(stream.days, effects.omega, effects.phi)
+    C += blocks(stream.V) + stream.common
+    L = np.linalg.cholesky(C)
+    return np.asarray(solve_triangular(L, stream.y.ravel(), lower=True)), np.asarray(L, float)
+
+
+def e_process(
+    stream: LevelStream, effects: DayEffects, watched_from: int, events: Sequence[int] = (), horizon: int = HORIZON
+) -> EProcess:
+    """Evidence day by day; it starts anew after the horizon and at events."""
+    with one_thread():
+        w, L = innovations(stream, effects, events)
+        first = int(np.searchsorted(stream.days, watched_from))
+        p, D = stream.y.shape[1], len(stream.days)
+        kappa = np.full(p, LOAD_STEP if stream.joint is None else STEP)
+        watched = stream.days[first:]
+        e, raw = np.ones(len(watched)), np.ones(len(watched))
+        cuts = _starts(watched, events, horizon)
+        last = None
+        for begin, end in itertools.pairwise([*cuts, len(watched)]):
+            if end > begin:
+                part = _Segment.of(w, L, kappa, first + begin, first + end, p, D)
+                e[begin:end], raw[begin:end] = part.evidence(horizon)
+                last = part
+    if last is None:
+        nothing = np.zeros(p)
+        return EProcess(watched, e, raw, watched_from, watched, np.zeros(0), np.zeros(0), nothing, nothing, nothing)
+    begun = stream.days[last.begin : last.end]
+    change, deviation, causes = last.step(kappa)
+    posterior, clipped = (_normalised(_log_ratio(last.A[-1], B[-1])) for B in (last.raw, last.B))
+    return EProcess(watched, e, raw, int(begun[0]), begun, posterior, clipped, change, deviation, causes)
+
+
+def _starts(watched: NDArray[np.int_], events: Sequence[int], horizon: int) -> list[int]:
+    """Places among the watched days from which the evidence starts anew."""
+    if not len(watched):
+        return []
+    marks = sorted({0, *(int(np.searchsorted(watched, e)) for e in events if watched[0] < e <= watched[-1])})
+    cuts = []
+    for begin, end in itertools.pairwise([*marks, len(watched)]):
+        cuts += list(range(begin, end, horizon))
+    return cuts
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Sums for steps that begin within some days: A (days, starts, p, p), B and raw B (days, starts, p)."""
+
+    begin: int
+    end: int
+    A: Array
+    B: Array
+    raw: Array
+    alive: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, w: Array, L: Array, kappa: Array, begin: int, end: int, p: int, D: int) -> _Segment:
+        n = end - begin
+        step = (np.arange(D)[:, None] >= np.arange(begin, end)).astype(float)  # (D, starts)
+        right = np.einsum("ds,ij->disj", step, np.diag(kappa)).reshape(D * p, n * p)
+        rows = slice(begin * p, end * p)
+        tail = solve_triangular(L[begin * p : end * p, begin * p : end * p], right[rows], lower=True)
+        sig = tail.reshape(n, p, n, p)  # days, levels, starts, levels of the step
+        own = w[rows].reshape(n, p)
+        A = np.cumsum(np.einsum("disk,disl->dskl", sig, sig), axis=0) + np.eye(p)
+        B = np.cumsum(np.einsum("disk,di->dsk", sig, np.clip(own, -CLIP, CLIP)), axis=0)
+        raw = np.cumsum(np.einsum("disk,di->dsk", sig, own), axis=0)
+        return cls(begin, end, A, B, raw, np.tri(n, dtype=bool))
+
+    def evidence(self, horizon: int) -> tuple[Array, Array]:
+        """e of each day, clipped and not."""
+        left = 1.0 - np.arange(1, len(self.alive) + 1) / horizon
+        found = []
+        for B in (self.B, self.raw):
+            ratio = np.where(self.alive, np.exp(np.minimum(_log_ratio(self.A, B), 600.0)), 0.0)
+            found.append(ratio.sum(axis=1) / horizon + left)
+        return found[0], found[1]
+
+    def step(self, kappa: Array) -> tuple[Array, Array, Array]:
+        """The step and its deviation; how well each level alone explains it.
+
+        Clipping guards the evidence; when a step began and how large it is are read from the days as they are.
+        """
+        A, B = self.A[-1], self.B[-1]
+        posterior = _normalised(_log_ratio(A, self.raw[-1]))
+        known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
+        mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]
+        change = posterior @ mean
+        inside = np.einsum("s,skk->k", posterior, np.linalg.inv(known))
+        between = posterior @ (mean - change) ** 2
+        alone = np.einsum("skk->sk", A)
+        single = -0.5 * np.log(alone) + 0.5 * B**2 / alone
+        top = single.max(axis=0)
+        causes = top + np.log(np.exp(single - top).sum(axis=0))
+        return change * kappa, WIDER * np.sqrt(inside + between) * kappa, causes
+
+
+def _normalised(log: Array) -> Array:
+    """A posterior of its logarithms."""
+    part = np.exp(log - log.max())
+    return np.asarray(part / part.sum())
+
+
+def _log_ratio(A: Array, B: Array) -> Array:
+    """log of det(A)^-1/2 exp(B'A^-1 B / 2)."""
+    if A.shape[-1] == 1:
+        det, square = A[..., 0, 0], B[..., 0] ** 2 / A[..., 0, 0]
+    else:
+        det = np.linalg.det(A)
+        square = np.einsum("...i,...i->...", B, np.linalg.solve(A, B[..., None])[..., 0])
+    return np.asarray(-0.5 * np.log(det) + 0.5 * square)

@@ -1,0 +1,185 @@
+"""Engines that work through batches of logs: `submit(fn, *args)` gives a future; which one it is changes no bit.
+
+Processes of this machine by default, workers of a Dask scheduler for a cluster, or any executor of the same face.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from typing import Any, TypeVar
+
+from minertia.errors import MinertiaError
+from minertia.extras import load
+
+IN_FLIGHT = 200  # batches that a scheduler knows of at a time
+UNKNOWN = 8  # workers of an executor that does not say
+WAITING = 2  # batches for each process of this machine
+Job = TypeVar("Job")
+
+
+class Engine:
+    """Runs a function on many jobs; one that breaks takes its own job with it, not the others.
+
+    most: jobs in flight.  workers: that work at the same time, about.
+    """
+
+    def __init__(self, most: int, workers: int) -> None:
+        self.most, self.workers = most, workers
+
+    def executor(self) -> Executor:
+        """What takes the jobs; a new one where the last is broken."""
+        raise NotImplementedError
+
+    def drop(self, broken: Executor | None = None) -> None:
+        """An executor is broken, or none is needed any more."""
+
+    def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
+        """Jobs with their results as they are done, or with the exception that ended their worker.
+
+        alone: one job in flight, so that a worker that ends is the fault of this job.
+        """
+        left, flying = list(reversed(jobs)), dict[Future[Any], tuple[Job, Executor]]()
+        most = 1 if alone else self.most
+        while left or flying:
+            while left and len(flying) < most:
+                job = left.pop()
+                future, by = self._submitted(work, job)
+                flying[future] = job, by
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in done:
+                job, by = flying.pop(future)
+                err = CancelledError() if future.cancelled() else future.exception()
+                if isinstance(err, BrokenExecutor):
+                    self.drop(by)
+                yield job, err if err is not None else future.result()
+
+    def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
+        by = self.executor()
+        try:
+            return by.submit(work, job), by
+        except BrokenExecutor:
+            self.drop(by)
+            by = self.executor()
+            return by.submit(work, job), by
+
+
+class HereEngine(Engine):
+    """The process we are in, one job after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+
+    def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
+        """Jobs with their results."""
+        for job in jobs:
+            yield job, work(job)
+
+
+class ProcessEngine(Engine):
+    """Processes of this machine, started anew (spawn), each with one thread of linear algebra."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        count = workers or len(getattr(os, "sched_getaffinity", lambda pid: range(os.cpu_count() or 1))(0))
+        super().__init__(WAITING * count, count)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def executor(self) -> Executor:
+        """The pool of processes."""
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
+        return self._pool
+
+    def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
+        with _without_main():  # processes are started here
+            return super()._submitted(work, job)
+
+    def drop(self, broken: Executor | None = None) -> None:
+        """End the processes, unless those that are broken were replaced already."""
+        if self._pool is not None and broken in (None, self._pool):
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Within, processes that start do not run the user's script again, of which our work needs nothing."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), main.__dict__.pop("__file__", None)
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
+
+
+class ExecutorEngine(Engine):
+    """An executor, or the client of a Dask cluster, that is somebody else's."""
+
+    def __init__(self, given: Any) -> None:
+        threads = sum(given.nthreads().values()) if hasattr(given, "nthreads") else 0
+        super().__init__(IN_FLIGHT, threads or UNKNOWN)
+        self._given = _executor_of(given)
+
+    def executor(self) -> Executor:
+        """As it was given."""
+        own: Executor = self._given
+        return own
+
+
+def _executor_of(given: Any) -> Executor:
+    """An executor as it is; of a Dask client, one that runs a lost job again and does not remember how it failed."""
+    own: Executor = given.get_executor(pure=False) if hasattr(given, "get_executor") else given
+    return own
+
+
+@contextlib.contextmanager
+def engine(executor: Any = None, *, workers: int | None = None, scheduler: str | None = None) -> Iterator[Engine]:
+    """The engine that was asked for, ended at the end if we started it.
+
+    executor: an executor or a Dask client.  workers: processes of this machine, 0 for the one we are in; None: one
+    for each core.  scheduler: address of a Dask scheduler.
+    """
+    if sum(given is not None for given in (executor, workers, scheduler)) > 1:
+        raise MinertiaError("give an executor, a number of workers or the address of a scheduler, not several of them")
+    if scheduler is not None:
+        with _client(scheduler) as client:
+            yield ExecutorEngine(client)
+        return
+    if executor is not None:
+        yield ExecutorEngine(executor)
+        return
+    own: Engine = HereEngine() if workers == 0 else ProcessEngine(workers)
+    try:
+        yield own
+    finally:
+        own.drop()
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Any]:
+    """A client of a Dask scheduler."""
+    distributed = load("distributed", "cluster")
+    try:
+        client = distributed.Client(address, timeout="20s")
+    except (OSError, ValueError, TimeoutError) as err:
+        raise MinertiaError(f"there is no Dask scheduler at '{address}' ({str(err)[:160]})") from None
+    try:
+        yield client
+    finally:
+        client.close()

@@ -1,0 +1,97 @@
+"""What happened to robots: maintenance, tools and programs, from a file or seen in the histograms of days."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.fleet.calendar import day_number
+from minertia.fleet.robot_day import RobotDay
+
+Array = NDArray[np.float64]
+KINDS = ("maintenance", "tool", "program", "calibration")
+EVERY = "*"  # joint of an event that concerns the whole robot
+NEW_PROGRAM = 0.05  # earth mover's distance, over the range, from which days are of different programs
+HEADER = ("robot", "day", "joint", "kind", "note")
+
+
+@dataclass(frozen=True)
+class RobotEvent:
+    """An event from which on levels start anew: of one joint, or (*) of the whole robot; seen: not told but found."""
+
+    robot: str
+    day: int
+    joint: str
+    kind: str
+    note: str = ""
+    seen: bool = False
+
+    def concerns(self, joint: str | None) -> bool:
+        """Whether the friction of a joint (None: the load) may have changed with it."""
+        if self.kind == "maintenance":
+            return self.joint in (EVERY, joint)
+        if self.kind == "tool":
+            return joint is None
+        return True
+
+
+def read_events(text: str, source: str = "events.csv") -> tuple[RobotEvent, ...]:
+    """Events of a file with the columns robot, day, joint (or *), kind, note."""
+    rows = list(csv.reader(StringIO(text)))
+    if not rows:
+        return ()
+    head = tuple(cell.strip() for cell in rows[0])
+    if head[:4] != HEADER[:4]:
+        raise MinertiaError(f"{source}, line 1: the columns must be {', '.join(HEADER)}, not {', '.join(head)}")
+    found = []
+    for number, row in enumerate(rows[1:], 2):
+        if any(cell.strip() for cell in row):
+            found.append(_event(row, f"{source}, line {number}"))
+    return tuple(sorted(found, key=lambda e: (e.robot, e.day, e.joint, e.kind)))
+
+
+def _event(row: Sequence[str], where: str) -> RobotEvent:
+    cells = [cell.strip() for cell in row] + [""] * 5
+    robot, day, joint, kind, note = cells[:5]
+    if not robot:
+        raise MinertiaError(f"{where}: an event needs the robot it happened to")
+    if kind not in KINDS:
+        raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(KINDS)}")
+    try:
+        number = day_number(day)
+    except MinertiaError as error:
+        raise MinertiaError(f"{where}: {error}") from None
+    return RobotEvent(robot, number, joint or EVERY, kind, note)
+
+
+def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent, ...]:
+    """Days on which a robot begins to move otherwise than before: by the program's name, else by histograms."""
+    found: list[RobotEvent] = []
+    usual: Array | None = None
+    count, name = 0, ""
+    for number in sorted(days):
+        day = days[number]
+        renamed = bool(day.program and name and day.program != name)
+        moved = (
+            usual is not None and day.histograms is not None and movers_distance(day.histograms, usual) > NEW_PROGRAM
+        )
+        if renamed or moved:
+            note = f"program {day.program}" if renamed else "positions and speeds are spent otherwise than before"
+            found.append(RobotEvent(robot, number, EVERY, "program", note, seen=True))
+            usual, count = None, 0
+        if day.histograms is not None:
+            count += 1
+            usual = day.histograms if usual is None else usual + (day.histograms - usual) / count
+        name = day.program or name
+    return tuple(found)
+
+
+def movers_distance(one: Array, other: Array) -> float:
+    """Earth mover's distance of histograms over the same bins, over the range, mean over the rows."""
+    return float(np.mean(np.sum(np.abs(np.cumsum(one - other, axis=1)), axis=1)) / one.shape[1])

@@ -1,0 +1,371 @@
+"""Evidence of a robot's logs that merges: one triangle per effort over the columns which that effort sees.
+
+Rows are [columns | effort] of a superset of columns, chosen once per robot type.  Subsets of columns, known values,
+weights of efforts, forgetting and merging act on the triangles and give what the rows would have given.  Stretches of
+a log add what deviations under correlated residuals need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from minertia.errors import MinertiaError, ShapeError, UnknownName
+from minertia.identification.evidence.intervals import FEWEST_FREEDOM, LEAST_INFLATION, LEVEL, NORMAL, Spread
+from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
+from minertia.notebook import plural
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+TRUNCATED = (
+    1e-9  # of the largest singular value, columns scaled to length 1: directions that the superset fit leaves out
+)
+LEFT_OUT = 0.1  # of the squared residual: what columns left out may explain before deviations from scores are in doubt
+
+
+@dataclass(frozen=True)
+class EvidenceLayout:
+    """Which columns there are and which of them each effort sees.
+
+    names: the superset of columns.  efforts: names of the efforts (joints).  seen: for each effort, the indices of its
+    columns in ascending order.
+    """
+
+    names: tuple[str, ...]
+    efforts: tuple[str, ...]
+    seen: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.names):
+            raise MinertiaError("two columns of the evidence have the same name; give each column a name of its own")
+        if len(self.seen) != len(self.efforts):
+            raise ShapeError(f"there are {len(self.efforts)} efforts, but columns of {len(self.seen)}")
+        for effort, own in zip(self.efforts, self.seen, strict=True):
+            if list(own) != sorted(set(own)) or (own and not (own[0] >= 0 and own[-1] < len(self.names))):
+                raise ShapeError(
+                    f"the columns of effort '{effort}' must be ascending indices of the {len(self.names)} names"
+                )
+
+    def __repr__(self) -> str:
+        return f"<EvidenceLayout of {plural(len(self.names), 'column')} and {plural(len(self.efforts), 'effort')}>"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Columns of each effort's triangle, its effort included."""
+        return tuple(len(own) + 1 for own in self.seen)
+
+    @property
+    def packed_length(self) -> int:
+        """Numbers in the packed triangles."""
+        return sum(k * (k + 1) // 2 for k in self.sizes)
+
+    def index(self, name: str) -> int:
+        """Place of a column."""
+        if name not in self._places:
+            raise UnknownName("column", name, self.names)
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.names)}
+
+    def chosen(self, names: Sequence[str]) -> tuple[EvidenceLayout, list[list[int]]]:
+        """The layout of some columns in the order given, and for each effort the places of its columns in the old."""
+        wanted = [self.index(name) for name in names]
+        seen, places = [], []
+        for own in self.seen:
+            where = {column: k for k, column in enumerate(own)}
+            seen.append(tuple(k for k, column in enumerate(wanted) if column in where))
+            places.append([where[column] for column in wanted if column in where])
+        return EvidenceLayout(tuple(names), self.efforts, tuple(seen)), places
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Statistics of the stretches of a log: enough for deviations under correlated residuals, for any columns.
+
+    scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the log's own superset fit beta0,
+    and diag(W_b'W_b).  counts (B,): samples of each stretch.  correlation (efforts,): autocorrelation time of the
+    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all stretches.
+    """
+
+    scores: tuple[NDArray[np.float32], ...]
+    diagonals: tuple[NDArray[np.float32], ...]
+    counts: Array
+    correlation: Array
+    rest: Array
+
+    def __repr__(self) -> str:
+        return f"<Stretches: {len(self.counts)} of {int(np.sum(self.counts))} samples in all>"
+
+    def chosen(self, places: Sequence[Sequence[int]]) -> Stretches:
+        """Those of some columns of each effort."""
+        scores = tuple(s[:, list(own)] for s, own in zip(self.scores, places, strict=True))
+        diagonals = tuple(g[:, list(own)] for g, own in zip(self.diagonals, places, strict=True))
+        return replace(self, scores=scores, diagonals=diagonals)
+
+    def scaled(self, factor: Array) -> Stretches:
+        """Those of rows whose squares count by a factor, (efforts,)."""
+        scores = tuple((s * f).astype(np.float32) for s, f in zip(self.scores, factor, strict=True))
+        diagonals = tuple((g * f).astype(np.float32) for g, f in zip(self.diagonals, factor, strict=True))
+        return replace(self, scores=scores, diagonals=diagonals, rest=self.rest * factor)
+
+    def joined(self, other: Stretches) -> Stretches:
+        """Those of two logs, one after the other."""
+        share = np.sum(self.counts) / max(np.sum(self.counts) + np.sum(other.counts), 1.0)
+        return Stretches(
+            tuple(np.concatenate(pair) for pair in zip(self.scores, other.scores, strict=True)),
+            tuple(np.concatenate(pair) for pair in zip(self.diagonals, other.diagonals, strict=True)),
+            np.concatenate([self.counts, other.counts]),
+            share * self.correlation + (1 - share) * other.correlation,
+            self.rest + other.rest,
+        )
+
+
+@dataclass(frozen=True)
+class FleetEvidence:
+    """Triangles of [columns | effort] per effort, over the columns that each effort sees, diagonals not negative.
+
+    triangles: (k_i, k_i) for each effort, the effort last.  samples (efforts,): rows that each stands for (not whole
+    after forgetting).  stretches: None where they were not kept.
+    """
+
+    layout: EvidenceLayout
+    triangles: tuple[Array, ...]
+    samples: Array
+    stretches: Stretches | None = None
+
+    def __post_init__(self) -> None:
+        sizes = tuple(R.shape for R in self.triangles)
+        if sizes != tuple((k, k) for k in self.layout.sizes) or np.shape(self.samples) != (len(sizes),):
+            raise ShapeError(f"the triangles have the shapes {sizes}, their layout asks for {self.layout.sizes}")
+
+    def __repr__(self) -> str:
+        rows = int(np.max(self.samples, initial=0.0))
+        kept = (
+            "no stretches"
+            if self.stretches is None
+            else plural(len(self.stretches.counts), "stretch").replace("hs", "hes")
+        )
+        return f"<FleetEvidence of {plural(len(self.layout.names), 'column')}: {plural(rows, 'sample')}, {kept}>"
+
+    # ------------------------------------------------------------------ from and to numbers
+
+    @classmethod
+    def empty(cls, layout: EvidenceLayout) -> FleetEvidence:
+        """Evidence of no rows."""
+        return cls(layout, tuple(np.zeros((k, k)) for k in layout.sizes), np.zeros(len(layout.efforts)))
+
+    @classmethod
+    def of_rows(cls, layout: EvidenceLayout, rows: Sequence[Array]) -> FleetEvidence:
+        """Evidence of rows [columns | effort] of each effort, (N_i, k_i)."""
+        with one_thread():
+            triangles = tuple(upright(np.asarray(own, float)) for own in rows)
+        return cls(layout, triangles, np.array([float(len(own)) for own in rows]))
+
+    def packed(self) -> Array:
+        """The upper triangles, row by row and effort by effort, in one vector."""
+        parts = [R[np.triu_indices(len(R))] for R in self.triangles]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @classmethod
+    def unpacked(
+        cls, layout: EvidenceLayout, numbers: Array, samples: Array, stretches: Stretches | None = None
+    ) -> FleetEvidence:
+        """Evidence of packed triangles."""
+        numbers = np.asarray(numbers, float)
+        if numbers.shape != (layout.packed_length,):
+            raise ShapeError(f"packed triangles of this layout are {layout.packed_length} numbers, not {numbers.shape}")
+        triangles, done = [], 0
+        for k in layout.sizes:
+            R, count = np.zeros((k, k)), k * (k + 1) // 2
+            R[np.triu_indices(k)] = numbers[done : done + count]
+            triangles.append(R)
+            done += count
+        return cls(layout, tuple(triangles), np.asarray(samples, float), stretches)
+
+    def without_stretches(self) -> FleetEvidence:
+        """The triangles alone."""
+        return replace(self, stretches=None)
+
+    # ------------------------------------------------------------------ choosing, weighing, merging
+
+    def columns(self, names: Sequence[str]) -> FleetEvidence:
+        """Evidence on some columns, in the order given; the others' values are 0."""
+        layout, places = self.layout.chosen(names)
+        with one_thread():
+            triangles = tuple(upright(R[:, [*own, len(R) - 1]]) for R, own in zip(self.triangles, places, strict=True))
+        stretches = None if self.stretches is None else self.stretches.chosen(places)
+        return FleetEvidence(layout, triangles, self.samples, stretches)
+
+    def fixed(self, values: Mapping[str, float]) -> FleetEvidence:
+        """Evidence on the other columns, where these have known values."""
+        known = np.zeros(len(self.layout.names))
+        for name, value in values.items():
+            known[self.layout.index(name)] = value
+        triangles = []
+        for R, own in zip(self.triangles, self.layout.seen, strict=True):
+            taken = R.copy()
+            taken[:, -1] -= R[:, :-1] @ known[list(own)]
+            triangles.append(taken)
+        shifted = replace(self, triangles=tuple(triangles))
+        return shifted.columns([name for name in self.layout.names if name not in values])
+
+    def weighted(self, sigma: Array) -> FleetEvidence:
+        """Evidence of the rows over their effort's noise level, (efforts,)."""
+        level = np.asarray(sigma, float)
+        if level.shape != (len(self.triangles),) or not np.all(level > 0):
+            raise ShapeError(f"noise levels must be {len(self.triangles)} positive numbers, one for each effort")
+        triangles = tuple(R / s for R, s in zip(self.triangles, level, strict=True))
+        stretches = None if self.stretches is None else self.stretches.scaled(level**-2)
+        return FleetEvidence(self.layout, triangles, self.samples, stretches)
+
+    def forgotten(self, keep: float) -> FleetEvidence:
+        """Evidence that counts by this part only; asked for with a question, never stored."""
+        if not 0 < keep <= 1:
+            raise MinertiaError(f"the part of evidence that is kept must lie between 0 and 1, not {keep:g}")
+        triangles = tuple(np.sqrt(keep) * R for R in self.triangles)
+        factor = np.full(len(triangles), float(keep))
+        stretches = None if self.stretches is None else self.stretches.scaled(factor)
+        return FleetEvidence(self.layout, triangles, self.samples * keep, stretches)
+
+    def merged(self, other: FleetEvidence) -> FleetEvidence:
+        """Evidence of both; stretches are kept where both have them.
+
+        The bits depend on which comes first: `calendar` merges in an order that the dates alone decide.
+        """
+        if other.layout != self.layout:
+            raise MinertiaError("evidence on different columns cannot be merged; choose the same columns of both first")
+        with one_thread():
+            triangles = tuple(
+                upright(np.concatenate(pair)) for pair in zip(self.triangles, other.triangles, strict=True)
+            )
+        both = self.stretches is not None and other.stretches is not None
+        stretches = self.stretches.joined(other.stretches) if both else None  # type: ignore[union-attr, arg-type]
+        return FleetEvidence(self.layout, triangles, self.samples + other.samples, stretches)
+
+    # ------------------------------------------------------------------ asking
+
+    @cached_property
+    def total(self) -> Array:
+        """The triangle (k+1, k+1) of all efforts' rows over all names, the effort last."""
+        k = len(self.layout.names)
+        rows = np.zeros((sum(self.layout.sizes), k + 1))
+        done = 0
+        for R, own in zip(self.triangles, self.layout.seen, strict=True):
+            rows[done : done + len(R), [*own, k]] = R
+            done += len(R)
+        with one_thread():
+            return upright(rows)
+
+    def residuals(self, beta: Array) -> Array:
+        """Squared residual of each effort at values of all columns, exactly, without the rows."""
+        parts = zip(self.triangles, self.layout.seen, strict=True)
+        return np.array([float(np.sum((R @ np.append(-beta[list(own)], 1.0)) ** 2)) for R, own in parts])
+
+    def superset_fit(self) -> Array:
+        """Values of all columns at which scores are taken: truncated, so that every column may be there.
+
+        Efforts count by their noise, from two rounds.  Only the residual at these values means something.
+        """
+        sizes = np.array([float(np.sum(R[:, -1] ** 2)) for R in self.triangles])
+        rows = np.maximum(self.samples, 1.0)
+        floor = 1e-20 * np.maximum(sizes.max(initial=0.0), 1e-300)
+        variance = np.maximum(sizes, floor) / rows
+        beta = np.zeros(len(self.layout.names))
+        for _ in range(2):
+            R = self.weighted(np.sqrt(variance)).without_stretches().total
+            beta = truncated(R)
+            variance = np.maximum(self.residuals(beta), floor) / rows
+        return beta
+
+    def with_stretches(
+        self,
+        scores: Sequence[NDArray[np.float32]],
+        diagonals: Sequence[NDArray[np.float32]],
+        counts: Array,
+        correlation: Array,
+        beta: Array,
+    ) -> FleetEvidence:
+        """The same with statistics of stretches whose scores were taken at these values of all columns."""
+        stretches = Stretches(
+            tuple(np.asarray(s, np.float32) for s in scores),
+            tuple(np.asarray(g, np.float32) for g in diagonals),
+            np.asarray(counts, float),
+            np.asarray(correlation, float),
+            self.residuals(beta),
+        )
+        return replace(self, stretches=stretches)
+
+    def unexplained(self, beta: Array) -> float:
+        """What columns left out explain, over the squared residual of the superset fit, for values of these columns.
+
+        Above `LEFT_OUT` deviations from scores, which are those of the superset fit, are in doubt.
+        """
+        if self.stretches is None:
+            raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
+        rest = float(np.sum(self.stretches.rest))
+        return max(float(np.sum(self.residuals(beta))) / max(rest, 1e-300) - 1.0, 0.0)
+
+    def spread(self, sigma: Array | None = None) -> Spread:
+        """Deviations of the values of all columns, from the scores of stretches of one day.
+
+        sigma: noise levels of efforts, where the evidence is not weighted yet.  Stretches of different days must not be
+        pooled: day effects, which they share within a day, would be taken for noise that averages out.
+        """
+        if self.stretches is None:
+            raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
+        own = self if sigma is None else self.weighted(sigma)
+        assert own.stretches is not None
+        return _spread(own.total, *_gathered(own.layout, own.stretches), own.stretches)
+
+
+def upright(rows: Array) -> Array:
+    """R of [..., N, k] rows with a diagonal that is not negative."""
+    R = triangle(rows)
+    diagonal = np.einsum("...ii->...i", R)
+    return np.asarray(R * np.where(diagonal < 0, -1.0, 1.0)[..., None]) + 0.0  # + 0.0: no zero keeps a sign
+
+
+def truncated(R: Array) -> Array:
+    """Least squares of a triangle of [W tau] without the directions that it does not show."""
+    A, b = R[:-1, :-1], R[:-1, -1]
+    lengths = np.linalg.norm(A, axis=0)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    with one_thread():
+        return np.asarray(np.linalg.lstsq(A / lengths, b, rcond=TRUNCATED)[0] / lengths)
+
+
+def _gathered(layout: EvidenceLayout, stretches: Stretches) -> tuple[Array, Array]:
+    """Scores z_b and information g_b of the names, added over efforts, (B, names) each."""
+    z = np.zeros((len(stretches.counts), len(layout.names)))
+    g = np.zeros_like(z)
+    for score, diagonal, own in zip(stretches.scores, stretches.diagonals, layout.seen, strict=True):
+        z[:, list(own)] += score
+        g[:, list(own)] += diagonal
+    return z, g
+
+
+def _spread(R: Array, z: Array, g: Array, stretches: Stretches) -> Spread:
+    """cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the number of stretches that really carry an unknown."""
+    with one_thread():
+        inv = inverse(R[:-1, :-1])
+        white = inv @ inv.T
+        z = z - z.mean(axis=0)  # truncation and rounding leave a sum that is no score
+        half = z @ white
+        carried = np.sum(g, axis=0) ** 2 / np.maximum(np.sum(g**2, axis=0), 1e-300)
+        freedom = np.maximum(carried - 1.0, FEWEST_FREEDOM)
+        scale = np.sqrt((freedom + 1.0) / freedom)
+        S = (half.T @ half) * np.outer(scale, scale)
+    alone = np.maximum(np.diag(white), 1e-300)
+    variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
+    S = S + np.diag(variance - np.diag(S))
+    wider = student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
+    length = max(int(np.median(stretches.correlation)), 1) if len(stretches.correlation) else 1
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, len(stretches.counts), S, white)

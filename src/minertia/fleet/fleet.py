@@ -1,0 +1,226 @@
+"""`Fleet`: records of many robots and days, added to and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from minertia.errors import MinertiaError, UnknownName
+from minertia.fleet.add import Added, add_logs
+from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
+from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
+from minertia.fleet.engine import engine
+from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.fit import FitOptions, FleetFit
+from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
+from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.judging import fit_stored, judge_stored, stored_events
+from minertia.fleet.readout import robot_day
+from minertia.fleet.record import EvidenceRecord
+from minertia.fleet.robot_day import RobotDay
+from minertia.fleet.robot_type import KINDS
+from minertia.fleet.sources import LogSource, find_logs
+from minertia.fleet.store import EvidenceStore, StoreCheck, StoredType
+
+Days = str | tuple[str | date | None, str | date | None] | None
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Fleet:
+    """A fleet and the store of its records.
+
+    file: types and robots, where they were given; else those that the store knows.
+    """
+
+    store: EvidenceStore
+    file: FleetFile | None = None
+
+    @classmethod
+    def open(cls, store: str | Path, fleet: FleetFile | str | Path | None = None) -> Fleet:
+        """The fleet of a store: a folder, or a URL such as s3://bucket/fleet.
+
+        fleet: its file, which is needed to add logs of robots that the store does not know; then the store is made
+        where there is none.
+        """
+        if fleet is None:
+            return cls(EvidenceStore.open(str(store)))
+        return cls(EvidenceStore.made(str(store)), fleet if isinstance(fleet, FleetFile) else read_fleet(fleet))
+
+    def __repr__(self) -> str:
+        rows = self.store.index()
+        return (
+            f"<Fleet: {len(rows)} logs of {len({row.robot for row in rows})} robots in '{self.store.place.url[-80:]}'>"
+        )
+
+    # ------------------------------------------------------------------ adding
+
+    def add(
+        self,
+        logs: str | Path | Iterable[str | Path | LogSource],
+        executor: Any = None,
+        *,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        stretches: str = "scores",
+        tell: Tell = lambda step: None,
+    ) -> Added:
+        """Read logs into records; what was read before is not read again.
+
+        logs: files, folders, URLs.  executor: any with `submit`, or the client of a Dask cluster; workers: processes of
+        this machine (0: this process); scheduler: address of a Dask scheduler.  stretches: "scores", or "triangles" to
+        keep the triangles of 16 stretches, too.  The records have the same bytes whoever makes them.
+        """
+        if stretches not in KINDS:
+            raise UnknownName("kind of stretches", stretches, KINDS)
+        named = [logs] if isinstance(logs, str | Path) else list(logs)
+        if self.store.place.url.startswith("memory://") and executor is None and scheduler is None:
+            workers = 0  # no other process sees it
+        with engine(executor, workers=workers, scheduler=scheduler) as by:
+            return add_logs(self.store, self.described, find_logs(named), by, stretches, tell)
+
+    @property
+    def described(self) -> FleetFile:
+        """Types and robots: as given, else as the store knows them."""
+        if self.file is not None:
+            return self.file
+        known = self.store.fleet
+        if not known.keys:
+            raise MinertiaError(f"{self.store.place.url}: the store knows no robots yet; give the fleet file")
+        types = {name: self.store.stored_type(key).type for name, key in known.keys.items()}
+        return FleetFile(types, known.robots, self.store.place.url)
+
+    # ------------------------------------------------------------------ asking
+
+    def stored_type(self, name: str | None = None) -> StoredType:
+        """A type as its records were made; the only one where none is named."""
+        keys = self.store.fleet.keys
+        if name is None and len(keys) == 1:
+            name = next(iter(keys))
+        if name not in keys:
+            raise UnknownName("type of robots", name, keys)
+        return self.store.stored_type(keys[name])
+
+    def rows(self, robot: str | None = None, days: Days = None, type: str | None = None) -> list[IndexRow]:
+        """Rows of the index that count, one for each record: of the types' present keys, without those in conflict."""
+        first, last = day_span(days)
+        keys = set(self.store.fleet.keys.values())
+        every = [row for row in self.store.index() if row.key in keys]
+        bad, _ = conflicts(every)
+        found = {
+            row.identity: row
+            for row in every
+            if robot in (None, row.robot) and type in (None, row.robot_type) and first <= row.day <= last
+        }
+        counted = [row for identity, row in found.items() if identity not in bad]
+        if robot is not None and not counted and robot not in {row.robot for row in every}:
+            raise UnknownName("robot with records", robot, sorted({row.robot for row in every}))
+        return sorted(counted, key=lambda row: (row.robot, row.day, row.first, row.content))
+
+    def conflicts(self) -> list[LogFault]:
+        """Logs that are not counted, because they are those of two robots or overlap in time."""
+        keys = set(self.store.fleet.keys.values())
+        return conflicts([row for row in self.store.index() if row.key in keys])[1]
+
+    @property
+    def robots(self) -> list[str]:
+        """Robots with records."""
+        return sorted({row.robot for row in self.rows()})
+
+    @property
+    def known_robots(self) -> tuple[FleetRobot, ...]:
+        """Robots, and patterns of them, that were described."""
+        return self.store.fleet.robots
+
+    def records(self, robot: str | None = None, days: Days = None, type: str | None = None) -> Iterator[EvidenceRecord]:
+        """Records of a robot, or of all, within days ("2026-03-01:2026-03-31", both included)."""
+        return self.store.records(self.rows(robot, days, type))
+
+    def days(self, robot: str, days: Days = None) -> dict[str, FleetEvidence]:
+        """Evidence of each day of a robot, with its stretches."""
+        logs: dict[str, list[DayLog]] = {}
+        for record in self.records(robot, days):
+            logs.setdefault(record.day, []).append(DayLog(record.first, record.content, record.evidence))
+        return {day: day_evidence(own) for day, own in sorted(logs.items())}
+
+    def evidence(self, robot: str, days: Days = None) -> FleetEvidence:
+        """Evidence of all days of a robot, merged in an order that the calendar alone decides.
+
+        Stretches are kept for a single day: those of several days must not be pooled.
+        """
+        own = self.days(robot, days)
+        if len(own) == 1:
+            return next(iter(own.values()))
+        total = CalendarTree({day_number(day): evidence for day, evidence in own.items()}).total()
+        if total is None:
+            raise MinertiaError(f"there is no record of robot '{robot}' in these days")
+        return total
+
+    # ------------------------------------------------------------------ judging
+
+    def fit(
+        self,
+        type: str | None = None,
+        options: FitOptions | None = None,
+        *,
+        robot: str | None = None,
+        days: Days = None,
+    ) -> FleetFit:
+        """Values of a type and its robots with their deviations; the only type where none is named."""
+        return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
+
+    def drift(
+        self,
+        q: float = RATE,
+        options: DriftOptions | None = None,
+        *,
+        events: str | Path | None = None,
+        days: Days = None,
+    ) -> FleetDrift:
+        """Which robots' friction or load has changed, with at most a part q of the alarms false.
+
+        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.
+        """
+        types = [self.stored_type(name) for name in self.store.fleet.keys]
+        happened = stored_events(self.store, None if events is None else Path(events))
+        return judge_stored(self.store, types, self.rows(days=days), options or DriftOptions(q), happened)
+
+    def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
+        """What is judged of every robot of a type, by robot and day."""
+        own = self.stored_type(type)
+        found: dict[str, dict[str, list[EvidenceRecord]]] = {}
+        for record in self.records(None, days, own.type.name):
+            found.setdefault(record.robot, {}).setdefault(record.day, []).append(record)
+        return {
+            robot: {day: robot_day(logs) for day, logs in sorted(own_days.items())}
+            for robot, own_days in sorted(found.items())
+        }
+
+    # ------------------------------------------------------------------ keeping
+
+    def compact(self, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
+        """Put the records of whole months together; returns the files that were made."""
+        return self.store.compact(before, tell)
+
+    def check(self, tell: Tell = lambda step: None) -> StoreCheck:
+        """Look at every record of the store."""
+        return self.store.check(tell)
+
+
+def day_span(days: Days) -> tuple[str, str]:
+    """First and last day of "A:B", of a pair, or of one day; open ends hold all."""
+    if days is None:
+        return "", "9999-12-31"
+    ends: Sequence[Any] = (days.split(":") if ":" in days else (days, days)) if isinstance(days, str) else days
+    if len(ends) != 2:
+        raise MinertiaError(f"days are given as 2026-03-01:2026-03-31, not {str(days)[:60]!r}")
+    found = []
+    for end, usual in zip(ends, ("", "9999-12-31"), strict=True):
+        try:
+            found.append(date.fromisoformat(str(end)).isoformat() if end else usual)
+        except ValueError:
+            raise MinertiaError(f"'{str(end)[:40]}' is no day; write it as 2026-03-31") from None
+    return found[0], found[1]

@@ -1,0 +1,147 @@
+"""The fleet file, FLEET.toml: types of robots, the robots, and where their records are kept (docs/fleets.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+
+from minertia.errors import MinertiaError
+from minertia.files import is_file
+from minertia.fleet.columns import TEMPERATURE
+from minertia.fleet.places import is_remote
+from minertia.fleet.robot_type import REST, RobotType
+from minertia.identification.campaigns.read import parse_filter
+from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.identification.logs.columns_file import parse_columns
+from minertia.notebook import plural
+from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.robot import Robot
+from minertia.tables import load_toml, shown
+
+FORMAT = 1
+TOP_KEYS = ("format", "store", "zone", "types", "robots")
+TYPE_KEYS = ("robot", "reference", "temperature", "rest", "zone", "filter", "columns", "drive")
+ROBOT_KEYS = ("id", "type", "since")
+IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._*?-]{0,63}")  # part of a path, and perhaps a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRobot:
+    """A robot of a fleet, or several: identity may be a pattern such as ``line3-*``.
+
+    since: the first day that counts, None for all.
+    """
+
+    identity: str
+    type: str
+    since: date | None = None
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it stands for several robots."""
+        return "*" in self.identity or "?" in self.identity
+
+
+@dataclass(frozen=True)
+class FleetFile:
+    """What a fleet file says; store: None where it names none."""
+
+    types: Mapping[str, RobotType]
+    robots: tuple[FleetRobot, ...]
+    store: str | None = None
+    source: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "types", MappingProxyType(dict(self.types)))
+
+    def __repr__(self) -> str:
+        return f"<FleetFile: {plural(len(self.types), 'type')}, {plural(len(self.robots), 'robot')}>"
+
+    def robot(self, identity: str) -> FleetRobot | None:
+        """The robot of this identity, named before it is matched by a pattern; None where there is none."""
+        named = (one for one in self.robots if one.identity == identity and not one.is_pattern)
+        matched = (one for one in self.robots if one.is_pattern and fnmatchcase(identity, one.identity))
+        return next(named, None) or next(matched, None)
+
+
+def read_fleet(path: str | Path) -> FleetFile:
+    """A fleet from its file; robot files are looked up beside it, then among the bundled ones."""
+    return _FleetReader(Path(path)).fleet()
+
+
+class _FleetReader:
+    """One fleet file being read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.top = path, load_toml(path, CampaignTable)
+        self.top.only(TOP_KEYS)
+        if self.top.get("format") != FORMAT:
+            raise self.top.fail(f"the file must say format = {FORMAT}", "format")
+
+    def fleet(self) -> FleetFile:
+        """The checked fleet."""
+        every = self.top.table("types")
+        types = {name: self._type(name, every.table(name)) for name in every}
+        if not types:
+            raise self.top.fail("name at least one type of robots: [types.NAME]", "types")
+        robots = tuple(self._one(table, types) for table in self.top.tables("robots"))
+        if not robots:
+            raise self.top.fail("name the robots: [[robots]] with id and type", "robots")
+        names = [one.identity for one in robots]
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise self.top.fail(f"the robot '{twice}' stands twice; give every robot one entry", "robots")
+        return FleetFile(types, robots, self._store(), str(self.path))
+
+    def _store(self) -> str | None:
+        """A URL as it is; a folder is looked up beside the file."""
+        store = self.top.text("store")
+        return store if store is None or is_remote(store) else str(self.path.parent / store.removeprefix("file://"))
+
+    def _type(self, name: str, table: CampaignTable) -> RobotType:
+        table.only(TYPE_KEYS)
+        if not IDENTITY.fullmatch(name) or "*" in name:
+            raise table.fail(f"the name of a type has letters, digits, '.', '_' and '-', not {shown(name)}")
+        robot = self._robot(table, "robot")
+        if robot is None:
+            raise table.fail("name the robot: a file, or a bundled one", "robot")
+        warmth = table.number("temperature", TEMPERATURE)
+        rest = table.number("rest", REST, at_least=0.0)
+        zone = table.text("zone") or self.top.text("zone") or "UTC"
+        columns, plan = parse_columns(table.table("columns"), table.table("drive")), parse_filter(table.table("filter"))
+        try:
+            return RobotType(name, robot, columns, plan, self._robot(table, "reference"), warmth, rest, zone)
+        except MinertiaError as err:
+            raise table.fail(str(err)) from None
+
+    def _robot(self, table: CampaignTable, key: str) -> Robot | None:
+        name = table.text(key)
+        if not name:
+            return None
+        beside = self.path.parent / name
+        if not is_file(beside) and name not in bundled_robots():
+            raise table.fail(f"there is no robot file '{beside}', nor a bundled robot of that name", key)
+        return read_robot(beside if is_file(beside) else name, letters=False)
+
+    def _one(self, table: CampaignTable, types: Mapping[str, RobotType]) -> FleetRobot:
+        table.only(ROBOT_KEYS)
+        identity, kind, since = table.text("id"), table.text("type"), table.get("since")
+        if identity is None or not IDENTITY.fullmatch(identity):
+            raise table.fail(f"an id has letters, digits, '.', '_' and '-', not {shown(identity)}", "id")
+        if kind is None and len(types) == 1:
+            kind = next(iter(types))
+        if kind is None or kind not in types:
+            raise table.fail(f"the type {shown(kind)} is none of: {', '.join(types)}", "type")
+        if isinstance(since, str):
+            try:
+                since = date.fromisoformat(since)
+            except ValueError:
+                raise table.fail(f"a day is written as 2026-03-31, not {shown(since)}", "since") from None
+        if since is not None and type(since) is not date:
+            raise table.fail(f"a day is written as 2026-03-31, not {shown(since)}", "since")
+        return FleetRobot(identity, kind, since)

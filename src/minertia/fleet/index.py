@@ -1,0 +1,137 @@
+"""The index of a store: one row for each log that was added, and what its rows say of one another.
+
+It can be made again from the records alone, but for where the logs lay.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from minertia.extras import load
+from minertia.fleet.record import EvidenceRecord
+
+TYPES = {
+    **{"record": "string", "robot": "string", "robot_type": "string", "day": "string", "content": "string"},
+    **{"key": "string", "length": "int64", "clock": "string", "first": "float64", "last": "float64"},
+    **{"samples": "int64", "arithmetic": "string", "source": "string", "stamp": "string"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """A log and its record.
+
+    record: name of the file that holds it.  length: bytes of the log.  source, stamp: where the log lay and when it
+    was changed last, "" where the index was made again from the records.
+    """
+
+    record: str
+    robot: str
+    robot_type: str
+    day: str
+    content: str
+    key: str
+    length: int
+    clock: str
+    first: float
+    last: float
+    samples: int
+    arithmetic: str
+    source: str = ""
+    stamp: str = ""
+
+    @classmethod
+    def of(cls, record: EvidenceRecord | Mapping[str, Any], name: str, source: str = "", stamp: str = "") -> IndexRow:
+        """The row of a record, or of its plain cells, that lies in a file of this name."""
+        take = record.__getitem__ if isinstance(record, Mapping) else record.__getattribute__
+        own = {key: take(key) for key in TYPES if key not in ("record", "source", "stamp")}
+        return cls(record=name, **own, source=source, stamp=stamp)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What a record is known by: robot, content and key."""
+        return self.robot, self.content, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class LogFault:
+    """A log that was not counted, or a file of a store that is not as it should be, and why in one sentence."""
+
+    source: str
+    robot: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+def index_bytes(rows: Iterable[IndexRow]) -> bytes:
+    """The Parquet file of an index, sorted by robot, day and content."""
+    arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
+    ordered = sorted(rows, key=lambda r: (r.robot, r.day, r.first, r.content, r.key, r.source))
+    cells = [asdict(row) for row in ordered]
+    kinds = {name: arrow.string() if kind == "string" else getattr(arrow, kind)() for name, kind in TYPES.items()}
+    table = arrow.table({name: arrow.array([c[name] for c in cells], kind) for name, kind in kinds.items()})
+    sink = io.BytesIO()
+    parquet.write_table(table, sink, compression="zstd", store_schema=False)
+    return sink.getvalue()
+
+
+def index_rows(data: bytes) -> list[IndexRow]:
+    """The rows of an index; texts that stand in many rows are held once."""
+    parquet = load("pyarrow.parquet", "logs")
+    held: dict[Any, Any] = {}
+    cells = parquet.read_table(io.BytesIO(data)).to_pylist()
+    return [IndexRow(**{name: held.setdefault(value, value) for name, value in own.items()}) for own in cells]
+
+
+def conflicts(rows: Sequence[IndexRow]) -> tuple[set[tuple[str, str, str]], list[LogFault]]:
+    """Records that must not be counted, by identity, and why: a log of two robots, and logs that overlap in time.
+
+    It depends on the rows alone, not on their order.
+    """
+    faults = [*_of_two_robots(rows), *_overlapping(rows)]
+    return {row.identity for row, _ in faults}, [LogFault(_named(row), row.robot, why) for row, why in faults]
+
+
+def _of_two_robots(rows: Sequence[IndexRow]) -> list[tuple[IndexRow, str]]:
+    found: dict[str, dict[str, IndexRow]] = {}
+    for row in _ordered(rows):
+        found.setdefault(row.content, {}).setdefault(row.robot, row)
+    every = [row for row in _ordered(rows) if len(found[row.content]) > 1]
+    return [
+        (row, f"the same log is also that of {_others(found[row.content], row.robot)}; neither is counted: "
+              "take it out of the wrong robot's folder")
+        for row in every
+    ]  # fmt: skip
+
+
+def _others(own: Mapping[str, IndexRow], robot: str) -> str:
+    return " and ".join(f"robot '{name}' ({_named(row)})" for name, row in own.items() if name != robot)
+
+
+def _overlapping(rows: Sequence[IndexRow]) -> list[tuple[IndexRow, str]]:
+    found: list[tuple[IndexRow, str]] = []
+    timed = [row for row in _ordered(rows) if row.clock == "absolute"]
+    unique = {row.identity: row for row in reversed(timed)}
+    ordered = sorted(unique.values(), key=lambda r: (r.robot, r.key, r.first, r.content))
+    for _, group in itertools.groupby(ordered, key=lambda r: (r.robot, r.key)):
+        latest: IndexRow | None = None
+        for row in group:
+            if latest is not None and row.first <= latest.last:
+                found += [(a, f"it overlaps in time with {_named(b)} of the same robot, and neither is counted: "
+                              "keep one of the two") for a, b in ((latest, row), (row, latest))]  # fmt: skip
+            latest = row if latest is None or row.last > latest.last else latest
+    return found
+
+
+def _ordered(rows: Iterable[IndexRow]) -> list[IndexRow]:
+    return sorted(rows, key=lambda r: (r.robot, r.key, r.first, r.content, r.source))
+
+
+def _named(row: IndexRow) -> str:
+    return row.source or row.record

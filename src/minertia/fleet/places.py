@@ -1,0 +1,163 @@
+"""Places where a store or logs lie: a folder of this machine, or whatever fsspec reaches (s3://, memory://).
+
+A file appears whole or not at all: in a folder by a draft that is synchronised and renamed, elsewhere because objects
+do.
+"""
+
+from __future__ import annotations
+
+import abc
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, Any
+
+from minertia.drafts import write_whole
+from minertia.errors import MinertiaError
+from minertia.extras import load
+
+CHUNK = 1 << 20  # bytes copied or hashed at a time
+
+
+class StoreError(MinertiaError):
+    """A store that cannot be used as it stands."""
+
+
+class StorePlace(abc.ABC):
+    """Files below one root, by names with slashes."""
+
+    url: str
+
+    @abc.abstractmethod
+    def read(self, name: str) -> bytes:
+        """The content of a file; FileNotFoundError where there is none."""
+
+    @abc.abstractmethod
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """A file of which parts can be read; FileNotFoundError where there is none."""
+
+    @abc.abstractmethod
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there, whole or not at all, over what is there."""
+
+    @abc.abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+
+    @abc.abstractmethod
+    def remove(self, name: str) -> None:
+        """Take a file away; nothing where there is none."""
+
+    @abc.abstractmethod
+    def names(self, below: str = "") -> list[str]:
+        """Names of all files below a folder, sorted; none where it does not exist."""
+
+
+class LocalPlace(StorePlace):
+    """A folder of this machine."""
+
+    def __init__(self, url: str) -> None:
+        self.root = Path(url.removeprefix("file://")).absolute()
+        self.url = str(self.root)
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
+        return (self.root / name).read_bytes()
+
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """The file, open."""
+        return open(self.root / name, "rb")
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there by a draft that is renamed."""
+        target = self.root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, data)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return (self.root / name).is_file()
+
+    def remove(self, name: str) -> None:
+        """Take a file away, and the folders that are empty then."""
+        target = self.root / name
+        target.unlink(missing_ok=True)
+        for folder in target.parents:
+            if folder == self.root or not folder.is_dir() or any(folder.iterdir()):
+                return
+            folder.rmdir()
+
+    def names(self, below: str = "") -> list[str]:
+        """Names of all files below a folder; drafts are none."""
+        found = (Path(folder) / name for folder, _, names in os.walk(self.root / below) for name in names)
+        return sorted(path.relative_to(self.root).as_posix() for path in found if not path.name.startswith("."))
+
+
+class RemotePlace(StorePlace):
+    """Whatever fsspec reaches."""
+
+    def __init__(self, url: str) -> None:
+        self.fs, root = file_system(url)
+        self.root, self.url = root.rstrip("/"), url.rstrip("/")
+
+    def read(self, name: str) -> bytes:
+        """The content of an object."""
+        return bytes(self.fs.cat_file(f"{self.root}/{name}"))
+
+    def opened(self, name: str) -> AbstractContextManager[Any]:
+        """The object, read by ranges."""
+        found: AbstractContextManager[Any] = self.fs.open(f"{self.root}/{name}", "rb")
+        return found
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put an object there."""
+        self.fs.pipe_file(f"{self.root}/{name}", data)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such an object; others may have put it there since we looked."""
+        self.fs.invalidate_cache()
+        return bool(self.fs.exists(f"{self.root}/{name}"))
+
+    def remove(self, name: str) -> None:
+        """Take an object away."""
+        if self.exists(name):
+            self.fs.rm_file(f"{self.root}/{name}")
+
+    def names(self, below: str = "") -> list[str]:
+        """Names of all objects below a prefix."""
+        self.fs.invalidate_cache()
+        start = f"{self.root}/{below}".rstrip("/")
+        try:
+            found = self.fs.find(start)
+        except FileNotFoundError:
+            return []
+        cut = len(self.fs._strip_protocol(self.root)) + 1
+        return sorted(path[cut:] for path in found)
+
+
+def is_remote(url: str) -> bool:
+    """Whether a name leads beyond the files of this machine."""
+    return "://" in url and not url.startswith("file://")
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path on it."""
+    fsspec = load("fsspec", "cluster")
+    protocol = url.partition("://")[0]
+    try:
+        fs, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as err:
+        raise StoreError(f"{url}: '{protocol}://' cannot be reached here ({str(err)[:200]})") from None
+    return fs, str(path)
+
+
+def place(url: str) -> StorePlace:
+    """The place of a URL or of the path of a folder."""
+    return RemotePlace(url) if is_remote(url) else LocalPlace(url)
+
+
+def chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of an open file, some at a time."""
+    while data := file.read(CHUNK):
+        yield data

@@ -1,0 +1,194 @@
+"""Robots of a store as they are fitted and judged: read file by file, each when it is asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.fleet.calendar import DayLog, day_evidence, day_number
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.fleet.index import IndexRow
+from minertia.fleet.levels import DayStack
+from minertia.fleet.record import EvidenceRecord, records_of
+from minertia.fleet.robot_day import RobotDay
+from minertia.fleet.store import MONTHS, EvidenceStore, StoredType
+from minertia.fleet.streams import StreamType
+from minertia.identification.problem.linear import LinearModel
+from minertia.robot.parameters import full_name
+
+Array = NDArray[np.float64]
+KEPT = 6  # files of months that are kept decoded
+SMALL = ("robot", "content", "key", "first", "rows", "R")  # columns that fits read
+UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
+MAIN = 0.1  # part of a day that a program must run to name it
+
+
+class _Files:
+    """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
+
+    def __init__(self, store: EvidenceStore, columns: Sequence[str] | None) -> None:
+        self.store, self.columns = store, columns
+        self._kept: OrderedDict[str, tuple[Any, dict[tuple[str, str, str], int]]] = OrderedDict()
+        self._lock = Lock()
+
+    def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[Any, list[int]]:
+        """The table of a file and the places of some rows in it."""
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                table, places = self._kept[name]
+            else:
+                table = self.store.table(name, self.columns)
+                heads = table.select(["robot", "content", "key"]).to_pylist()
+                places = {(h["robot"], h["content"], h["key"]): k for k, h in enumerate(heads)}
+                if name.startswith(MONTHS):
+                    self._kept[name] = table, places
+                    while len(self._kept) > KEPT:
+                        self._kept.popitem(last=False)
+        missing = [row for row in wanted if row.identity not in places]
+        if missing:
+            raise MinertiaError(
+                f"{self.store.place.url}: {name} does not hold the record of robot '{missing[0].robot}' on "
+                f"{missing[0].day} that the index names; run 'minertia fleet check'"
+            )
+        return table, [places[row.identity] for row in wanted]
+
+
+def _by_robot(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
+    found: dict[str, list[IndexRow]] = {}
+    for row in sorted(rows, key=lambda r: (r.robot, r.day, r.first, r.content)):
+        found.setdefault(row.robot, []).append(row)
+    return found
+
+
+def _by_file(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
+    found: dict[str, list[IndexRow]] = {}
+    for row in rows:
+        found.setdefault(row.record, []).append(row)
+    return found
+
+
+class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
+    """Robots with their days, whole: what drift is judged from."""
+
+    def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, None)
+
+    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
+        days: dict[int, list[EvidenceRecord]] = {}
+        for name, own in _by_file(self._rows[robot]).items():
+            for record in records_of(_some(*self._files.rows(name, own)), self._layout):
+                days.setdefault(day_number(record.day), []).append(record)
+        return {day: robot_day(days[day]) for day in sorted(days)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
+    """All records of one robot on one day."""
+    evidence = day_evidence([DayLog(r.first, r.content, r.evidence) for r in records])
+    joints = len(evidence.layout.efforts)
+    warm = [(r.temperature, r.samples) for r in records if len(r.temperature) == joints]
+    mean = np.average([t for t, _ in warm], axis=0, weights=[n for _, n in warm]) if warm else np.full(joints, np.nan)
+    counts = sum(np.concatenate([r.positions, r.speeds]).astype(float) for r in records)
+    assert isinstance(counts, np.ndarray)
+    histograms = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    programs: dict[int, int] = {}
+    for record in records:
+        for number, samples in record.programs.items():
+            programs[number] = programs.get(number, 0) + samples
+    whole = max(sum(programs.values()), 1)
+    named = sorted(n for n, samples in programs.items() if samples > MAIN * whole)
+    return RobotDay(evidence, np.asarray(mean, float), histograms, ", ".join(str(n) for n in named))
+
+
+class StoredStacks(Mapping[str, DayStack]):
+    """Robots with the triangles of their days: what fits are made from."""
+
+    def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, SMALL)
+
+    def __getitem__(self, robot: str) -> DayStack:
+        rows: list[IndexRow] = []
+        packed, samples = [], []
+        for name, own in _by_file(self._rows[robot]).items():
+            part = _some(*self._files.rows(name, own))
+            rows += own
+            packed.append(_numbers(part, "R", self._layout.packed_length))
+            samples.append(_numbers(part, "rows", len(self._layout.efforts)))
+        return _stack(self._layout, rows, np.concatenate(packed), np.concatenate(samples))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _some(table: Any, places: Sequence[int]) -> Any:
+    """Rows of a table; those that follow one another, as a robot's days do, are not copied."""
+    if list(places) == list(range(places[0], places[0] + len(places))):
+        return table.slice(places[0], len(places))
+    return table.take(places)
+
+
+def _numbers(table: Any, name: str, width: int) -> Array:
+    """A column of lists of one length as an array."""
+    column = table.column(name).combine_chunks()
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), float).reshape(-1, width)
+
+
+def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> DayStack:
+    """One triangle for each day; several logs of a day are merged as everywhere."""
+    days: dict[int, list[int]] = {}
+    for k, row in enumerate(rows):
+        days.setdefault(day_number(row.day), []).append(k)
+    if all(len(own) == 1 for own in days.values()):
+        order = [own[0] for own in days.values()]
+        return DayStack.of_packed(layout, list(days), packed[order], samples[order])
+    merged = {
+        day: day_evidence(
+            DayLog(rows[k].first, rows[k].content, FleetEvidence.unpacked(layout, packed[k], samples[k])) for k in own
+        )
+        for day, own in days.items()
+    }
+    return DayStack.of(merged)
+
+
+def stream_type(stored: StoredType) -> StreamType:
+    """What streams of a stored type are made with: its load at the flange, moving mass and limits."""
+    robot, model = stored.type.robot, stored.type.column_set.model
+    names = robot.coordinate_names
+    limits = [robot.joints[j].limits for j in robot.independent]
+    efforts = {n: own.effort for n, own in zip(names, limits, strict=True) if own is not None and own.effort}
+    speeds = {n: own.velocity for n, own in zip(names, limits, strict=True) if own is not None and own.velocity}
+    mass = sum(float(ten[-1]) for ten in robot.links if ten is not None) if robot.has_parameters else 0.0
+    return StreamType(
+        stored.type.name, load_directions(model), mass if mass > 0 else UNKNOWN_MASS, None, efforts, speeds
+    )
+
+
+def load_directions(model: LinearModel) -> Array | None:
+    """What 1 kg at the last link's frame, and first moments of 1 kg m along its axes, add to the inertial unknowns.
+
+    Those that the ones before show already are left out; None where no effort shows the mass.
+    """
+    link = model.robot.tip + 1
+    found = np.stack([model.values({full_name(symbol, link): 1.0}) for symbol in ("M", "MX", "MY", "MZ")], axis=1)
+    if not np.any(found[:, 0]):
+        return None
+    kept = [0]
+    for k in range(1, found.shape[1]):
+        if np.linalg.matrix_rank(found[:, [*kept, k]]) > len(kept):
+            kept.append(k)
+    return np.asarray(found[:, kept])

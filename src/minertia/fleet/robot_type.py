@@ -1,0 +1,92 @@
+"""`RobotType`: everything that decides how logs of a kind of robot become records, and the hashes that name it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from minertia.errors import MinertiaError
+from minertia.fleet.columns import TEMPERATURE, ColumnSet, column_set, digest_of, kinematics_text
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.signals.filtering import EDGE, OVERSAMPLING, Filter
+from minertia.notebook import clipped
+from minertia.robot.robot import Robot
+
+RECORD_VERSION = 1  # raised whenever the same log gives other numbers; older records are then another set
+KINDS = ("scores", "triangles")  # what is kept of stretches
+REST = 1e-3  # rad/s or m/s; slower than that a joint stands
+
+
+@dataclass(frozen=True)
+class RobotType:
+    """A kind of robot in a fleet.
+
+    columns: where signals stand in its logs, units and drive gains.  filter: with a cut-off, on signals.  reference:
+    the robot whose inertial values load-dependent friction is taken with, None for the robot itself.  temperature
+    [degC]: at which friction is stated.  rest [rad/s or m/s]: slower than that a joint stands.  zone: whose calendar
+    says which day it is.
+    """
+
+    name: str
+    robot: Robot
+    columns: ColumnMap
+    filter: Filter
+    reference: Robot | None = None
+    temperature: float = TEMPERATURE
+    rest: float = REST
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        try:
+            ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise MinertiaError(
+                f"the time zone '{self.zone[:60]}' of the type '{self.name}' is not known; write it as Europe/Berlin"
+            ) from None
+        object.__setattr__(self, "filter", stated_filter(self.filter, self.name))
+
+    def __repr__(self) -> str:
+        return f"<RobotType '{clipped(self.name, 40)}' of '{clipped(self.robot.name, 40)}', zone {self.zone}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be derived, so that it travels to workers in a few kilobytes."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @cached_property
+    def column_set(self) -> ColumnSet:
+        """The superset of columns of its records."""
+        return column_set(self.robot, self.reference, temperature=self.temperature, rest=self.rest)
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """What a record of it depends on, each part by its hash."""
+        units = {k: v for k, v in asdict(self.columns).items() if k != "found"}
+        return {
+            "kinematics": digest_of(kinematics_text(self.robot)),
+            "columns": self.column_set.digest,
+            "filter": digest_of(asdict(self.filter)),
+            "units": digest_of(units),
+            "kernels": self.column_set.kernels,
+        }
+
+    def key(self, kind: str = "scores") -> str:
+        """The hash of all of it; records with another key are never mixed with these."""
+        zone = {"zone": self.zone, "type": self.name}
+        return digest_of({"version": RECORD_VERSION, "stretches": kind, **zone, **self.hashes})
+
+
+def stated_filter(filter: Filter, name: str) -> Filter:
+    """The filter with every number stated, so that all logs of a type pass the same one."""
+    if filter.cutoff_hz is None:
+        raise MinertiaError(
+            f"the filter of the type '{name}' needs its cutoff_hz: one that is chosen log by log would make evidence "
+            "that does not merge"
+        )
+    if filter.equations != "torque" or filter.derivative == "logged":
+        raise MinertiaError(f"records of the type '{name}' are rows of torque, of positions that are differentiated")
+    trim = EDGE / filter.cutoff_hz if filter.trim_s is None else filter.trim_s
+    return replace(
+        filter, on="signals", rate_hz=filter.rate_hz or OVERSAMPLING * filter.cutoff_hz, trim_s=trim, parallel_hz=None
+    )

@@ -1,0 +1,343 @@
+"""Streams: levels of friction and load of robots by day, relative to what each robot was like while it was learnt.
+
+Day estimates are made at the type's and the robot's values of the learning month, all day columns and the load in one
+fit.  The columns of a day are families: viscous and dry friction, each scaled as a whole with the learnt ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.levels import (
+    DRY,
+    LOAD,
+    VISCOUS,
+    DayStack,
+    Levels,
+    RobotSums,
+    RobotValues,
+    noise_levels,
+    robot_sums,
+    robot_values,
+    type_values,
+)
+from minertia.fleet.robot_day import RobotDay
+from minertia.identification.problem.linear import symbol_of
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+LEARNING = 30  # days
+FEWEST_LEARNT = 10  # days with logs in them
+UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a program does not show it
+
+
+@dataclass(frozen=True)
+class StreamType:
+    """What streams of a robot type are made with.
+
+    load (inertial columns, any): 1 kg at the flange, and first moments that go with it; None where none is watched.
+    moving_mass [kg]: of all links.  symbols:
+    of the own columns that are used; all unless told.
+    """
+
+    name: str
+    load: Array | None = None
+    moving_mass: float = 1.0
+    symbols: tuple[str, ...] | None = None
+    efforts: Mapping[str, float] = field(default_factory=dict)  # limits of joints [N m or N]
+    speeds: Mapping[str, float] = field(default_factory=dict)  # limits of joints [rad/s or m/s]
+
+
+@dataclass(frozen=True)
+class LevelStream:
+    """Levels of one thing by day: of viscous and dry friction of a joint, or of the load.
+
+    joint: None of the load.  days (D,), y (D, p): levels over the learnt one, less 1 (load: kg over the moving mass,
+    less the learnt).  V (D, p, p): covariance of each day's own noise.  common (D p, D p): what all days err together
+    by, from the robot's frozen values.  warm (D,): temperature over 10 K, less the learnt mean; 0 where not known.
+    """
+
+    robot: str
+    joint: str | None
+    days: NDArray[np.int_]
+    y: Array
+    V: Array
+    common: Array
+    warm: Array
+
+    def __repr__(self) -> str:
+        return f"<LevelStream of '{self.robot}', {self.joint or LOAD}: {len(self.days)} days>"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What its levels are of."""
+        return (LOAD,) if self.joint is None else ("viscous friction", "dry friction")
+
+
+@dataclass(frozen=True)
+class RobotStreams:
+    """All streams of one robot, and why some are missing: reasons by joint, or of the whole robot (None)."""
+
+    robot: str
+    learnt: tuple[int, int]
+    streams: tuple[LevelStream, ...]
+    reasons: tuple[tuple[str | None, str], ...] = ()
+    temperature: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (D, joints) [degC]
+    days: tuple[int, ...] = ()
+    joints: tuple[str, ...] = ()
+    levels: Mapping[tuple[str, str], float] = field(default_factory=dict)  # learnt friction by symbol and joint
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The levels of type and robots of the learning month.
+
+    windows: first and last day of it; newest: last day with logs; reasons: why robots are not watched yet.
+    """
+
+    levels: Levels
+    sigma: Array
+    of_type: Mapping[str, float]
+    robots: Mapping[str, RobotValues]
+    windows: Mapping[str, tuple[int, int]]
+    newest: Mapping[str, int]
+    reasons: Mapping[str, str]
+
+
+def learning_window(days: Sequence[int], learning: int = LEARNING) -> tuple[int, int]:
+    """First and last day of a robot's learning month."""
+    return min(days), min(days) + learning - 1
+
+
+def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learning: int = LEARNING) -> Learnt:
+    """Fit type and robots on the learning month of each robot."""
+    sums: dict[str, RobotSums] = {}
+    windows, newest, reasons = {}, {}, {}
+    levels: Levels | None = None
+    sigma = np.zeros(0)
+    for robot in sorted(fleet):
+        days = fleet[robot]
+        if not days:
+            reasons[robot] = "no logs"
+            continue
+        windows[robot] = first, last = learning_window(list(days), learning)
+        newest[robot] = max(days)
+        stack = DayStack.of({d: day.evidence for d, day in days.items() if first <= d <= last})
+        if len(stack.days) < min(FEWEST_LEARNT, learning) or max(days) <= last:
+            reasons[robot] = f"still learning: {len(stack.days)} days with logs, watched after {learning} days"
+            if len(stack.days) < min(FEWEST_LEARNT, learning):
+                continue
+        if levels is None:
+            levels = Levels.of(stack.layout, kind.symbols, kind.load)
+            sigma = noise_levels(_some_stacks(fleet, robot, stack))
+        sums[robot] = robot_sums(stack, levels, sigma)
+    if levels is None:
+        return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
+    of_type = type_values(list(sums.values())).by_name()
+    robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
+    return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
+
+
+def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
+    """The first robot's days, and others' as long as an effort is not shown: weights serve all robots of a type."""
+    yield stack
+    missing = stack.noise() <= 0
+    for robot in sorted(fleet):
+        if not missing.any():
+            return
+        days = fleet[robot] if robot != first else {}
+        if days:
+            other = DayStack.of({d: day.evidence for d, day in days.items()})
+            missing &= other.noise() <= 0
+            yield other
+
+
+def robot_streams(
+    robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt, learning: int = LEARNING
+) -> RobotStreams:
+    """Day levels of one robot at the learnt values."""
+    first, last = learnt.windows[robot]
+    order = sorted(days)
+    with one_thread():
+        stack = DayStack.of({d: days[d].evidence for d in order})
+        design = _Design.of(stack, learnt, learnt.robots[robot])
+        fit = _day_fits(design)
+        inside = [k for k, d in enumerate(order) if d <= last]
+        inflation = _inflation(design, fit, [days[order[k]].evidence for k in inside], inside, learnt.sigma)
+    warm = np.stack([np.asarray(days[d].temperature, float) for d in order])
+    reasons: list[tuple[str | None, str]] = []
+    if inflation is None:
+        return RobotStreams(robot, (first, last), (), ((None, "its records keep no stretches"),), warm, tuple(order))
+    streams = [
+        _joint_stream(robot, j, design, fit, inflation, warm, inside, reasons) for j in range(len(design.joints))
+    ]
+    streams.append(_load_stream(robot, design, fit, inflation, warm, inside, kind))
+    kept = tuple(s for s in streams if s is not None)
+    return RobotStreams(
+        robot, (first, last), kept, tuple(reasons), warm, tuple(order), design.joints, design.learnt_levels
+    )
+
+
+@dataclass(frozen=True)
+class _Design:
+    """Columns of a robot's days: viscous, dry, offset of each joint, loads; y: what is left of efforts.
+
+    X (D, rows, columns of the joint), y (D, rows), C (D, rows, the robot's own columns) for each joint.
+    """
+
+    days: tuple[int, ...]
+    joints: tuple[str, ...]
+    X: tuple[Array, ...]
+    y: tuple[Array, ...]
+    C: tuple[Array, ...]
+    P: tuple[Array, ...]
+    maps: tuple[Array, ...]  # columns of X in terms of the effort's own columns, (k, columns)
+    loads: int
+    load: float
+    learnt_levels: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, stack: DayStack, learnt: Learnt, values: RobotValues) -> _Design:
+        """Families scaled by the learnt values; everything else taken off the efforts."""
+        finite = np.isfinite(values.days)
+        total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
+        mean = dict(zip(values.day_names, total.tolist(), strict=True))
+        known = {**{n: 0.0 for n in stack.layout.names}, **learnt.of_type, **values.own, **mean}
+        levels, own_names = learnt.levels, tuple(values.own)
+        parts: list[tuple[Array, ...]] = []
+        for i, (B, seen) in enumerate(zip(stack.rows, stack.layout.seen, strict=True)):
+            titles = [stack.layout.names[c] for c in seen]
+            M, taken = _families(titles, known, levels, i)
+            rows = B / learnt.sigma[i]
+            y = rows[:, :, -1] - rows[:, :, :-1] @ taken
+            mine = [k for k, n in enumerate(titles) if n in values.own]
+            places = [own_names.index(titles[k]) for k in mine]
+            parts.append((rows[:, :, :-1] @ M, y, rows[:, :, mine], values.covariance[np.ix_(places, places)], M))
+        X, y_all, C, P, maps = zip(*parts, strict=True)
+        friction = {
+            (symbol_of(stack.layout.names[c]), effort): known[stack.layout.names[c]]
+            for effort, seen in zip(stack.layout.efforts, stack.layout.seen, strict=True)
+            for c in seen
+            if symbol_of(stack.layout.names[c]) in ("FV", "FC")
+        }
+        return cls(
+            stack.days, stack.layout.efforts, X, y_all, C, P, maps, len(levels.loads),
+            float(values.own.get(LOAD, 0.0)), friction,
+        )  # fmt: skip
+
+
+def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels, effort: int) -> tuple[Array, Array]:
+    """Columns viscous, dry, offset, load over an effort's own columns; and the values that are taken off as known."""
+    M = np.zeros((len(titles), 3 + len(levels.loads)))
+    taken = np.zeros(len(titles))
+    inertial = {n: k for k, n in enumerate(levels.type)}
+    for k, name in enumerate(titles):
+        symbol = symbol_of(name)
+        if name in inertial:
+            taken[k] = known[name]
+            if levels.load is not None:
+                M[k, 3:] = levels.load[inertial[name]]
+        elif symbol in VISCOUS:
+            M[k, 0] = known[name]
+        elif symbol in DRY:
+            M[k, 1] = known[name]
+        elif symbol == "OFF":
+            M[k, 2] = 1.0
+        else:
+            taken[k] = known[name]
+    return M, taken
+
+
+@dataclass(frozen=True)
+class _DayFits:
+    beta: Array  # (D, unknowns): viscous, dry, offset of each joint, then the load
+    white: Array  # (D, unknowns, unknowns)
+
+
+def _places(design: _Design, j: int) -> list[int]:
+    own = [3 * j, 3 * j + 1, 3 * j + 2]
+    first = 3 * len(design.joints)
+    return [*own, *range(first, first + design.loads)]
+
+
+def _day_fits(design: _Design) -> _DayFits:
+    """Least squares of every day, all joints and the load together."""
+    D, count = len(design.days), 3 * len(design.joints) + design.loads
+    A, b = np.zeros((D, count, count)), np.zeros((D, count))
+    for j, (X, y) in enumerate(zip(design.X, design.y, strict=True)):
+        own = _places(design, j)
+        A[np.ix_(range(D), own, own)] += np.swapaxes(X, 1, 2) @ X
+        b[:, own] += np.einsum("drk,dr->dk", X, y)
+    square = np.einsum("dii->di", A)
+    size = np.sqrt(np.where(square > 0, square, 1.0))
+    unit = A / (size[:, :, None] * size[:, None, :])
+    unit += 1e-9 * np.eye(count)  # what a day does not show gets a deviation that says so
+    white = np.linalg.inv(unit) / (size[:, :, None] * size[:, None, :])
+    return _DayFits(np.einsum("dij,dj->di", white, b), white)
+
+
+def _inflation(
+    design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
+) -> Array | None:
+    """Variance of levels by the scores of stretches over that for white residuals, pooled over the learning month."""
+    ratios = []
+    for own, k in zip(evidence, inside, strict=True):
+        if own.stretches is None:
+            continue
+        z = np.zeros((len(own.stretches.counts), fit.beta.shape[1]))
+        for j, (score, M) in enumerate(zip(own.stretches.scores, design.maps, strict=True)):
+            z[:, _places(design, j)] += score @ M / sigma[j] ** 2
+        z -= z.mean(axis=0)
+        half = z @ fit.white[k]
+        ratios.append(np.sum(half**2, axis=0) * len(z) / max(len(z) - 1, 1) / np.einsum("ii->i", fit.white[k]))
+    return np.maximum(np.mean(ratios, axis=0), 1.0) if ratios else None
+
+
+def _joint_stream(
+    robot: str,
+    j: int,
+    design: _Design,
+    fit: _DayFits,
+    inflation: Array,
+    warm: Array,
+    inside: Sequence[int],
+    reasons: list[tuple[str | None, str]],
+) -> LevelStream | None:
+    """The pair of viscous and dry friction of a joint."""
+    pair = [3 * j, 3 * j + 1]
+    scale = np.sqrt(inflation[pair])
+    V = fit.white[:, pair][:, :, pair] * np.outer(scale, scale)
+    if not np.any(design.X[j]):
+        reasons.append((design.joints[j], "it does not move"))
+        return None
+    if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
+        reasons.append((design.joints[j], "its program does not tell viscous from dry friction"))
+        return None
+    if np.isnan(warm[:, j]).any() if warm.shape[1] else True:
+        reasons.append((design.joints[j], "temperatures are missing, and warmth looks like a change of friction"))
+        return None
+    own = _places(design, j)
+    J = -(fit.white[:, pair][:, :, own] @ (np.swapaxes(design.X[j], 1, 2) @ design.C[j]))  # (D, 2, robot's columns)
+    flat = J.reshape(-1, J.shape[2])
+    heat = (warm[:, j] - warm[inside, j].mean()) / 10.0
+    days = np.array(design.days)
+    return LevelStream(robot, design.joints[j], days, fit.beta[:, pair] - 1.0, V, flat @ design.P[j] @ flat.T, heat)
+
+
+def _load_stream(
+    robot: str, design: _Design, fit: _DayFits, inflation: Array, warm: Array, inside: Sequence[int], kind: StreamType
+) -> LevelStream | None:
+    """The load at the flange, over the moving mass."""
+    if not design.loads:
+        return None
+    unit, k = kind.moving_mass, 3 * len(design.joints)
+    y = (fit.beta[:, k : k + 1] - design.load) / unit
+    V = (fit.white[:, k, k] * inflation[k] / unit**2)[:, None, None]
+    known = np.where(np.isnan(warm).all(axis=1), 0.0, np.nan_to_num(np.nanmean(np.nan_to_num(warm), axis=1)))
+    heat = (known - known[list(inside)].mean()) / 10.0
+    return LevelStream(robot, None, np.array(design.days), y, V, np.zeros((len(y), len(y))), heat)

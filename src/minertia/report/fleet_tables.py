@@ -1,0 +1,108 @@
+"""Tables of fleets, the same on the terminal and on the page."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from minertia.fleet.calendar import day_name
+from minertia.fleet.drift import FleetAlarm, FleetDrift
+from minertia.fleet.fit import FleetFit
+from minertia.fleet.outliers import OutlierRobot
+from minertia.report.tables import Table
+
+MOST_ROBOTS = 12  # named in one line
+
+
+def change_text(alarm: FleetAlarm) -> str:
+    """+19.8 % +- 1.6 %, or +0.37 +- 0.01 kg."""
+    if alarm.unit == "kg":
+        return f"{alarm.change:+.3g} \u00b1 {1.96 * alarm.deviation:.2g} kg"
+    return f"{100 * alarm.change:+.1f} \u00b1 {196 * alarm.deviation:.1f} %"
+
+
+def since_text(alarm: FleetAlarm) -> str:
+    """A day, or the days between which it began."""
+    first, last = (day_name(d) for d in alarm.since)
+    return first if first == last else f"{first} to {last}"
+
+
+def chance_text(alarm: FleetAlarm) -> str:
+    """How sure an alarm is."""
+    if alarm.e > 1e6:
+        return f"1 in 10^{int(np.floor(np.log10(alarm.e)))}"
+    return f"1 in {alarm.e:,.0f}".replace(",", "\u2009")
+
+
+def alarm_table(alarms: Sequence[FleetAlarm]) -> Table:
+    """Alarms, worst first."""
+    headers = ("robot", "joint", "what changed", "by", "since", "by chance", "of the effort limit")
+    rows = tuple(
+        (
+            a.robot,
+            a.joint or "",
+            a.what,
+            change_text(a),
+            since_text(a),
+            chance_text(a),
+            "" if a.cost is None else f"{100 * a.cost:.1f} %",
+        )
+        for a in alarms
+    )
+    return Table(headers, rows, right=(3, 5, 6), keys=2).without_empty_columns()
+
+
+def not_judged_table(found: FleetDrift) -> Table:
+    """Who was not judged and why; joints of one robot with the same reason stand together."""
+    groups: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
+    for own in found.not_judged:
+        groups.setdefault((own.robot, own.reason), []).append(own.joint or "")
+    rows = tuple((robot, ", ".join(j for j in joints if j), reason) for (robot, reason), joints in groups.items())
+    return Table(("robot", "joints", "why"), rows, keys=1).without_empty_columns()
+
+
+def outlier_table(outliers: Sequence[OutlierRobot], fit: FleetFit) -> Table:
+    """Robots unlike the others, with the value that stands out most."""
+    rows = []
+    for own in outliers:
+        robot, joint = fit.robots[own.robot], own.name[2:]
+        value = robot.values[robot.names.index(own.name)]
+        between = fit.between.get(joint)
+        usual = "" if between is None else f"{between.mean[between.names.index(own.name)]:.4g}"
+        rows.append((own.robot, own.name, f"{value:.4g}", usual, f"{own.deviations:+.1f}", f"{own.p:.1g}"))
+    return Table(("robot", "value", "is", "usual", "deviations", "p"), tuple(rows), right=(2, 3, 4, 5), keys=2)
+
+
+def friction_table(fit: FleetFit) -> Table:
+    """How robots of a type differ, joint by joint."""
+    rows = [
+        (name, f"{mean:.4g}", f"{deviation:.2g}", f"{spread:.2g}")
+        for own in fit.between.values()
+        for name, mean, deviation, spread in zip(own.names, own.mean, own.deviation, own.spread, strict=True)
+    ]
+    return Table(("value", "fleet mean", "its deviation", "between robots"), tuple(rows), right=(1, 2, 3))
+
+
+def robot_table(fit: FleetFit, robot: str) -> Table:
+    """Values of one robot."""
+    own = fit.robots[robot]
+    rows = tuple(
+        (name, f"{value:.5g}", "" if np.isnan(deviation) else f"{deviation:.2g}")
+        for name, value, deviation in zip(own.names, own.values, own.deviation, strict=True)
+        if np.isfinite(value)
+    )
+    return Table(("value", "is", "deviation"), rows, right=(1, 2)).without_empty_columns()
+
+
+def inertial_table(fit: FleetFit) -> Table:
+    """What robots of a type share."""
+    own = fit.type
+    physical = [f"{v:.5g}" for v in own.physical.beta] if own.physical is not None else [""] * len(own.names)
+    rows = tuple(
+        (name, f"{value:.5g}", "" if np.isnan(deviation) else f"{deviation:.2g}", body)
+        for name, value, deviation, body in zip(own.names, own.values, own.deviation, physical, strict=True)
+    )
+    headers = ("value", "is", "deviation", "physical robot")
+    return Table(headers, rows, right=(1, 2, 3)).without_empty_columns()

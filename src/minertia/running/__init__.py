@@ -1,0 +1,1 @@
+"""Motions on robots: drivers, the watch over each period, the ladder of speeds, and the log."""

@@ -1,0 +1,57 @@
+"""`Driver`: one robot that takes positions and tells its state, period by period."""
+
+from __future__ import annotations
+
+import abc
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+
+Array = NDArray[np.float64]
+
+
+class DriverError(MinertiaError):
+    """A robot that cannot be reached, or whose connection ended."""
+
+
+class JointReading(NamedTuple):
+    """A state of the robot: its own time [s], positions (n,) [rad or m], efforts (n,) in the driver's unit or None."""
+
+    t: float
+    q: Array
+    effort: Array | None = None
+
+
+class Driver(abc.ABC):
+    """What runs motions knows of a robot.  period [s]: of its control; effort: column of its efforts in a log."""
+
+    period: float
+    effort: str = "tau{j}"  # N m or N; "i{j}" for currents [A]
+
+    @abc.abstractmethod
+    def read(self) -> JointReading | None:
+        """The newest state that came within one period; None where none came."""
+
+    @abc.abstractmethod
+    def command(self, q: Array, qd: Array) -> None:
+        """Ask for positions (n,) at the end of the next period, and velocities there."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Bring the robot to rest at once, in the way its controller has for that."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of the robot."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

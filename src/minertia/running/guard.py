@@ -1,0 +1,155 @@
+"""`Guard`: whether a robot does what it is told, asked once a period."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.errors import InputError
+from minertia.excitation.limits import per_joint
+from minertia.excitation.trajectory import frozen
+from minertia.robot.robot import Robot
+from minertia.running.driver import JointReading
+
+Array = NDArray[np.float64]
+ERROR, SLIDING_ERROR = 0.1, 0.02  # rad, m: largest distance from what was commanded
+FASTER = 2.0  # times the largest velocity that is commanded: no joint that follows is so fast
+NEAR = 0.1  # part of the largest error within which a robot stands where a motion begins
+JITTER = 0.1  # part of the largest error that encoders and clocks may add to a way within a period
+LAG = 0.1  # s that a robot may be behind its commands
+STANDS = 0.2  # part of the smallest way commanded in a period of that time, below which a joint stands still
+LEAST = 2e-4  # rad or m that must be commanded in every period before a joint can be said to stand still
+CLEAR = 4.0  # steps of its encoder at least; and times the change of its way from period to period, when it stops
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Bounds of every joint, arrays (n,): error [rad or m], effort in the driver's unit (None: not watched)."""
+
+    names: tuple[str, ...]
+    error: Array
+    effort: Array | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("error", "effort"):
+            values = getattr(self, what)
+            if values is not None:
+                object.__setattr__(self, what, frozen(per_joint(self.names, what, values)))
+                if not np.all(getattr(self, what) > 0):
+                    raise InputError(f"the largest {what} of a joint must be positive")
+
+    @staticmethod
+    def of(robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None) -> Guard:
+        """The bounds given; usual errors, and the efforts of the robot's file where it has them for every joint."""
+        joints = [robot.joints[j] for j in robot.independent]
+        usual = [SLIDING_ERROR if joint.kind == "prismatic" else ERROR for joint in joints]
+        efforts = [joint.limits.effort for joint in joints]
+        known = None if any(value is None for value in efforts) else np.array(efforts, float)
+        return Guard(
+            robot.coordinate_names,
+            np.asarray(usual if error is None else error, float),
+            known if effort is None else np.asarray(effort, float),
+        )
+
+    def place(self, q: Array, first: Array) -> str | None:
+        """Why a motion must not begin here; None where the robot stands in its first posture."""
+        off = np.abs(q - first) / (NEAR * self.error)
+        if not off.max() <= 1:
+            j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+            return (
+                f"joint '{self.names[j]}' is at {q[j]:.4g} and the motion begins at {first[j]:.4g}: give the posture "
+                "to `excite --from`, or move the robot there"
+            )
+        return None
+
+    def fault(self, now: JointReading, before: JointReading | None, commanded: Array, fastest: Array) -> str | None:
+        """Why the robot must stop; None while it follows.
+
+        commanded (n,): the position that was asked for at this time.  fastest (n,): largest velocity that is commanded.
+        """
+        if not np.all(np.isfinite(now.q)):
+            return f"{self._joint(~np.isfinite(now.q))} tells no position"
+        off = np.abs(now.q - commanded)
+        if (off > self.error).any():
+            j = int(np.argmax(off / self.error))
+            return f"joint '{self.names[j]}' is {off[j]:.3g} away from its command ({self.error[j]:.3g} are allowed)"
+        return self._jump(now, before, fastest) or self._effort(now.effort)
+
+    def _jump(self, now: JointReading, before: JointReading | None, fastest: Array) -> str | None:
+        if before is None:
+            return None
+        way = np.abs(now.q - before.q)
+        room = FASTER * fastest * (now.t - before.t) + JITTER * self.error
+        if not (way > room).any():
+            return None
+        j = int(np.argmax(way / room))
+        return f"joint '{self.names[j]}' jumped by {way[j]:.3g} in {1e3 * (now.t - before.t):.3g} ms"
+
+    def _effort(self, effort: Array | None) -> str | None:
+        if self.effort is None or effort is None:
+            return None
+        if not np.all(np.isfinite(effort)):
+            return f"{self._joint(~np.isfinite(effort))} tells no effort"
+        part = np.abs(effort) / self.effort
+        j = int(np.argmax(part))
+        if part[j] <= 1:
+            return None
+        return f"joint '{self.names[j]}' needs an effort of {effort[j]:.4g} ({self.effort[j]:.4g} are allowed)"
+
+    def _joint(self, which: Sequence[bool] | NDArray[np.bool_]) -> str:
+        return f"joint '{self.names[int(np.argmax(which))]}'"
+
+
+@dataclass
+class Following:
+    """Whether joints move while they are told to: one that sticks is seen in the first period, before it is far off.
+
+    It is said to stick when it stands still though every command of the last `LAG` led on, and when it came to a stop
+    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.
+    """
+
+    guard: Guard
+    period: float
+    commands: deque[Array] = field(init=False)  # ways from command to command
+    ways: deque[Array] = field(init=False)  # ways that were gone
+    step: Array = field(init=False)  # smallest way that each joint was seen to go: its encoder tells no less
+
+    def __post_init__(self) -> None:
+        recent = max(2, round(LAG / self.period))
+        self.commands, self.ways = deque(maxlen=recent), deque(maxlen=recent)
+        self.step = np.full(len(self.guard.names), np.inf)
+
+    def commanded(self, way: Array) -> None:
+        """A command was sent that leads on by this way (n,) from the one before."""
+        self.commands.append(way)
+
+    def fault(self, now: JointReading, before: JointReading | None) -> str | None:
+        """Which joint sticks; None while all move on, or need not."""
+        if before is None:
+            return None
+        way = now.q - before.q
+        stuck = (np.abs(way) < STANDS * self._led_on()) & self._is_sudden(way)
+        self.ways.append(way)
+        self.step = np.where(way != 0, np.minimum(self.step, np.abs(way)), self.step)
+        if not stuck.any():
+            return None
+        return f"joint '{self.guard.names[int(np.argmax(stuck))]}' stands still though it is told to move on"
+
+    def _led_on(self) -> Array:
+        """The smallest way of all recent commands in one direction (n,); 0 where they did not lead on."""
+        ways = np.array(self.commands)
+        if len(ways) < (self.commands.maxlen or 0):
+            return np.zeros(len(self.guard.names))
+        smallest = np.where((ways > 0).all(axis=0) | (ways < 0).all(axis=0), np.abs(ways).min(axis=0), 0.0)
+        return np.asarray(np.where(smallest > np.maximum(LEAST, CLEAR * self.step), smallest, 0.0))
+
+    def _is_sudden(self, way: Array) -> NDArray[np.bool_]:
+        """Whether a joint's way changed far more than it does from period to period."""
+        if len(self.ways) < (self.ways.maxlen or 0):
+            return np.zeros(len(way), bool)
+        ways = np.array(self.ways)
+        return np.asarray(np.abs(way - ways[-1]) > CLEAR * np.abs(np.diff(ways, axis=0)).max(axis=0))

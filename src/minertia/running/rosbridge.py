@@ -1,0 +1,126 @@
+"""A ROS 2 robot behind rosbridge (extra `rosbridge`): `sensor_msgs/JointState` in, `std_msgs/Float64MultiArray` out.
+
+The commands are those of a `forward_position_controller` of ros2_control: positions in the order of its joints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.documents import DocumentError, json_document
+from minertia.errors import InputError
+from minertia.extras import load
+from minertia.running.driver import Driver, DriverError, JointReading
+
+Array = NDArray[np.float64]
+STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"
+STATE_TYPE, COMMAND_TYPE = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
+LONGEST = 1 << 20  # bytes of a message
+OPENING = 10.0  # s to reach the robot
+MOST = 1000  # messages taken in one period
+
+
+class RosbridgeDriver(Driver):
+    """Joints by name at `url` (ws://host:9090); rate [Hz] of the commands, at which states must come, too."""
+
+    def __init__(
+        self,
+        url: str,
+        names: Sequence[str],
+        *,
+        rate: float = 100.0,
+        states: str = STATES,
+        commands: str = COMMANDS,
+        wait: float | None = None,
+    ) -> None:
+        if len(set(names)) != len(names):
+            raise InputError("joints of a ROS 2 robot need names of their own")
+        client = load("websockets.sync.client", "rosbridge")
+        self._closed = load("websockets.exceptions", "rosbridge").WebSocketException
+        self.names, self.period = tuple(names), 1.0 / rate
+        self.wait = self.period if wait is None else wait
+        self.states, self.commands = states, commands
+        self.last: Array | None = None
+        self.open = contextlib.ExitStack()
+        try:
+            self.link = self.open.enter_context(client.connect(url, open_timeout=OPENING, max_size=LONGEST, proxy=None))
+        except (OSError, self._closed) as err:
+            raise DriverError(f"rosbridge at '{url}' cannot be reached ({err.__class__.__name__})") from None
+        self._send(op="subscribe", topic=states, type=STATE_TYPE)
+        self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
+
+    def read(self) -> JointReading | None:
+        """The newest state that has come; what came before it is passed over."""
+        newest: JointReading | None = None
+        for _ in range(MOST):
+            text = self._received(self.wait if newest is None else 0.0)
+            if text is None:
+                break
+            newest = self._reading(text) or newest
+        if newest is not None:
+            self.last = newest.q
+        return newest
+
+    def _received(self, wait: float) -> str | None:
+        try:
+            data = self.link.recv(timeout=wait)
+        except TimeoutError:
+            return None
+        except (OSError, self._closed):
+            raise DriverError("rosbridge ended the connection") from None
+        return data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+    def _reading(self, text: str) -> JointReading | None:
+        """A state of all joints; None for other messages, and states of other joints."""
+        try:
+            message = json_document(text)
+            if message.get("op") != "publish" or message.get("topic") != self.states:
+                return None
+            state = message["msg"]
+            where = {name: k for k, name in enumerate(state["name"])}
+            if not where.keys() >= set(self.names):
+                return None
+            order = [where[name] for name in self.names]
+            stamp = state["header"]["stamp"]
+            t = float(stamp["sec"]) + 1e-9 * float(stamp["nanosec"])
+            return JointReading(t, _picked(state["position"], order), _efforts(state.get("effort"), order, len(where)))
+        except (DocumentError, KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise DriverError(f"rosbridge told something on {self.states} that is no JointState") from None
+
+    def command(self, q: Array, qd: Array) -> None:
+        """Send a position."""
+        data = {"layout": {"dim": [], "data_offset": 0}, "data": q.tolist()}
+        self._send(op="publish", topic=self.commands, msg=data)
+
+    def stop(self) -> None:
+        """Ask for the position last seen."""
+        if self.last is not None:
+            self.command(self.last, np.zeros(len(self.names)))
+
+    def close(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(DriverError):
+            self._send(op="unadvertise", topic=self.commands)
+            self._send(op="unsubscribe", topic=self.states)
+        self.open.close()
+
+    def _send(self, **message: Any) -> None:
+        try:
+            self.link.send(json.dumps(message))
+        except (OSError, self._closed):
+            raise DriverError("rosbridge ended the connection") from None
+
+
+def _picked(values: Sequence[float], order: Sequence[int]) -> Array:
+    return np.array([float(values[k]) for k in order])
+
+
+def _efforts(values: Sequence[float] | None, order: Sequence[int], count: int) -> Array | None:
+    """Efforts of the joints; None where the message has none."""
+    return _picked(values, order) if values is not None and len(values) == count else None

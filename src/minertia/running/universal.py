@@ -1,0 +1,73 @@
+"""A Universal Robot through RTDE (extra `ur`, the package `ur-rtde`): `servoJ` out, positions and currents in."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import Infeasible
+from minertia.extras import load
+from minertia.running.driver import Driver, DriverError, JointReading
+
+Array = NDArray[np.float64]
+JOINTS = 6
+LOOKAHEAD, GAIN = 0.05, 300.0  # s; as servoJ has them
+LOOKS = 8  # how often in a period the robot's clock is looked at
+SOFT = 10.0  # m/s2 with which servoStop slows down
+
+
+class UniversalDriver(Driver):
+    """The robot at a host; rate [Hz] of the commands.  Currents are logged, not efforts."""
+
+    effort = "i{j}"
+
+    def __init__(self, host: str, n: int, *, rate: float = 125.0) -> None:
+        if n != JOINTS:
+            raise Infeasible(f"a Universal Robot has {JOINTS} joints, not {n}")
+        receive, control = load("rtde_receive", "ur"), load("rtde_control", "ur")
+        self.period = 1.0 / rate
+        self.seen = -np.inf
+        try:
+            self.receive: Any = receive.RTDEReceiveInterface(host, rate)
+            self.control: Any = control.RTDEControlInterface(host, rate)
+        except RuntimeError as err:
+            raise DriverError(f"the robot at '{host}' cannot be reached ({str(err).splitlines()[0][:120]})") from None
+
+    def read(self) -> JointReading | None:
+        """The next state: waits for the robot's clock to go on, at most a period."""
+        for _ in range(LOOKS):
+            t = float(self.receive.getTimestamp())
+            if t > self.seen:
+                self.seen = t
+                return JointReading(t, self._six(self.receive.getActualQ()), self._six(self.receive.getActualCurrent()))
+            time.sleep(self.period / LOOKS)
+        if not self.receive.isConnected():
+            raise DriverError("the robot ended the connection")
+        return None
+
+    def command(self, q: Array, qd: Array) -> None:
+        """Send a position."""
+        if self.receive.isProtectiveStopped() or self.receive.isEmergencyStopped():
+            raise DriverError("the robot has stopped itself")
+        if not self.control.servoJ(q.tolist(), 0.0, 0.0, self.period, LOOKAHEAD, GAIN):
+            raise DriverError("the robot took no command")
+
+    def stop(self) -> None:
+        """Slow down and stop."""
+        self.control.servoStop(SOFT)
+
+    def close(self) -> None:
+        """End the robot's program and the connection."""
+        self.control.servoStop(SOFT)
+        self.control.stopScript()
+        self.control.disconnect()
+        self.receive.disconnect()
+
+    def _six(self, values: list[float]) -> Array:
+        found = np.array(values, float)
+        if found.shape != (JOINTS,):
+            raise DriverError(f"the robot told {found.size} numbers for {JOINTS} joints")
+        return found

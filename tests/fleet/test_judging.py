@@ -1,0 +1,130 @@
+"""Fit, drift and report of a store, by commands and from Python, and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
+from benchmarks.simulated_store import simulated_store
+
+from minertia.fleet.calendar import day_name
+from minertia.fleet.drift import DriftOptions, FleetDrift
+from minertia.fleet.fit import FitOptions
+from minertia.fleet.fleet import Fleet
+from minertia.fleet.judging import judge_stored
+from minertia.fleet.levels import DayStack
+from minertia.fleet.readout import StoredStacks
+from minertia.report.fleet_page import fleet_page
+from tests.arm import FRICTION
+from tests.conftest import Run
+from tests.fleet.small import added, small_fleet, small_logs
+
+DAYS, CHANGED = 18, 11
+FLEET = SimulatedFleet(7, DAYS, 4, (FleetChange(0, "dry", 0.5, CHANGED, 1),), programs=3)
+LEARNING = ("--learning", "10")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven robots, some of their days in months, and a robot whose dry friction has grown by half."""
+    folder = tmp_path_factory.mktemp("fleet") / "store"
+    fleet = simulated_store(str(folder), FLEET)
+    fleet.compact(before=day_name(START + 10)[:7])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(store: Path) -> FleetDrift:
+    return Fleet.open(store).drift(options=DriftOptions(learning=10))
+
+
+def test_drift_of_a_store(found: FleetDrift, store: Path) -> None:
+    (alarm,) = found.alarms
+    assert (alarm.robot, alarm.joint, alarm.what) == ("r000", "j2", "dry friction")
+    assert alarm.change == pytest.approx(0.5, abs=0.08)
+    assert list((store / "calibration").glob("*.json"))
+
+
+def test_a_calibration_that_was_kept_serves_fewer_robots(found: FleetDrift, store: Path) -> None:
+    assert found.calibration
+    fleet = Fleet.open(store)
+    rows = [row for row in fleet.rows() if row.robot in ("r000", "r001")]
+    few = judge_stored(fleet.store, [fleet.stored_type()], rows, DriftOptions(learning=10), ())
+    assert [a.robot for a in few.alarms] == ["r000"] and any("earlier calibration" in n for n in few.notes)
+
+
+def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
+    fleet = Fleet.open(store)
+    stacks = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())
+    wanted = DayStack.of({d: x.evidence for d, x in FLEET.robot(3).items()})
+    assert list(stacks) == FLEET.names() and stacks["r003"].days == wanted.days
+    assert all(np.array_equal(a, b) for a, b in zip(stacks["r003"].rows, wanted.rows, strict=True))
+
+
+def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("fleet", "drift", "--store", store, *LEARNING, "--json")
+    data = json.loads(out)
+    assert code == 1 and data["alarms"][0]["robot"] == "r000" and data["store"] == str(store)
+    assert data["arithmetic"] and data["faults"] == []
+    events = tmp_path / "events.csv"
+    events.write_text(f"robot,day,joint,kind,note\nr000,{day_name(START + CHANGED)},j2,maintenance,new gear\n", "utf-8")
+    asked = ("--events", events, "--html", tmp_path / "page.html")
+    code, out, _ = run("fleet", "drift", "--store", store, *LEARNING, *asked)
+    assert code == 0 and "none of 7 robots needs a look" in out and (tmp_path / "page.html").is_file()
+
+
+def test_the_report_and_its_files(store: Path, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("fleet", "report", "--store", store, *LEARNING, "--out", tmp_path / "page", "--exit-zero")
+    assert code == 0 and "1 of 7 robots needs a look" in out and "fleet.html" in out
+    assert {p.name for p in (tmp_path / "page").iterdir()} == {"fleet.html", "drift.json", "fit-arm.json"}
+    fit = json.loads((tmp_path / "page" / "fit-arm.json").read_text("utf-8"))
+    assert len(fit["robots"]) == 7 and fit["type"]["robots"] == 7
+
+
+def test_the_fit_command(store: Path, run: Run) -> None:
+    code, out, _ = run("fleet", "fit", "--store", store, "--columns", "FV,FC,OFF", "--robot", "r001")
+    assert code == 0 and "friction of r001" in out and "FC6" in out
+    code, out, _ = run("fleet", "fit", "--store", store, "--columns", "FV,FC,OFF", "--json")
+    assert code == 0 and json.loads(out)["types"][0]["effects"] == ["FV", "FC", "OFF"]
+    code, _, err = run("fleet", "fit", "--store", store, "--columns", "XY")
+    assert code == 2 and "effect called 'XY'" in err
+    code, _, err = run("fleet", "fit", "--store", store, "--type", "crane")
+    assert code == 2 and "'crane'" in err
+    code, _, err = run("fleet", "drift", "--store", store / "nothing")
+    assert code == 2 and "no store of a fleet" in err
+
+
+def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> None:
+    fleet = Fleet.open(store)
+    text = fleet_page(found, {"arm": fleet.fit()}, store="<here>", faults=["a.csv: truncated"], arithmetic=["one"])
+    order = ["<h1>", "Alarms", "What changed", "Every robot, every day", "Robots unlike the others", "Faults of logs"]
+    places = [text.index(part) for part in (*order, "How it was judged")]
+    assert places == sorted(places)
+    assert "&lt;here&gt;" in text and "<here>" not in text
+    assert not re.search(r"https?://|<script", text.replace("http://www.w3.org", ""))
+    assert text.count("<figure>") == 1 and 'class="e3"' in text and "prefers-color-scheme:dark" in text
+
+
+def test_the_page_of_a_fleet_that_is_learning_says_so(store: Path) -> None:
+    text = fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS)))
+    assert "still learning: 18 days with logs" in text and "Not judged" in text and "What changed" not in text
+    assert "No robot could be judged" in text
+
+
+def test_logs_that_were_added_are_fitted_and_not_judged_yet(tmp_path: Path) -> None:
+    """From files of logs to friction, through records alone."""
+    small_fleet(tmp_path)
+    small_logs(tmp_path, days=5)
+    fleet, _ = added(tmp_path, tmp_path / "store")
+    fit = fleet.fit(options=FitOptions(("FV", "FC", "OFF")))
+    for own in fit.robots.values():
+        for name, wanted in FRICTION.items():
+            place = own.names.index(name)
+            assert own.values[place] == pytest.approx(wanted, rel=0.3) and 0 < own.deviation[place] < 0.3 * wanted
+    found = fleet.drift()
+    assert not found.streams and found.statement == "no robot could be judged"
+    assert {n.robot for n in found.not_judged} == {"A1", "A2"}

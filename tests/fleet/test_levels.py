@@ -1,0 +1,108 @@
+"""Three levels give what the dense fit of all unknowns gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minertia.errors import MinertiaError, ShapeError
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.fleet.levels import LOAD, DayStack, Levels, projected, robot_sums, robot_values, type_values
+
+LAYOUT = EvidenceLayout(
+    ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))
+)
+SIGMA = np.array([0.5, 0.1])
+LOADED = np.array([0.7, 0.3])
+
+
+def fleet(robots: int, days: int) -> list[dict[int, FleetEvidence]]:
+    rng = np.random.default_rng(0)
+    return [
+        {10 * d: FleetEvidence.of_rows(LAYOUT, [rng.normal(size=(30, k)) for k in LAYOUT.sizes]) for d in range(days)}
+        for _ in range(robots)
+    ]
+
+
+def dense(robots: list[dict[int, FleetEvidence]], load: bool) -> np.ndarray:
+    """Values of [type | each robot's own and load | each robot's days] of one large least squares."""
+    D, own = len(robots[0]), 2 + load
+    width = 2 + len(robots) * (own + 4 * D)
+    rows, right = [], []
+    for r, days in enumerate(robots):
+        first = 2 + r * (own + 4 * D)
+        for d, evidence in enumerate(days.values()):
+            for i, (R, seen) in enumerate(zip(evidence.triangles, LAYOUT.seen, strict=True)):
+                where = {0: 0, 1: 1, 4: first, 7: first + 1}
+                where |= {c: first + own + 4 * d + k for k, c in enumerate((2, 3, 5, 6))}
+                X = np.zeros((len(R), width))
+                for k, c in enumerate(seen):
+                    X[:, where[c]] += R[:, k] / SIGMA[i]
+                    if load and c < 2:
+                        X[:, first + 2] += LOADED[c] * R[:, k] / SIGMA[i]
+                rows.append(X)
+                right.append(R[:, -1] / SIGMA[i])
+    return np.asarray(np.linalg.lstsq(np.concatenate(rows), np.concatenate(right), rcond=1e-10)[0])
+
+
+def test_levels_are_the_dense_fit() -> None:
+    robots, levels = fleet(4, 3), Levels.of(LAYOUT)
+    assert levels == Levels(("FV1", "FC1", "FV2", "FC2"), ("FVK1", "FVK2"), ("A", "B"))
+    sums = [robot_sums(DayStack.of(days), levels, SIGMA) for days in robots]
+    found, wanted = type_values(sums), dense(robots, load=False)
+    np.testing.assert_allclose(found.values, wanted[:2], rtol=1e-9)
+    for r, own in enumerate(sums):
+        values = robot_values(own, found.by_name())
+        first = 2 + r * 14
+        np.testing.assert_allclose([values.own["FVK1"], values.own["FVK2"]], wanted[first : first + 2], rtol=1e-8)
+        assert values.day_names == ("FV1", "FC1", "FV2", "FC2")
+        np.testing.assert_allclose(values.days.ravel(), wanted[first + 2 : first + 14], rtol=1e-8)
+
+
+def test_a_load_of_each_robot_is_found_beside_the_type() -> None:
+    """A load is a direction of the type's own columns: differences of loads are told, their mean is the type's."""
+    robots, levels = fleet(4, 3), Levels.of(LAYOUT, load=LOADED)
+    sums = [robot_sums(DayStack.of(days), levels, SIGMA) for days in robots]
+    found, wanted = type_values(sums), dense(robots, load=True)
+    loads = np.array([robot_values(own, found.by_name()).own[LOAD] for own in sums])
+    np.testing.assert_allclose(loads - loads[0], wanted[4::15] - wanted[4], atol=1e-8)
+
+
+def test_columns_that_a_day_does_not_show_take_nothing_away() -> None:
+    days = fleet(1, 2)[0]
+    still = {d: e.fixed({"FV1": 0.0}) for d, e in days.items()}
+    zeroed = {}
+    for d, e in days.items():
+        rows = [R.copy() for R in e.triangles]
+        rows[0][:, 2] = 0.0
+        zeroed[d] = FleetEvidence.of_rows(LAYOUT, rows)
+    with_zero, _ = projected(DayStack.of(zeroed), ("FV1", "FC1"))
+    without, _ = projected(DayStack.of(still), ("FC1",))
+    for a, b in zip(with_zero.rows, without.rows, strict=True):
+        np.testing.assert_allclose(a[0].T @ a[0], b[0].T @ b[0], atol=1e-10)
+    values = robot_values(robot_sums(DayStack.of(zeroed), Levels.of(LAYOUT), SIGMA), {"A": 0.0, "B": 0.0})
+    assert np.all(np.isnan(values.days[:, 0])) and np.all(np.isfinite(values.days[:, 1]))
+
+
+def test_a_column_of_two_efforts_can_be_a_days_own() -> None:
+    days = fleet(1, 2)[0]
+    left, head = projected(DayStack.of(days), ("B", "FV1"))
+    assert left.layout.efforts == ("all",) and head.names == (("B", "FV1"),)
+
+
+def test_packed_days_are_the_same_stack() -> None:
+    days = fleet(1, 3)[0]
+    stack = DayStack.of(days)
+    order = [20, 0, 10]
+    packed = np.stack([days[d].packed() for d in order])
+    again = DayStack.of_packed(LAYOUT, order, packed, np.stack([days[d].samples for d in order]))
+    assert again.days == stack.days and all(np.array_equal(a, b) for a, b in zip(again.rows, stack.rows, strict=True))
+    half = stack.forgotten(10.0)
+    np.testing.assert_allclose(half.samples[0], stack.samples[0] / 4)
+
+
+def test_wrong_stacks_are_refused() -> None:
+    with pytest.raises(MinertiaError, match="no day"):
+        DayStack.of({})
+    with pytest.raises(ShapeError, match="2 numbers"):
+        Levels.of(LAYOUT, load=np.zeros(3))

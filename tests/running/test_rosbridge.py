@@ -1,0 +1,114 @@
+"""ROS 2 through rosbridge, against a local server that speaks its protocol."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from minertia.errors import InputError
+from minertia.running.driver import DriverError
+from minertia.running.ladder import climb
+from minertia.running.rosbridge import COMMANDS, STATES, RosbridgeDriver
+from tests.running.followers import GUARD, HERE, NAMES, motion
+
+server_module = pytest.importorskip("websockets.sync.server")
+PERIOD = 0.01
+
+
+class FakeRosbridge:
+    """Topics of one robot: after each command it publishes a state, a period later; others' messages come between."""
+
+    def __init__(self, *, silent_after: int | None = None, says: str | None = None) -> None:
+        self.heard: list[dict] = []
+        self.silent_after, self.says = silent_after, says
+        self.server = server_module.serve(self._talk, "127.0.0.1", 0)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        self.url = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join(timeout=60)
+
+    def _talk(self, link) -> None:
+        q, k = HERE, 0
+        for text in link:
+            message = json.loads(text)
+            self.heard.append(message)
+            if message["op"] == "subscribe":
+                assert message["topic"] == STATES and message["type"] == "sensor_msgs/msg/JointState"
+            elif message["op"] == "publish":
+                assert message["topic"] == COMMANDS
+                q, k = np.array(message["msg"]["data"]), k + 1
+            else:
+                continue
+            if self.says is not None:
+                link.send(self.says)
+            elif self.silent_after is None or k < self.silent_after:
+                link.send(json.dumps({"op": "status", "level": "info"}))
+                link.send(self._state(q, k))
+
+    @staticmethod
+    def _state(q, k: int) -> str:
+        t = 1000 + k * PERIOD
+        stamp = {"sec": int(t), "nanosec": round(1e9 * (t - int(t)))}
+        msg = {
+            "header": {"stamp": stamp, "frame_id": ""},
+            "name": ["gripper", NAMES[1], NAMES[0]],  # in an order of its own
+            "position": [9.0, q[1], q[0]],
+            "velocity": [],
+            "effort": [0.0, 2.0, 1.0],
+        }
+        return json.dumps({"op": "publish", "topic": STATES, "msg": msg})
+
+
+def test_a_motion_through_rosbridge():
+    with FakeRosbridge() as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
+        (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert not log.aborted and len(log.t) > 200
+    np.testing.assert_allclose(np.diff(log.t), PERIOD, atol=1e-6)
+    np.testing.assert_allclose(log.q[1:], log.commanded[:-1], atol=1e-12)
+    np.testing.assert_allclose(log.effort, [[1.0, 2.0]] * len(log.t))
+    assert [m["op"] for m in robot.heard[:3]] == ["subscribe", "advertise", "publish"]
+
+
+def test_a_silent_robot_is_told_to_stay():
+    with FakeRosbridge(silent_after=30) as robot, RosbridgeDriver(robot.url, NAMES, wait=0.05) as driver:
+        (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert "told nothing new for 5 periods" in log.aborted and len(log.t) == 30
+    stays = [m for m in robot.heard if m["op"] == "publish"][-1]["msg"]["data"]
+    np.testing.assert_allclose(stays, log.q[-1])
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "nonsense", "5", '"x"', json.dumps({"op": "publish", "topic": STATES, "msg": {}}),
+        json.dumps({"op": "publish", "topic": STATES, "msg": {"name": list(NAMES), "position": []}}),
+        json.dumps({"op": "publish", "topic": STATES, "msg": {"name": 5}}),
+        json.dumps({"op": "publish", "topic": STATES, "msg": {
+            "name": list(NAMES), "position": ["a", "b"], "header": {"stamp": {"sec": 0, "nanosec": 0}}}}),
+    ],
+)  # fmt: skip
+def test_what_is_no_state_is_a_sentence(says):
+    with FakeRosbridge(says=says) as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
+        (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert "no JointState" in log.aborted
+
+
+def test_states_of_other_joints_are_passed_over():
+    with FakeRosbridge() as robot, RosbridgeDriver(robot.url, ["hip", "wrist"], wait=0.05) as driver:
+        assert driver.read() is None
+
+
+def test_nobody_there_and_names_twice():
+    with pytest.raises(DriverError, match="cannot be reached"):
+        RosbridgeDriver("ws://127.0.0.1:9", NAMES)
+    with pytest.raises(InputError, match="names of their own"):
+        RosbridgeDriver("ws://127.0.0.1:9", ["a", "a"])
