@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test test-all lint types unit unit-all mutants docs bench papers wheel clean
+.PHONY: demo test test-all lint types unit unit-all mutants docs bench papers studio wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
@@ -41,8 +41,17 @@ bench: $(VENV)/.ready
 papers: $(VENV)/.ready
 	$(BIN)/python -m papers
 
-# the wheel (with the interpreter, where there is a C compiler) and the source distribution, into dist/
-wheel: $(VENV)/.ready
+# the page of the studio, into the package (git-ignored); needs Node.js 20 and npm
+# not `npm ci`: it refuses a lock file that lists the compiled parts of the bundler for one system alone, as npm writes it
+STATIC := src/minertia/studio/static/index.html
+studio: $(STATIC)
+
+$(STATIC): studio/package-lock.json studio/index.html studio/vite.config.ts $(shell find studio/src -type f 2>/dev/null)
+	@command -v npm >/dev/null || { echo "make studio needs Node.js 20 or newer with npm; everything else works without"; exit 1; }
+	cd studio && npm install --no-save --silent --no-audit --no-fund && npm run --silent build
+
+# the wheel (with the page of the studio, and with the interpreter, where there is a C compiler) and the source distribution, into dist/
+wheel: $(VENV)/.ready studio
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
@@ -55,4 +64,4 @@ $(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_OUT) build dist
+	rm -rf $(VENV) $(DEMO_OUT) build dist studio/node_modules src/minertia/studio/static

@@ -407,7 +407,7 @@ def test_wrong_choices_get_a_sentence(run, arm, tmp_path, args, word):
 
 
 def test_all_files_or_none(run, arm, tmp_path, monkeypatch):
-    from minertia.report import identification_page as page
+    from minertia.report import folders
 
     def broken(*args):
         raise KeyboardInterrupt
@@ -416,7 +416,7 @@ def test_all_files_or_none(run, arm, tmp_path, monkeypatch):
     out.mkdir()
     (out / "model.toml").write_text("old")
     with monkeypatch.context() as patch:
-        patch.setattr(page, "identification_page", broken)
+        patch.setattr(folders, "identification_page", broken)
         assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out, "--force")[0] == 130
     assert [p.name for p in tmp_path.iterdir()] == ["out"] and [p.name for p in out.iterdir()] == ["model.toml"]
     assert (out / "model.toml").read_text() == "old"

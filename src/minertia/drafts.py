@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 try:
@@ -37,6 +38,17 @@ def write_whole(target: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # some file systems say only now that they are full
+        os.replace(draft, target)
+
+
+@contextmanager
+def draft_of(target: Path) -> Iterator[BinaryIO]:
+    """A file to write into, beside the target, which it becomes at the end unless something fails."""
+    with _draft(target.parent, _new_file) as draft:
+        with open(draft, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(draft, target)
 
 

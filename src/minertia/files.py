@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-from minertia.drafts import draft_folder, put_in_place, sweep, write_whole
+from minertia.drafts import draft_folder, draft_of, put_in_place, sweep, write_whole
 from minertia.errors import MinertiaError
 from minertia.seals import digest, has_seal, is_ours, mark, resealed, sealed, vouched, voucher
 
@@ -129,6 +130,16 @@ def write_text_atomic(path: AnyPath, text: str) -> None:
     """Write a file that belongs to the project itself, whole or not at all, over whatever is there."""
     with _as_sentence(path, "the file cannot be written"):
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
+@contextmanager
+def new_file(path: AnyPath) -> Iterator[BinaryIO]:
+    """A file to write into that appears whole at the end, and not at all if anything fails; none must be there."""
+    with _as_sentence(path, "the file cannot be written"):
+        if os.path.lexists(path):
+            raise _taken(path)
+        with draft_of(Path(path)) as file:
+            yield file
 
 
 # ---------------------------------------------------------------------- a folder

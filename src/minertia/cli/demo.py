@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 ROBOT = "puma560"
 REHEARSED, RATE, DURATION = "puma560_physical", 1000.0, 10.0  # robot, Hz, s
 FORMAT = 1
-FILES, REHEARSAL = (f"base-{ROBOT}.html", f"base-{ROBOT}.json"), "rehearsal"
+FILES, REHEARSAL, CAMPAIGN = (f"base-{ROBOT}.html", f"base-{ROBOT}.json"), "rehearsal", "campaign.toml"
 
 
 def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: AsJson = False) -> None:
@@ -31,7 +32,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     from minertia.validation.rehearsal import file_names
 
     rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
-    check_folder(out, (*FILES, *(f"{REHEARSAL}/{name}" for name in rehearsed)), force=force)
+    check_folder(out, (*FILES, CAMPAIGN, *(f"{REHEARSAL}/{name}" for name in rehearsed)), force=force)
     found = base_parameters(read_robot(ROBOT))
     if not as_json:
         _tell(found)
@@ -49,6 +50,13 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
         say(f"wrote {path}")
     for sentence in skipped:
         diagnose(f"skipped {sentence}")
+    say(f"see it in the browser: {_command()} studio {out}", wrap=False)
+
+
+def _command() -> str:
+    """The program as it was called, if by a path from here."""
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "minertia" and not called.is_absolute() else "minertia"
 
 
 def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
@@ -77,7 +85,19 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
     result = rehearse(read_robot(REHEARSED), options, out=place, progress=say_step)
     skipped += result.skipped
     write_page(result, place)
+    _write_campaign(folder, place)
     return f"{REHEARSAL}/{PAGE}"
+
+
+def _write_campaign(folder: Path, place: Path) -> None:
+    """The campaign of the rehearsal's logs, where there are some: for `identify --campaign` and the studio."""
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.write import write_campaign
+    from minertia.validation.rehearsal import LOGS
+
+    logs = [place / f"{name}-log.csv" for name in LOGS]
+    if all(log.is_file() for log in logs):
+        write_campaign(Campaign(REHEARSED, logs[0], logs[1]), folder / CAMPAIGN)
 
 
 # part of the demo -> what makes it and names its file; what needs an extra that is not there is skipped with a sentence

@@ -19,6 +19,7 @@ EXTRAS = {
     "notebook": ("pandas", "matplotlib"),
     "symbolic": ("sympy",),
     "pinocchio": ("pinocchio",),
+    "studio": ("fastapi", "uvicorn"),
     "gpu": ("cupy",),
     "jax": ("jax",),
     "torch": ("torch",),

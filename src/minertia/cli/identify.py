@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +10,7 @@ import typer
 
 from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Force, finite, model_notes
+from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
@@ -22,10 +20,9 @@ if TYPE_CHECKING:
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
-    from minertia.robot.robot import Note, Robot
+    from minertia.robot.robot import Note
 
 FORMAT = 1
-TEMPLATES = (".urdf", ".xml", ".mjcf")
 
 
 @campaign_command()
@@ -52,7 +49,9 @@ def identify(
     from minertia.identification.identify import identify as identified
 
     if out is not None:
-        _check(out, asked, force)
+        from minertia.report.folders import check_identification
+
+        check_identification(out, asked, force=force)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 5) as tell:
         result = identified(asked, tell=tell)
         notes = () if out is None else _write(out, result, tell, force)
@@ -157,97 +156,7 @@ def _say_result(result: Identification) -> None:
         say(f"- {reason}")
 
 
-def _check(out: Path, asked: Campaign, force: bool) -> None:
-    """Say before the work, not after it, that the result cannot be written."""
-    from minertia.files import check_folder, reading
-
-    reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
-    own = _own_file(asked.robot)
-    names = ("model.toml", "result.json", "report.html", *(() if own is None else _robot_files(own)))
-    check_folder(out, names, force=force)
-
-
 def _write(out: Path, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
-    """All files of a result, at once; the notes say what the robot's own file cannot hold."""
-    from minertia.files import folder_at_once, write_file
-    from minertia.identification.model_file import write_model
-    from minertia.report.identification_page import identification_page
+    from minertia.report.folders import write_identification
 
-    tell("finding physical parameters")
-    model = result.model()
-    tell("writing")
-    with folder_at_once(out, force=force) as draft:
-        write_model(model, draft / "model.toml")
-        if "loop" in model.evidence:
-            write_file(draft / "result.json", result.to_json() + "\n")
-            return _write_loops(model, draft)
-        write_file(draft / "result.json", result.to_json() + "\n")
-        write_file(draft / "report.html", identification_page(result, model))
-        notes = _write_robot(model, draft, out)
-    return (*notes, *_loss(result, model, [note.where for note in notes]))
-
-
-def _write_loops(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
-    """The position loops for simulators, where a scale is known."""
-    from minertia.files import write_file
-    from minertia.identification.actuators import isaac_lab_text, position_mjcf
-    from minertia.robot.robot import Note
-
-    if model.evidence["loop"]["gauges"] or not model.is_physical:
-        return (Note("warning", "actuators.mjcf", "not written: a simulator needs a scale and bodies that can exist"),)
-    write_file(draft / "actuators.mjcf", position_mjcf(model))
-    write_file(draft / "isaac_lab.py", isaac_lab_text(model))
-    return ()
-
-
-def _loss(result: Identification, model: IdentifiedModel, where: Sequence[str]) -> tuple[Note, ...]:
-    """What other programs miss of the URDF that was written, and where they find it."""
-    from minertia.identification.loss import urdf_loss
-    from minertia.robot.robot import Note
-
-    source = _own_file(model.nominal)
-    if source is None or source.suffix.lower() != ".urdf" or source.name in where:
-        return ()
-    text = urdf_loss(result, model)
-    beside = "robot.mjcf has it for MuJoCo; minertia.to_pinocchio(model) has rotor inertias for Pinocchio"
-    return () if text is None else (Note("warning", "robot.urdf", f"{text}; {beside}"),)
-
-
-def _robot_files(own: Path) -> tuple[str, ...]:
-    """Names of the robot's files in a result: its own, and beside a URDF an MJCF, which holds more."""
-    suffix = own.suffix.lower()
-    return (f"robot{suffix}", *(("robot.mjcf",) if suffix == ".urdf" else ()))
-
-
-def _own_file(robot: Robot) -> Path | None:
-    """The URDF or MJCF a robot was read from."""
-    source = Path(robot.source or "")
-    return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
-
-
-def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
-    """The robot's own URDF or MJCF with the identified parameters, and an MJCF beside a URDF, if they are possible."""
-    from minertia.errors import MinertiaError
-    from minertia.files import FileError
-    from minertia.robot.robot import Note
-    from minertia.robot.write import write_robot
-
-    source = _own_file(model.nominal)
-    if source is None:
-        return ()
-    name, *beside = _robot_files(source)
-    older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
-    if not model.is_physical:
-        text = f"not written: no real robot can have these values; try --physical{older}"
-        return (Note("warning", source.name, text),)
-    robot = model.robot
-    try:
-        notes = (*model_notes(robot), *write_robot(robot, draft / name, template=source))
-        for other in beside:
-            told = write_robot(robot, draft / other)
-            notes = (*notes, *(replace(n, where=f"{other}, {n.where}") for n in told if n.level != "info"))
-        return notes
-    except FileError:
-        raise
-    except MinertiaError as err:
-        return (Note("warning", source.name, f"not written with the new parameters: {err}{older}"),)
+    return write_identification(out, result, tell=tell, force=force)

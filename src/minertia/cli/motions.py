@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,18 +96,12 @@ class Delivery:
 def deliver(found: Excitation, delivery: Delivery) -> None:
     """Write a motion, its page and the files asked for, and say what it is."""
     from minertia.excitation.route import route
-    from minertia.files import folder_at_once, write_file
-    from minertia.report.excite_page import excite_page
+    from minertia.report.folders import write_excitation
 
     way = route(found, delivery.come_from)
     texts = delivery.texts(found, way)
     data = {**found.to_dict(), **_way_data(way, delivery)}
-    _, page, numbers = MOTION_FILES
-    with folder_at_once(delivery.out, force=delivery.force) as draft:
-        for name, text in texts.items():
-            write_file(draft / name, text)
-        write_file(draft / page, excite_page(found))
-        write_file(draft / numbers, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_excitation(delivery.out, found, texts=texts, data=data, force=delivery.force)
     files = [*MOTION_FILES, *(name for name in texts if name not in MOTION_FILES)]
     if delivery.as_json:
         say_json({**data, "files": [str(delivery.out / name) for name in files]})

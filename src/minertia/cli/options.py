@@ -103,12 +103,11 @@ Without = Annotated[
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
-FROM_MODEL = ("effects", "parameters")  # notes of an identified model: what was taken from it
-
-
 def model_notes(robot: Robot) -> list[Note]:
     """What was taken from an identified model."""
-    return [note for note in robot.notes if note.where in FROM_MODEL]
+    from minertia.robot.identified import taken_notes
+
+    return taken_notes(robot)
 
 
 def read_given(

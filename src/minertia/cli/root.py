@@ -26,13 +26,14 @@ from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.run import run as run_motion
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
+from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
     *(identify, validate, payload, significance),
-    *(excite, rehearse, run_motion, generate, count, demo, doctor),
+    *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
 LONGEST = 1000  # characters of a sentence in the list of commands

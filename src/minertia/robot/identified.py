@@ -18,6 +18,12 @@ from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Frame, Note, Robot
 
 FORMAT = 1
+TAKEN = ("effects", "parameters")  # where the notes below say they are of
+
+
+def taken_notes(robot: Robot) -> list[Note]:
+    """What a robot took from an identified model, as its notes say."""
+    return [note for note in robot.notes if note.where in TAKEN]
 
 
 def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:

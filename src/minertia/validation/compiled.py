@@ -100,16 +100,23 @@ def compiled_code(
     known = CodeModel(rotors=True, friction=True, temperature=False)
     made = generate(robot, Path(folder), programs=programs, model=known, force=force)
     compiler, prefix = needed_compiler(), identifier(robot.name)
-    place = _private_copy(made.files)
+    place = tested_code(made.files)
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
-    test = place / "selftest"
-    _compile(compiler, "-o", test, place / "selftest.c", place / f"{prefix}.c", "-lm")
-    _run([str(test)], "the self-test of the generated code failed")
     loaded, why = load_new(library)
     if why:
         raise WrongKernel(compiler, FLAGS, why)
     return CompiledCode(robot.n, robot.n_joints, loaded, prefix, Setting(robot, friction=True).friction_inputs)
+
+
+def tested_code(files: Sequence[Path]) -> Path:
+    """Copy the files of the target "c", compile them and run their self-test; the folder, which is not kept."""
+    compiler = needed_compiler()
+    place = _private_copy(files)
+    test = place / "selftest"
+    _compile(compiler, "-o", test, *(place / file.name for file in files if file.suffix == ".c"), "-lm")
+    _run([str(test)], "the self-test of the generated code failed")
+    return place
 
 
 def _private_copy(files: Sequence[Path]) -> Path:

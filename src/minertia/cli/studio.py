@@ -1,0 +1,46 @@
+"""`minertia studio`: the studio on a folder, in the browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from minertia.cli.terminal import diagnose, say
+
+
+def studio(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="The project: robot, logs, campaign.toml, runs; made if missing.")
+    ] = Path(),
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where it listens; beyond this machine a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="Port (8765, or one that is free).",
+                                 show_default=False)
+    ] = None,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Whether a browser is opened.")] = True,
+) -> None:  # fmt: skip
+    """Open the studio on a folder: robot, motion, logs, fit, validation and code, in the browser.
+
+    Everything it shows is in plain files that the other commands read and write, too.
+    """
+    from minertia.extras import load
+
+    for package in ("uvicorn", "fastapi"):
+        load(package, "studio")
+    from minertia.studio.serve import place, require_page, serve
+
+    require_page()
+    at = place(host, port)
+    if at.door.token is not None:
+        diagnose("minertia: other machines can reach this address; whoever has its token can use the studio")
+    serve(folder, at, show=show, say=_say_address)
+
+
+def _say_address(address: str) -> None:
+    say(f"minertia studio on {address}\nCtrl-C ends it", wrap=False)
+    sys.stdout.flush()  # whoever reads a pipe waits for it while the server runs

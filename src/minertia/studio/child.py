@@ -1,0 +1,110 @@
+"""The process of one job: limits on memory and time, one function, and what is told to the server meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from minertia.errors import MinertiaError, one_line
+
+OFTEN = 0.1  # s between two messages of the same step
+
+
+@dataclass(frozen=True)
+class JobLimits:
+    """What one job may take: memory [bytes] and processor time [s]."""
+
+    memory: int = 6 * 1024**3
+    seconds: int = 3600
+
+
+def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: JobLimits, pipe: Connection) -> None:
+    """Run a job and send ("step", ...), then ("done", sentence) or ("failed", sentence)."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
+    try:
+        _warm()
+        _restrict(limits)
+        pipe.send(("done", _done(kind, folder, out, settings, pipe)))
+    except KeyboardInterrupt:
+        sys.exit(1)
+    except MinertiaError as err:
+        pipe.send(("failed", _without_folder(str(err), folder)))
+    except MemoryError:
+        pipe.send(("failed", "there is not enough memory for this; take less of it at once"))
+    except Exception as err:  # whatever it is, the page has a sentence and the server goes on
+        told = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
+        pipe.send(("failed", one_line(f"this should not have happened ({_without_folder(told, folder)}); report it")))
+
+
+def _done(kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection) -> str:
+    from minertia.files import inputs_protected
+    from minertia.studio.project import Project
+    from minertia.studio.work import JobWork, run
+    from minertia.threads import one_thread
+
+    with one_thread(), inputs_protected():
+        return run(kind, JobWork(Project(folder), Path(out), settings, _Teller(pipe)))
+
+
+class _Teller:
+    """Sends what is being done, but not more often than anybody can read."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe, self.step, self.told = pipe, "", 0.0
+
+    def __call__(self, step: str, part: float | None = None, **numbers: float) -> None:
+        now = time.monotonic()
+        if step == self.step and now - self.told < OFTEN:
+            return
+        self.step, self.told = step, now
+        with contextlib.suppress(OSError):  # the server ended; this process is about to
+            self.pipe.send(("step", one_line(step), part, numbers))
+
+
+def _without_folder(text: str, folder: str) -> str:
+    """A sentence in which files are named from the project on."""
+    return text.replace(f"{folder}{os.sep}", "")
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    """A job whose server is gone has nobody to work for."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _warm() -> None:
+    """Let the linear algebra take its buffers while it can: without room for them it tries again for ever."""
+    import numpy as np
+    from scipy.linalg import blas
+
+    some = np.eye(64)
+    blas.dgemm(1.0, some @ some, some)
+
+
+def _restrict(limits: JobLimits) -> None:
+    try:
+        import resource
+    except ImportError:  # pragma: no cover  (Windows: the server's own clock alone)
+        return
+    for what, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_CPU, limits.seconds)):
+        _, hard = resource.getrlimit(what)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -1,0 +1,249 @@
+"""Jobs: each in a process of its own, followed by any number of readers, recorded in the project's folder.
+
+A record (`job.json`) is written when a job begins and when it ends; one that says "running" when a server starts was
+interrupted.  Results appear at once, so that no folder holds half of them.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from minertia.documents import DocumentError, json_document
+from minertia.errors import InputError, MinertiaError
+from minertia.files import make_folder, write_file
+from minertia.studio.child import JobLimits, main
+from minertia.studio.project import RUNS, Project
+
+FORMAT = 1
+RECORD = "job.json"
+RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
+_NAME = re.compile(r"(\d{4,6})-([a-z]+)")
+LONG = ("identify", "excite", "rehearse", "generate", "validate")  # kinds of which only some run at a time
+MOST_LONG, MOST = 2, 5  # jobs that run at the same time
+GRACE = 5.0  # s between asking a process to end and ending it
+
+
+class Busy(MinertiaError):
+    """Too many jobs run already."""
+
+
+@dataclass
+class Job:
+    """One job.  version counts what changed, for readers who wait for news."""
+
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    digest: str = ""
+    state: str = RUNNING
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    step: str = ""
+    part: float | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
+    sentence: str = ""
+    version: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for the page and the record."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "kind": self.kind,
+            "settings": self.settings,
+            "digest": self.digest,
+            "state": self.state,
+            "started": self.started,
+            "ended": self.ended,
+            "step": self.step,
+            "part": self.part,
+            "numbers": self.numbers,
+            "sentence": self.sentence,
+        }
+
+
+class Jobs:
+    """The jobs of a project."""
+
+    def __init__(self, project: Project, limits: JobLimits | None = None) -> None:
+        self.project, self.limits = project, limits or JobLimits()
+        self.news = threading.Condition()
+        self._jobs: dict[str, Job] = {}
+        self._processes: dict[str, Any] = {}
+        self._threads: list[threading.Thread] = []
+        for path in sorted((project.folder / RUNS).glob(f"*/{RECORD}")):
+            job = _recorded(path)
+            if job is not None:
+                self._jobs[job.name] = job
+                if job.state == RUNNING:
+                    job.state, job.ended = INTERRUPTED, time.time()
+                    job.sentence = "the studio was stopped while this ran; nothing of it was written; start it again"
+                    self._record(job)
+
+    # ------------------------------------------------------------------ asking
+
+    def all(self) -> list[Job]:
+        """Newest first."""
+        with self.news:
+            return sorted(self._jobs.values(), key=lambda job: job.name, reverse=True)
+
+    def get(self, name: str) -> Job:
+        """The job of a name."""
+        with self.news:
+            if name not in self._jobs:
+                raise InputError("there is no such job in this folder")
+            return self._jobs[name]
+
+    def folder(self, name: str) -> Path:
+        """Where a job's files are; only for names of jobs."""
+        return self.project.folder / RUNS / self.get(name).name
+
+    # ------------------------------------------------------------------ doing
+
+    def start(self, kind: str, settings: Mapping[str, Any], digest: str = "") -> Job:
+        """Start a job; where the same one runs already, that one."""
+        asked = dict(settings)
+        with self.news:
+            running = [job for job in self._jobs.values() if job.state == RUNNING]
+            for job in running:
+                if (job.kind, job.settings, job.digest) == (kind, asked, digest):
+                    return job
+            if len(running) >= MOST or (kind in LONG and sum(job.kind in LONG for job in running) >= MOST_LONG):
+                raise Busy("other jobs run already; wait for one of them, or cancel it")
+            job = Job(self._free_name(kind), kind, asked, digest)
+            make_folder(self.project.folder / RUNS / job.name)
+            self._record(job)
+            self._jobs[job.name] = job
+        self._launch(job)
+        return job
+
+    def cancel(self, name: str) -> Job:
+        """End a job; nothing of it is kept but its record."""
+        job = self.get(name)
+        with self.news:
+            if job.state == RUNNING:
+                self._end(job, CANCELLED, "cancelled; nothing of it was written")
+        self._kill(name)
+        return job
+
+    def close(self) -> None:
+        """End all jobs, as the server ends."""
+        for job in self.all():
+            if job.state == RUNNING:
+                with self.news:
+                    self._end(job, INTERRUPTED, "the studio was stopped while this ran; start it again")
+                self._kill(job.name)
+        for thread in list(self._threads):
+            thread.join(GRACE)
+
+    # ------------------------------------------------------------------ processes
+
+    def _launch(self, job: Job) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        folder = self.project.folder
+        given = (job.kind, str(folder), str(folder / RUNS / job.name), job.settings, self.limits, theirs)
+        process = context.Process(target=main, args=given, daemon=True, name=job.name)
+        process.start()
+        theirs.close()
+        self._processes[job.name] = process
+        thread = threading.Thread(target=self._watch, args=(job, process, ours), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _watch(self, job: Job, process: Any, pipe: Connection) -> None:
+        """Take what the process tells until it ends."""
+        end = time.monotonic() + self.limits.seconds
+        try:
+            while job.state == RUNNING:
+                if time.monotonic() > end:
+                    self._finish(job, FAILED, f"it took longer than {self.limits.seconds} s and was stopped")
+                elif pipe.poll(0.5):
+                    self._heard(job, pipe.recv())
+        except EOFError:
+            self._finish(job, FAILED, "its process ended without a word; it may have taken too much memory or time")
+        finally:
+            if job.state in (DONE, FAILED):
+                process.join(GRACE)  # it has said its last word and ends by itself
+            self._kill(job.name)
+            pipe.close()
+            self._processes.pop(job.name, None)
+
+    def _heard(self, job: Job, message: tuple[Any, ...]) -> None:
+        if message[0] == "step":
+            with self.news:
+                job.step, job.part, job.numbers = message[1], message[2], dict(message[3])
+                job.version += 1
+                self.news.notify_all()
+            return
+        self._finish(job, DONE if message[0] == "done" else FAILED, str(message[1]))
+
+    def _finish(self, job: Job, state: str, sentence: str) -> None:
+        with self.news:
+            if job.state == RUNNING:
+                self._end(job, state, sentence)
+
+    def _end(self, job: Job, state: str, sentence: str) -> None:
+        job.state, job.sentence, job.ended = state, sentence, time.time()
+        job.part = 1.0 if state == DONE else job.part
+        job.version += 1
+        try:
+            self._record(job)
+        except MinertiaError as err:  # a full disk, a folder that vanished: say so, and go on
+            job.sentence = f"{sentence}; its record cannot be written: {err}"
+        self.news.notify_all()
+
+    def _kill(self, name: str) -> None:
+        process = self._processes.get(name)
+        if process is None or not process.is_alive():
+            return
+        process.terminate()
+        process.join(GRACE)
+        if process.is_alive():
+            process.kill()
+
+    # ------------------------------------------------------------------ records
+
+    def _record(self, job: Job) -> None:
+        path = self.project.folder / RUNS / job.name / RECORD
+        write_file(path, json.dumps(job.to_dict(), indent=1) + "\n", force=True)
+
+    def _free_name(self, kind: str) -> str:
+        taken = [int(m[1]) for m in map(_NAME.fullmatch, self._names()) if m is not None]
+        return f"{max(taken, default=0) + 1:04d}-{kind}"
+
+    def _names(self) -> Iterator[str]:
+        for path in (self.project.folder / RUNS).iterdir():
+            yield path.name
+
+
+def _recorded(path: Path) -> Job | None:
+    """The job of a record; None for what is none."""
+    try:
+        found = json_document(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not _NAME.fullmatch(path.parent.name):
+            return None
+        return Job(
+            path.parent.name,
+            str(found["kind"]),
+            dict(found["settings"]),
+            str(found.get("digest", "")),
+            str(found["state"]),
+            float(found["started"]),
+            found.get("ended"),
+            str(found.get("step", "")),
+            found.get("part"),
+            {},
+            str(found.get("sentence", "")),
+        )
+    except (OSError, DocumentError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+        return None

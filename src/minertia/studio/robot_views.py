@@ -1,0 +1,72 @@
+"""Robots and their base parameters as plain data for the page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from minertia.base.derive import base_parameters
+from minertia.base.grouping import BaseParameters
+from minertia.errors import MinertiaError
+from minertia.report.robot_data import robot_data
+from minertia.report.tables import class_counts, unit_of
+from minertia.report.words import CLASS_WORDS, certificate_sentences
+from minertia.robot.check import check_robot
+from minertia.robot.parameters import split_name
+from minertia.robot.robot import Note, Robot
+from minertia.studio.shapes import drawn_robot
+
+
+def robot_view(robot: Robot, *, rotors: bool, friction: bool) -> dict[str, Any]:
+    """Structure, drawing, what is odd in the file, and base parameters where they can be derived."""
+    return {
+        "robot": robot_data(robot),
+        "drawing": drawn_robot(robot),
+        "notes": [_note(robot, note) for note in check_robot(robot)],
+        "base": _base(robot, rotors, friction),
+    }
+
+
+def _note(robot: Robot, note: Note) -> dict[str, Any]:
+    """A note with the joint (from 0) whose link it names, if it names one."""
+    words = note.where.replace("'", " ").split()
+    named = [j for j, joint in enumerate(robot.joints) if {joint.name, joint.link or joint.name} & set(words)]
+    return {**asdict(note), "joint": named[0] if named else None}
+
+
+def _base(robot: Robot, rotors: bool, friction: bool) -> dict[str, Any]:
+    try:
+        return base_view(base_parameters(robot, rotors=rotors, friction=friction))
+    except MinertiaError as err:
+        return {"error": str(err)}
+
+
+def base_view(base: BaseParameters) -> dict[str, Any]:
+    """Each base parameter with its relation, the links (from 1) in it, its unit and its nominal value."""
+    values = base.values().tolist() if base.robot.has_parameters else [None] * base.count
+    texts, latex = base.relation_texts(), base.relation_latex()
+    parameters = [
+        {
+            "name": name,
+            "text": texts[name],
+            "latex": latex[name],
+            "links": sorted({split_name(base.columns[c])[1] for c in np.flatnonzero(base.K[k])}),
+            "columns": [base.columns[c] for c in np.flatnonzero(base.K[k])],
+            "unit": unit_of(base.robot, name),
+            "nominal": values[k],
+            "is_numeric": bool(base.is_numeric[k]),
+        }
+        for k, name in enumerate(base.names)
+    ]
+    return {
+        "count": base.count,
+        "method": base.method,
+        "parameters": parameters,
+        "columns": list(base.columns),
+        "classes": base.classes(),
+        "class_words": dict(CLASS_WORDS),
+        "class_counts": dict(class_counts(base, "joint")),
+        "certificate": list(certificate_sentences(base)),
+    }

@@ -1,0 +1,181 @@
+"""Who may talk to the studio, and what its answers allow the browser to do.
+
+Everything stands before the application: whose name the server is called by (Host), from which page a request comes
+(Origin), the token where other machines can reach the server, how much may be sent, and the headers of answers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "minertia_studio"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# pages of results bring their own, stricter policy; here they lose the origin of the studio
+PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; sandbox allow-scripts"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+SMALL = 1_000_000  # bytes of a body that is no upload
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+READS = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True)
+class Door:
+    """Who may come in.
+
+    hosts: names with port that the server goes by (none: any, with a token).  largest: of uploads [bytes].
+    """
+
+    hosts: tuple[str, ...] = ()
+    token: str | None = None
+    largest: int = 500_000_000
+
+
+def new_token() -> str:
+    """A token that nobody guesses."""
+    return secrets.token_urlsafe(24)
+
+
+def loopback_hosts(port: int) -> tuple[str, ...]:
+    """The names of a server on this machine alone."""
+    return tuple(f"{host}:{port}" for host in LOOPBACK)
+
+
+class TooLarge(Exception):
+    """More was sent than may be."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        super().__init__(f"this is too large; at most {most / 1e6:g} MB can be sent at once")
+
+
+def too_large(err: TooLarge) -> Response:
+    """The answer to who sends too much."""
+    return _refused(413, str(err))
+
+
+class Doorkeeper:
+    """The application behind a door."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self.app, self.door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on with a bounded body and strict headers."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no other protocol is spoken here
+            return
+        answer = self.refusal(scope)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_headers(MutableHeaders(scope=message), str(scope["path"]))
+            await send(message)
+
+        if answer is not None:
+            await answer(scope, receive, guarded)
+            return
+        await self.app(scope, _bounded(receive, self.most(scope)), guarded)
+
+    def most(self, scope: Scope) -> int:
+        """Bytes that a request may send."""
+        return self.door.largest if scope["path"] == "/api/uploads" else SMALL
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """The answer to who may not come in."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self.door.hosts and host not in self.door.hosts:
+            return _refused(421, "the studio does not go by this name; open the address that it printed")
+        if not _is_own(headers, host, scope["method"]):
+            return _refused(403, "this request comes from another page; the studio answers its own alone")
+        if self.door.token is not None:
+            answer = self._without_token(scope, headers)
+            if answer is not None:
+                return answer
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self.most(scope):
+            return too_large(TooLarge(self.most(scope)))
+        return None
+
+    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+        token = self.door.token or ""
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        given = (query.pop("token", None) or [""])[0]
+        if _is_same(given, token) and scope["method"] == "GET":
+            rest = urlencode(query, doseq=True)
+            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+            return answer
+        known = headers.get("authorization", "").removeprefix("Bearer "), _cookie(headers)
+        if any(_is_same(one, token) for one in known):
+            return None
+        return _refused(401, "open the address that the studio printed, with its token")
+
+
+def _is_same(one: str, other: str) -> bool:
+    return secrets.compare_digest(one.encode(), other.encode())
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _is_own(headers: Headers, host: str, method: str) -> bool:
+    """Whether a request comes from the studio's own page, or from no page at all."""
+    origin = headers.get("origin")
+    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+        return False
+    site = headers.get("sec-fetch-site")
+    if site in (None, "same-origin", "none"):
+        return True
+    is_visit = method in READS and headers.get("sec-fetch-mode") == "navigate"  # a link in a mail or a chat
+    return is_visit and headers.get("sec-fetch-dest") in ("document", "empty", None)
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
+    """Bodies without a length, or with a wrong one, end here, too."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise TooLarge(most)
+        return message
+
+    return counted
+
+
+def _add_headers(headers: MutableHeaders, path: str) -> None:
+    headers.setdefault("Content-Security-Policy", POLICY)
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    is_fixed = path.startswith("/assets/")  # named after their content
+    headers.setdefault("Cache-Control", "public, max-age=31536000, immutable" if is_fixed else "no-store")
+
+
+def _refused(status: int, sentence: str) -> Response:
+    return JSONResponse({"error": sentence}, status_code=status)

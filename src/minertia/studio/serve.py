@@ -1,0 +1,89 @@
+"""`serve`: the studio on a port of this machine."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from minertia.errors import InputError, MinertiaError
+from minertia.extras import load
+from minertia.studio.safety import Door, loopback_hosts, new_token
+
+STATIC = Path(__file__).parent / "static"
+PORT = 8765
+NOT_BUILT = (
+    "the page of the studio is not built in this checkout: install Node.js 20 or newer and run `make studio`, or "
+    "install a wheel, which has it"
+)
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the studio listens, and the address that opens it."""
+
+    listener: socket.socket
+    door: Door
+    address: str
+
+
+def require_page() -> None:
+    """Refuse to start without the page, with what to do."""
+    if not (STATIC / "index.html").is_file():
+        raise MinertiaError(NOT_BUILT)
+
+
+def place(host: str = "127.0.0.1", port: int | None = None, largest: int | None = None) -> Listening:
+    """A port to listen on; one that was not asked for may be another.  Other machines need the token in the address."""
+    listener = _listener(host, port)
+    own = listener.getsockname()[1]
+    token = None if is_loopback(host) else new_token()
+    more = {} if largest is None else {"largest": largest}
+    door = Door(loopback_hosts(own) if token is None else (), token, **more)
+    shown = f"[{host}]" if ":" in host else "127.0.0.1" if host == "localhost" else host
+    return Listening(listener, door, f"http://{shown}:{own}/" + ("" if token is None else f"?token={token}"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server there."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(
+    folder: str | Path, at: Listening, *, show: bool = False, say: Callable[[str], None] = lambda text: None
+) -> None:
+    """Serve until interrupted.  show: open a browser.  say: told the address when the server listens."""
+    uvicorn = load("uvicorn", "studio")
+    load("fastapi", "studio")
+    from minertia.studio.server import studio
+
+    config = uvicorn.Config(
+        studio(folder, door=at.door), log_level="warning", access_log=False, timeout_graceful_shutdown=2,
+        server_header=False, ws="none",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    say(at.address)
+    if show:
+        threading.Timer(0.8, webbrowser.open, [at.address]).start()
+    server.run(sockets=[at.listener])
+
+
+def _listener(host: str, port: int | None) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (port,) if port is not None else (PORT, 0):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, wanted))
+            return listener
+        except OSError as err:
+            listener.close()
+            why = err.strerror or str(err)
+    raise InputError(f"the studio cannot listen on {host}:{port or PORT} ({why}); choose another --host or --port")

@@ -1,0 +1,330 @@
+"""The studio's HTTP interface: the page, a project's files, jobs and their results."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
+
+from minertia.errors import InputError, MinertiaError, one_line
+from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
+from minertia.identification.estimators import ESTIMATORS
+from minertia.robot.effects import WORDS
+from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.robot import Robot
+from minertia.studio.asked import CampaignAsked, JobAsked, JobName, PostureAsked, RobotAsked
+from minertia.studio.child import JobLimits
+from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
+from minertia.studio.project import Project
+from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
+from minertia.studio.shapes import frames_at
+from minertia.studio.work import VIEW
+from minertia.version import __version__
+
+STATIC = Path(__file__).parent / "static"
+STEPS = ("robot", "excite", "data", "identify", "validate", "code", "runs")
+PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html"}
+CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
+PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
+TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
+
+MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404: {"description": "No such thing"},
+                 409: {"description": "Not now"}, 413: {"description": "Too large"}}  # fmt: skip
+
+
+def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
+    """The application on a folder, behind its door."""
+    return Doorkeeper(application(folder, limits=limits), door or Door())
+
+
+def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastAPI:
+    """The application on a folder."""
+    project = Project(folder)
+    jobs = Jobs(project, limits)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(jobs.close)
+
+    app = FastAPI(
+        title="minertia studio", version=__version__, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json", lifespan=lifespan, responses=MinertiaFault,  # type: ignore[arg-type]
+    )  # fmt: skip
+    app.state.jobs = jobs
+    _add_errors(app)
+    _add_project(app, project, jobs)
+    _add_jobs(app, project, jobs)
+    _add_results(app, jobs)
+    _add_page(app)
+    return app
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(MinertiaError)
+    async def told(request: Request, err: MinertiaError) -> JSONResponse:
+        return JSONResponse({"error": str(err)}, status_code=409 if isinstance(err, Busy) else 400)
+
+    @app.exception_handler(TooLarge)
+    async def large(request: Request, err: TooLarge) -> Response:
+        return too_large(err)
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong(request: Request, err: RequestValidationError) -> JSONResponse:
+        first = err.errors()[0]
+        where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
+        return JSONResponse({"error": one_line(f"{where}: {first.get('msg', 'not as it should be')}")}, status_code=422)
+
+    @app.exception_handler(OSError)
+    async def folder_gone(request: Request, err: OSError) -> JSONResponse:
+        sentence = f"the project's folder cannot be used ({err.strerror or err.__class__.__name__}); is it still there?"
+        return JSONResponse({"error": one_line(sentence)}, status_code=409)
+
+    @app.exception_handler(HTTPException)
+    async def plain(request: Request, err: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": str(err.detail)}, status_code=err.status_code)
+
+
+# ---------------------------------------------------------------------- the project
+
+
+def _add_project(app: FastAPI, project: Project, jobs: Jobs) -> None:
+    @app.get("/api/project")
+    def get_project() -> dict[str, Any]:
+        """Everything that is in the folder, and what may be chosen."""
+        return project_view(project, jobs)
+
+    @app.put("/api/robot")
+    def put_robot(asked: RobotAsked) -> dict[str, Any]:
+        """Choose the robot."""
+        if (asked.bundled is None) == (asked.file is None):
+            raise InputError("name a bundled robot or a file of the folder, one of them")
+        return project.choose_robot(bundled=asked.bundled, file=asked.file)
+
+    @app.post("/api/robot/frames")
+    def post_frames(asked: PostureAsked) -> dict[str, Any]:
+        """Frames of all joints at a posture, loops closed."""
+        robot = _read(project.robot_name())
+        if len(asked.q) != robot.n:
+            raise InputError(f"the robot has {robot.n} coordinates, not {len(asked.q)}")
+        return {"frames": frames_at(robot, asked.q)}
+
+    @app.put("/api/campaign")
+    def put_campaign(asked: CampaignAsked) -> dict[str, Any]:
+        """Write campaign.toml."""
+        project.write_campaign(asked.model_dump(by_alias=True))
+        return {"campaign": project.campaign(), "check": passed_check(project, jobs)}
+
+    @app.post("/api/uploads")
+    async def post_upload(
+        request: Request,
+        kind: Annotated[Literal["robot", "log"], Query()],
+        title: Annotated[str, Query(min_length=1, max_length=300)],
+    ) -> dict[str, Any]:
+        """Take a file, as the body of the request; it appears whole, under a name that nobody chose."""
+        upload = await run_in_threadpool(project.upload, kind, title)
+        with upload.open() as file:
+            async for part in request.stream():
+                await run_in_threadpool(file.write, part)
+        return (await run_in_threadpool(upload.close)).to_dict()
+
+
+def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
+    """A project as plain data."""
+    campaign, error = None, None
+    try:
+        campaign = project.campaign()
+    except MinertiaError as err:
+        error = str(err)
+    files = project.files()
+    return {
+        "name": project.name,
+        "folder": str(project.folder),
+        "version": __version__,
+        "robot": project.robot,
+        "bundled": list(bundled_robots()),
+        "files": [file.to_dict() for file in files],
+        "campaign": campaign,
+        "campaign_error": error,
+        "check": passed_check(project, jobs),
+        "jobs": [job.to_dict() for job in jobs.all()],
+        "choices": {"estimators": list(ESTIMATORS), "effects": list(WORDS), "usual_effects": list(DEFAULT_EFFECTS)},
+    }
+
+
+def passed_check(project: Project, jobs: Jobs) -> str | None:
+    """The job that checked the campaign as it stands now, with nothing wrong; None where there is none."""
+    digest = project.digest()
+    for job in jobs.all():
+        if job.kind == "check" and job.digest == digest and job.state == DONE:
+            view = jobs.folder(job.name) / VIEW
+            return job.name if view.is_file() and view.read_bytes()[:12].startswith(b'{"ok":true') else None
+    return None
+
+
+@lru_cache(maxsize=4)
+def _read_at(name: str, changed: int) -> Robot:
+    return read_robot(name, letters=False)
+
+
+def _read(name: str) -> Robot:
+    path = Path(name)
+    return _read_at(name, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
+    @app.post("/api/jobs", status_code=202)
+    def post_job(asked: JobAsked) -> dict[str, Any]:
+        """Start a job; the same one that runs already is not started twice."""
+        kind, settings = asked.kind, asked.settings.model_dump(exclude_none=True)
+        if kind in CHECKED and passed_check(project, jobs) is None:
+            raise Busy("the campaign has not passed a check as it stands now; run the check first")
+        if kind != "propose":
+            project.robot_name()  # says that none is chosen
+        if kind == "robot":
+            settings["robot"] = (project.robot or {})[
+                "version"
+            ]  # a result of another robot, or of an older file, is none
+        return jobs.start(kind, settings, project.digest() if kind in ("check", "identify") else "").to_dict()
+
+    @app.get("/api/jobs/{name}")
+    def get_job(name: JobName) -> dict[str, Any]:
+        """Where a job stands."""
+        return _known(jobs, name).to_dict()
+
+    @app.delete("/api/jobs/{name}")
+    def delete_job(name: JobName) -> dict[str, Any]:
+        """Cancel a job; its record stays."""
+        _known(jobs, name)
+        return jobs.cancel(name).to_dict()
+
+    @app.get("/api/jobs/{name}/events", response_class=StreamingResponse)
+    async def get_events(name: JobName, request: Request) -> StreamingResponse:
+        """News of a job as server-sent events, until it ends."""
+        job = _known(jobs, name)
+        return StreamingResponse(_events(job, request), media_type="text/event-stream")
+
+
+async def _events(job: Job, request: Request) -> AsyncIterator[str]:
+    told, quiet = -1, 0.0
+    while True:
+        if job.version != told:
+            told, quiet = job.version, 0.0
+            yield f"data: {json.dumps(job.to_dict(), separators=(',', ':'))}\n\n"
+        if job.state != RUNNING:
+            return
+        await asyncio.sleep(PAUSE)
+        quiet += PAUSE
+        if quiet > ALIVE:
+            quiet = 0.0
+            yield ": still here\n\n"
+        if await request.is_disconnected():
+            return
+
+
+def _known(jobs: Jobs, name: str) -> Job:
+    try:
+        return jobs.get(name)
+    except InputError as err:
+        raise HTTPException(404, str(err)) from None
+
+
+# ---------------------------------------------------------------------- results
+
+
+def _add_results(app: FastAPI, jobs: Jobs) -> None:
+    @app.get("/api/jobs/{name}/view")
+    def get_view(name: JobName) -> Response:
+        """What the page shows of a job that is done."""
+        _known(jobs, name)
+        return FileResponse(_present(jobs.folder(name) / VIEW), media_type="application/json")
+
+    @app.get("/api/jobs/{name}/files")
+    def get_files(name: JobName) -> dict[str, Any]:
+        """The files that a job wrote, by number."""
+        _known(jobs, name)
+        folder = jobs.folder(name)
+        listed = enumerate(_written(folder))
+        return {"files": [{"number": k, "name": n, "bytes": (folder / n).stat().st_size} for k, n in listed]}
+
+    @app.get("/api/jobs/{name}/files/{number}")
+    def get_file(name: JobName, number: int) -> Response:
+        """A file of a job; text can be looked at, all of it can be saved."""
+        _known(jobs, name)
+        names = _written(jobs.folder(name))
+        if not 0 <= number < len(names):
+            raise HTTPException(404, "there is no such file")
+        path = jobs.folder(name) / names[number]
+        kind = "text/plain; charset=utf-8" if path.suffix in TEXT or path.name == "Makefile" else None
+        return FileResponse(path, media_type=kind or "application/octet-stream", filename=path.name)
+
+    @app.get("/api/jobs/{name}/pages/{page}")
+    def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal"]) -> Response:
+        """A page that a job wrote, without the studio's rights."""
+        _known(jobs, name)
+        path = _present(jobs.folder(name) / PAGES[page])
+        return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": PAGE_POLICY})
+
+    @app.get("/api/jobs/{name}/zip", response_class=Response)
+    def get_zip(name: JobName) -> Response:
+        """All files of a job as an archive; of generated code the code alone."""
+        _known(jobs, name)
+        folder = jobs.folder(name)
+        place = folder / "code" if (folder / "code").is_dir() else folder
+        names = _written(place)
+        if not names:
+            raise HTTPException(404, "this job wrote no files")
+        head = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
+        return Response(_archive(place, names, name), media_type="application/zip", headers=head)
+
+
+def _written(folder: Path) -> list[str]:
+    """Names of a job's files from its folder, but for what the studio keeps for itself."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    return [name for name in names if name not in (RECORD, VIEW) and not name.startswith(".")]
+
+
+def _archive(folder: Path, names: list[str], top: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.write(folder / name, f"{top}/{name}")
+    return buffer.getvalue()
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise HTTPException(404, "this job has no such result")
+    return path
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def _add_page(app: FastAPI) -> None:
+    def index() -> Response:
+        return FileResponse(_present(STATIC / "index.html"), media_type="text/html")
+
+    for path in ("/", *(f"/{step}" for step in STEPS), *(f"/{step}/{{rest:path}}" for step in STEPS)):
+        app.get(path, include_in_schema=False)(index)
+    if (STATIC / "assets").is_dir():
+        app.mount("/assets", StaticFiles(directory=STATIC / "assets"))

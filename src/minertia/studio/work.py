@@ -1,0 +1,266 @@
+"""What jobs do: the functions of the command line on a project's files, with what the page shows of their results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minertia.documents import DocumentError, toml_document
+from minertia.errors import CampaignError, InputError
+from minertia.files import make_folder, write_file
+from minertia.studio.project import CAMPAIGN, Project
+
+Progress = Callable[..., None]  # called with a step, a part of the whole from 0 to 1 or None, and numbers to show
+VIEW = "view.json"
+
+
+@dataclass(frozen=True)
+class JobWork:
+    """One job: the project, the folder for what it writes, what was asked, and whom to tell."""
+
+    project: Project
+    out: Path
+    settings: Mapping[str, Any]
+    tell: Progress
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Titles of logs by the names of their files."""
+        return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
+
+
+def run(kind: str, work: JobWork) -> str:
+    """Do a job; what the page shows is in `VIEW`, written when all else is.  Returns one sentence of what came out."""
+    view, sentence = KINDS[kind](work)
+    text = json.dumps(view, allow_nan=False, separators=(",", ":"))
+    write_file(make_folder(work.out) / VIEW, text, force=True)
+    return sentence
+
+
+# ---------------------------------------------------------------------- robot
+
+
+def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.robot.read import read_robot
+    from minertia.studio.robot_views import robot_view
+
+    work.tell("reading the robot", 0.1)
+    robot = read_robot(work.project.robot_name())
+    work.tell("deriving base parameters", 0.3)
+    s = work.settings
+    view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
+    problems = sum(note["level"] != "info" for note in view["notes"])
+    base = f"{view['base']['count']} base parameters" if "count" in view["base"] else "no base parameters"
+    return view, f"{robot.name}: {base}, {problems} problem{'s' * (problems != 1)} of the file"
+
+
+# ---------------------------------------------------------------------- logs and campaign
+
+
+def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
+    """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
+    from minertia.identification.campaigns.new import new_campaign
+    from minertia.identification.logs.columns_file import columns_beside
+    from minertia.identification.logs.readers import open_log
+
+    project, keys = work.project, list(work.settings.get("logs", ()))
+    files = [project.file(key, "log") for key in keys] or [f for f in project.files() if f.kind == "log"]
+    if not files:
+        raise InputError("there is no log in the folder yet; drop one first")
+    work.tell("reading headers", 0.2)
+    text = new_campaign(project.robot_name(), [file.path for file in files])
+    try:
+        document = toml_document(text)
+    except DocumentError as err:
+        raise CampaignError(f"the headers make no campaign: {err}") from None
+    names = {str(file.path): file.key for file in files}
+    logs = {use: [names.get(n, n) for n in document.get("logs", {}).get(use, ())] for use in ("train", "validate")}
+    columns = {file.key: open_log(file.path, columns_beside(file.path)).names() for file in files}
+    hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
+    document["logs"] = logs
+    document.pop("robot", None)
+    asked = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
+    sentence = f"{asked} question{'s' * (asked != 1)} to answer" if asked else "the headers tell everything"
+    return {"campaign": document, "columns": columns, "questions": hints}, sentence
+
+
+def _check(work: JobWork) -> tuple[dict[str, Any], str]:
+    """Read every log as the campaign says, and audit it."""
+    from minertia.identification.audits.audit import audit
+    from minertia.identification.campaigns.read import read_campaign
+    from minertia.studio.fit_views import log_view
+
+    campaign = read_campaign(work.project.folder / CAMPAIGN)
+    logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
+    for k, log in enumerate(logs):
+        title = titles.get(log.name.partition(" [")[0], log.name)
+        work.tell(f"reading {title}", k / len(logs))
+        recording = campaign.as_logged(log)
+        view = log_view(title, recording, audit(recording, campaign.robot))
+        views.append({**view, "use": "train" if k < len(campaign.train) else "validate"})
+    errors = sum(f["level"] == "error" for view in views for f in view["findings"])
+    warnings = sum(f["level"] == "warning" for view in views for f in view["findings"])
+    view = {"ok": not errors, "errors": errors, "warnings": warnings, "logs": views}
+    counted = f"{len(views)} log{'s' * (len(views) != 1)} read: {errors} errors, {warnings} warnings"
+    return {**view, "joints": list(campaign.robot.coordinate_names)}, counted
+
+
+def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.identify import identify
+    from minertia.report.folders import check_identification, write_identification
+    from minertia.studio.fit_views import fit_view
+
+    campaign = read_campaign(work.project.folder / CAMPAIGN)
+    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 6, 0
+
+    def tell(step: str) -> None:
+        nonlocal begun
+        work.tell(step, min(begun / steps, 0.97))
+        begun += 1
+
+    check_identification(work.out, campaign)
+    result = identify(campaign, tell=tell)
+    notes = write_identification(work.out, result, tell=tell)
+    tell("comparing curves")
+    view = fit_view(result, work.titles)
+    view["notes"] = [f"{note.where}: {note.text}" for note in notes]
+    view["campaign"] = work.project.campaign()
+    write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
+    word = "good" if result.verdict.is_good else "not good"
+    unseen = [r.relative for r in result.validation]
+    told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
+    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the effort{told}"
+
+
+def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
+    """A model on logs that it never saw."""
+    from minertia.identification.model_file import read_model
+    from minertia.identification.validate import validate
+
+    project = work.project
+    known = read_model(project.file(str(work.settings["model"]), "model").path)
+    files = [project.file(str(key), "log") for key in work.settings["logs"]]
+    found = validate(known, [file.path for file in files], tell=lambda step: work.tell(step, None))
+    titles = work.titles
+    rows = [{**r.to_dict(), "log": titles.get(r.log, r.log)} for r in found]
+    worst = max((r.relative for r in found), default=0.0)
+    return {"validation": rows, "model": known.robot.name}, f"largest residual {100 * worst:.3g} % of the effort"
+
+
+# ---------------------------------------------------------------------- motion
+
+
+def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.excitation.excite import excite
+    from minertia.excitation.fourier import Fourier
+    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+    from minertia.excitation.options import MotionSearch, Optimality
+    from minertia.report.folders import write_excitation
+    from minertia.robot.read import read_robot
+    from minertia.studio.motion_views import motion_view
+
+    s = work.settings
+    robot = read_robot(work.project.robot_name(), letters=False)
+    limits = limits_from_tables(robot, [LimitsTable(dict(s.get("limits") or {}))])
+    starts = int(s.get("starts", 1))
+
+    def progress(p: Any) -> None:
+        part = min((p.start - 1 + p.evaluations / (p.evaluations + 60)) / p.starts, 0.95)
+        work.tell(f"start {p.start} of {p.starts}", part, evaluations=p.evaluations, criterion=p.value)
+
+    work.tell("looking for a first motion", 0.02)
+    found = excite(
+        robot,
+        Fourier(float(s.get("duration", 10.0)), int(s.get("harmonics", 5))),
+        limits=limits,
+        optimality=Optimality(str(s.get("criterion", "condition"))),
+        search=MotionSearch(starts, int(s.get("seed", 0)), patience=float(s.get("patience", 1.0))),
+        progress=progress,
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    write_excitation(work.out, found)
+    return motion_view(found), f"condition number {found.condition:.4g} for {found.base.count} base parameters"
+
+
+# ---------------------------------------------------------------------- code
+
+
+def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.codegen.generate import generate
+    from minertia.codegen.kernels.build import CompilerMissing
+    from minertia.codegen.options import Arithmetic
+    from minertia.robot.read import read_robot
+    from minertia.validation.compiled import tested_code
+
+    s, project = work.settings, work.project
+    model = s.get("model")
+    name = str(project.file(str(model), "model").path) if model else project.robot_name()
+    robot = read_robot(name, letters=False)
+    target, programs = str(s.get("target", "c")), s.get("programs") or None
+    work.tell("generating", 0.2)
+    precision = "float" if s.get("single") else "double"
+    made = generate(robot, work.out / "code", programs=programs, target=target, arithmetic=Arithmetic(precision))
+    tested = "not compiled: only the target c is"
+    if target == "c":
+        work.tell("compiling and running the self-test", 0.7)
+        try:
+            tested_code(made.files)
+            tested = "compiled here, and its self-test passed"
+        except CompilerMissing as err:
+            tested = f"not compiled: {err}"
+    files = [{"name": p.relative_to(work.out / "code").as_posix(), "bytes": p.stat().st_size} for p in made.files]
+    counts = {name: dict(count) for name, count in made.counts.items()}
+    view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "tested": tested,
+            "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash}  # fmt: skip
+    return view, f"{len(files)} files; {tested}"
+
+
+# ---------------------------------------------------------------------- rehearsal
+
+
+def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
+    """Logs of a simulated robot, for a campaign without one."""
+    from minertia.report.rehearsal_page import rehearsal_page
+    from minertia.robot.read import read_robot
+    from minertia.validation.rehearsal import rehearse
+    from minertia.validation.rehearsed import RehearsalOptions, RehearsalStep
+
+    s, done = work.settings, 0
+
+    def progress(step: RehearsalStep) -> None:
+        nonlocal done
+        done += 1
+        work.tell(f"{step.name}: {step.text}", min(done / 9, 0.95))
+
+    robot = read_robot(work.project.robot_name(), letters=False)
+    options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
+    work.tell("looking for motions", 0.02)
+    found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)
+    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out))
+    logs = {}
+    for name in ("training", "unseen"):
+        path = work.out / f"{name}-log.csv"
+        if path.is_file():
+            upload = work.project.upload("log", f"rehearsed {name}.csv")
+            with upload.open() as file:
+                file.write(path.read_bytes())
+            logs[name] = upload.close().key
+    steps = [{"name": step.name, "seconds": step.seconds, "text": step.text} for step in found.steps]
+    return {"steps": steps, "logs": logs, "skipped": list(found.skipped)}, f"{len(logs)} logs recorded in simulation"
+
+
+KINDS: dict[str, Callable[[JobWork], tuple[dict[str, Any], str]]] = {
+    "robot": _robot,
+    "propose": _propose,
+    "check": _check,
+    "identify": _identify,
+    "validate": _validate,
+    "excite": _excite,
+    "generate": _generate,
+    "rehearse": _rehearse,
+}

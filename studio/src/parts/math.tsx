@@ -1,0 +1,30 @@
+import katex from "katex";
+import "katex/dist/katex.min.css";
+import { memo, useEffect, useRef } from "react";
+
+/** LaTeX of the server; drawn into the page's own elements, so that no markup is parsed from text. */
+export const Tex = memo(function Tex({ tex, label }: { tex: string; label: string }) {
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (place.current) katex.render(tex, place.current, { throwOnError: false, output: "html", trust: false });
+  }, [tex]);
+  return (
+    <span className="tex">
+      <span ref={place} aria-hidden="true" />
+      <span className="hidden">{label}</span>
+    </span>
+  );
+});
+
+/** A parameter's name with its link as a subscript: XX3, ZZR2, FC1. */
+export function ParameterName({ name }: { name: string }) {
+  const found = /^([A-Za-z]+(?:_[A-Za-z]+)?)(\d+)$/.exec(name);
+  return found ? (
+    <span className="parameter">
+      {found[1]}
+      <sub>{found[2]}</sub>
+    </span>
+  ) : (
+    <span className="parameter">{name}</span>
+  );
+}

@@ -1,0 +1,152 @@
+import { useEffect, useState } from "react";
+import { listFiles } from "../api";
+import { bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { latest, useStudio, useView } from "../studio";
+import type { CodeView } from "../types";
+
+const TARGETS: Record<string, string> = { c: "C", "cortex-m": "C for Cortex-M", cuda: "CUDA", numpy: "NumPy", jax: "JAX", torch: "PyTorch", matlab: "MATLAB", fmu: "FMU", ros2: "ROS 2 plugin" };
+const PROGRAMS: Record<string, string> = {
+  inverse_dynamics: "inverse dynamics",
+  background: "background (slow part)",
+  synchronous: "synchronous (fast part)",
+  gravity: "gravity",
+  mass_matrix: "mass matrix",
+  velocity_torque: "Coriolis and centrifugal",
+  forward_dynamics: "forward dynamics",
+  base_regressor: "base regressor",
+  friction: "friction alone",
+};
+const USUAL = ["inverse_dynamics", "background", "synchronous"];
+
+export default function CodeStep() {
+  const { project, run } = useStudio();
+  const models = project.files.filter((file) => file.kind === "model").reverse();
+  const job = latest(project, "generate");
+  const done = latest(project, "generate", "done");
+  const view = useView<CodeView>(done);
+  const [model, setModel] = useState<string | null>(null);
+  const [target, setTarget] = useState("c");
+  const [single, setSingle] = useState(false);
+  const [programs, setPrograms] = useState(USUAL);
+  if (!project.robot) return <Empty>Choose a robot first.</Empty>;
+  const chosen = model ?? models[0]?.key ?? "";
+  const names: Record<string, string> = { "": `${project.robot.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
+  const ownPrograms = target === "c" || target === "cortex-m" || target === "cuda" || target === "numpy" || target === "jax" || target === "torch" || target === "matlab";
+  return (
+    <div className="split form">
+      <div className="pane">
+        <Panel title="What is generated">
+          <div className="stack">
+            <SelectField label="model" value={chosen} options={[...models.map((m) => m.key), ""]} names={names} onChange={setModel} />
+            <SelectField label="for" value={target} options={Object.keys(TARGETS)} names={TARGETS} onChange={setTarget} />
+          </div>
+          {ownPrograms && (
+            <fieldset className="plain-set">
+              <legend>programs</legend>
+              {Object.entries(PROGRAMS).map(([name, words]) => (
+                <div key={name}>
+                  <CheckField label={words} value={programs.includes(name)} onChange={(on) => setPrograms(on ? [...programs, name] : programs.filter((p) => p !== name))} />
+                </div>
+              ))}
+            </fieldset>
+          )}
+          <CheckField label="single precision" value={single} onChange={setSingle} />
+          <div className="actions">
+            <button type="button" className="main" disabled={job?.state === "running" || (ownPrograms && !programs.length)} onClick={() => void run("generate", { model: chosen || null, target, single, programs: ownPrograms ? programs : [] })}>
+              Generate
+            </button>
+          </div>
+        </Panel>
+      </div>
+      <div className="pane">
+        <JobLine job={job} what="Generation" />
+        {view && done ? <Made key={done.name} view={view} name={done.name} /> : job?.state !== "running" && <Empty>No code yet. It is written without allocation, with operation counts and a self-test.</Empty>}
+      </div>
+    </div>
+  );
+}
+
+function Made({ view, name }: { view: CodeView; name: string }) {
+  const [files, setFiles] = useState<{ number: number; name: string; bytes: number }[]>([]);
+  const [open, setOpen] = useState<{ name: string; text: string } | null>(null);
+  useEffect(() => {
+    listFiles(name).then(({ files: found }) => setFiles(found.filter((file) => file.name.startsWith("code/"))), () => setFiles([]));
+  }, [name]);
+  const look = async (file: { number: number; name: string }) => {
+    const answer = await fetch(`/api/jobs/${name}/files/${file.number}`);
+    const text = answer.ok ? await answer.text() : "this file cannot be shown";
+    setOpen({ name: file.name, text: text.length > 200_000 ? `${text.slice(0, 200_000)}\n...` : text });
+  };
+  const passed = view.tested.includes("passed");
+  return (
+    <div className="stack">
+      <Panel
+        title={`${view.robot}: ${TARGETS[view.target] ?? view.target}`}
+        tools={
+          <a className="button" href={`/api/jobs/${name}/zip`} download>
+            Download zip
+          </a>
+        }
+      >
+        <div className={`message ${passed ? "good" : "warn"}`}>
+          <b>{passed ? "Tested" : "Not tested here"}</b>
+          <span>{view.tested}</span>
+        </div>
+        <Scroll label="Operations">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">program</th>
+                {["multiplications", "additions", "trigonometric", "lines"].map((key) => (
+                  <th scope="col" key={key} className="number">
+                    {key === "trigonometric" ? "sin, cos" : key}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {Object.entries(view.counts).map(([program, count]) => (
+                <tr key={program}>
+                  <th scope="row">{program}</th>
+                  {["multiplications", "additions", "trigonometric", "lines"].map((key) => (
+                    <td key={key} className="number">
+                      {count[key]}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+        <p className="soft">
+          Effects in the code:{" "}
+          {Object.entries(view.effects)
+            .map(([effect, value]) => `${effect} = ${shown(value, 3)}`)
+            .join(", ") || "none"}
+        </p>
+        {view.notes.map((note) => (
+          <p key={note} className="soft">
+            {note}
+          </p>
+        ))}
+      </Panel>
+      <Panel title="Files">
+        <ul className="files">
+          {files.map((file) => (
+            <li key={file.number}>
+              <button type="button" aria-pressed={open?.name === file.name} onClick={() => void look(file)}>
+                <span>{file.name.replace(/^code\//, "")}</span>
+                <span className="soft">{bytes(file.bytes)}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {open && (
+          <pre tabIndex={0} aria-label={open.name}>
+            {open.text}
+          </pre>
+        )}
+      </Panel>
+    </div>
+  );
+}

@@ -1,0 +1,333 @@
+import { useEffect, useMemo, useState } from "react";
+import { upload } from "../api";
+import { useCampaign } from "../campaign";
+import { bytes, DropZone, Empty, Facts, JobLine, NumberField, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { Plot } from "../parts/plot";
+import { latest, useLastView, useRobotView, useStudio } from "../studio";
+import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
+
+const ENDINGS = ".csv,.csv.gz,.txt,.tsv,.dat,.parquet,.npz,.mat,.mcap,.gz";
+const UNITS = ["Nm", "A", "V", "permille", "percent"];
+const UNIT_NAMES = { Nm: "N m, or N", A: "A (current)", V: "V", permille: "‰ of rated", percent: "% of rated" };
+const SIGNALS = [
+  ["q", "position"],
+  ["qd", "velocity (optional)"],
+  ["effort", "effort"],
+] as const;
+const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+
+export default function DataStep() {
+  const { project, refresh, say, run } = useStudio();
+  const { campaign, take, change, saving } = useCampaign();
+  const logs = project.files.filter((file) => file.kind === "log");
+  const [proposal] = useLastView<ProposeView>("propose");
+  const proposing = latest(project, "propose");
+  const [pending, setPending] = useState<string | null>(null);
+
+  useEffect(() => {
+    if (pending && proposing?.name === pending && proposal && proposing.state === "done") {
+      take(proposal.campaign);
+      setPending(null);
+    }
+  }, [pending, proposing, proposal, take]);
+
+  const propose = async () => {
+    const job = await run("propose", { logs: [] });
+    if (job) setPending(job.name);
+  };
+
+  const drop = async (files: File[]) => {
+    try {
+      for (const file of files) await upload("log", file);
+      say(null);
+    } catch (error) {
+      say((error as Error).message);
+    }
+    await refresh();
+    if (files.length && !campaign) await propose();
+  };
+
+  useEffect(() => {
+    // columns to choose from are known once the headers have been read
+    if (project.robot && logs.length && !proposing) void run("propose", { logs: [] }).then((job) => job && !campaign && setPending(job.name));
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [logs.length > 0]);
+
+  if (!project.robot) return <Empty>Choose a robot first: logs are read as motions of its joints.</Empty>;
+  return (
+    <>
+      <div className="bar">
+        <DropZone label="Open logs" hint="or drop them here: CSV, Parquet, NPZ, MAT, MCAP" accept={ENDINGS} multiple onFiles={drop} />
+      </div>
+      <JobLine job={proposing} what="Reading headers" />
+      {project.campaign_error && (
+        <div className="message bad">
+          <b>campaign.toml</b>
+          <span>{project.campaign_error}</span>
+        </div>
+      )}
+      {logs.length === 0 ? (
+        <Empty>No logs yet. A log needs time, positions and efforts of every joint; no robot at hand? Rehearse one in the step Excite.</Empty>
+      ) : (
+        <div className="stack">
+          <Panel
+            title="Logs"
+            tools={
+              <button type="button" onClick={propose} disabled={proposing?.state === "running"}>
+                Propose columns and use from the headers
+              </button>
+            }
+          >
+            <Uses logs={logs} train={campaign?.train ?? []} unseen={campaign?.validate ?? []} onChange={(train, validate) => (campaign ? change({ train, validate }) : undefined)} />
+          </Panel>
+          {campaign && <Mapping proposal={proposal} />}
+          {campaign && <Check saving={saving} />}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Uses({ logs, train, unseen, onChange }: {
+  logs: ProjectFile[];
+  train: string[];
+  unseen: string[];
+  onChange: (train: string[], unseen: string[]) => void;
+}) {
+  const use = (key: string) => (train.includes(key) ? "fit" : unseen.includes(key) ? "predict" : "leave out");
+  const set = (key: string, value: string) => {
+    const without = (list: string[]) => list.filter((k) => k !== key);
+    onChange(value === "fit" ? [...without(train), key] : without(train), value === "predict" ? [...without(unseen), key] : without(unseen));
+  };
+  return (
+    <Scroll label="Logs of the folder">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">log</th>
+            <th scope="col" className="number">
+              size
+            </th>
+            <th scope="col">use</th>
+          </tr>
+        </thead>
+        <tbody>
+          {logs.map((log) => (
+            <tr key={log.key}>
+              <th scope="row">{log.title}</th>
+              <td className="number">{bytes(log.size)}</td>
+              <td>
+                <span className="segment" role="group" aria-label={`Use of ${log.title}`}>
+                  {["fit", "predict", "leave out"].map((value) => (
+                    <button key={value} type="button" aria-pressed={use(log.key) === value} onClick={() => set(log.key, value)}>
+                      {value}
+                    </button>
+                  ))}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="soft">Logs to predict are never fitted; the verdict rests on them.</p>
+    </Scroll>
+  );
+}
+
+/** Names that a template or a list stands for, joint by joint. */
+function expanded(value: unknown, joints: string[]): string[] {
+  if (Array.isArray(value)) return joints.map((_, k) => String(value[k] ?? ""));
+  if (typeof value !== "string" || !value || value === "?") return joints.map(() => "");
+  return joints.map((name, k) => value.replaceAll("{j}", String(k + 1)).replaceAll("{j0}", String(k)).replaceAll("{joint}", name));
+}
+
+function Mapping({ proposal }: { proposal: ProposeView | null }) {
+  const { campaign, change, saving } = useCampaign();
+  const [robot] = useRobotView();
+  const joints = useMemo(() => robot?.robot.coordinates ?? [], [robot]);
+  const names = useMemo(() => [...new Set(Object.values(proposal?.columns ?? {}).flat())], [proposal]);
+  if (!campaign) return null;
+  const { columns, drive } = campaign;
+  const setColumns = (changes: Table) => {
+    const next: Table = { ...columns, ...changes };
+    for (const key of Object.keys(next)) if (next[key] === null || next[key] === "") delete next[key];
+    change({ columns: next });
+  };
+  const setDrive = (changes: Table) => {
+    const next: Table = { ...drive, ...changes };
+    for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
+    change({ drive: next });
+  };
+  const unit = String(columns.effort_unit ?? "");
+  const isMotor = drive.position === "motor" || drive.effort === "motor";
+  const needsGains = unit !== "" && unit !== "Nm" && unit !== "?";
+  const lists = { ratios: isMotor, gains: needsGains };
+  const value = (key: "ratios" | "gains", k: number) => {
+    const found = Array.isArray(drive[key]) ? (drive[key] as unknown[])[k] : null;
+    return typeof found === "number" ? found : null;
+  };
+  const setValue = (key: "ratios" | "gains", k: number, number: number | null) =>
+    setDrive({ [key]: joints.map((_, j) => (j === k ? number : value(key, j)) ?? "?") });
+  const setName = (signal: string, k: number, name: string) => {
+    const next = expanded(columns[signal], joints).map((old, j) => (j === k ? name : old));
+    setColumns({ [signal]: next.every((n) => !n) ? null : next });
+  };
+  return (
+    <Panel title="Columns" tools={<span className="soft">{saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
+      <div className="fields">
+        {columns.rate_hz !== undefined || !columns.t ? (
+          <NumberField label="rate" unit="Hz" value={typeof columns.rate_hz === "number" ? columns.rate_hz : null} onChange={(v) => setColumns({ rate_hz: v })} />
+        ) : (
+          <SelectField label="time" value={String(columns.t ?? "")} options={names} onChange={(t) => setColumns({ t })} />
+        )}
+        <SelectField label="unit of time" value={String(columns.time_unit ?? "s")} options={["s", "ms", "us", "ns"]} onChange={(v) => setColumns({ time_unit: v })} />
+        <SelectField label="angles" value={String(columns.angle ?? "rad")} options={["rad", "deg"]} onChange={(angle) => setColumns({ angle })} />
+        <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={UNITS} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
+        <SelectField label="positions of" value={String(drive.position ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
+        <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
+      </div>
+      <details open={!names.length ? undefined : SIGNALS.some(([s]) => s !== "qd" && expanded(columns[s], joints).some((n) => !n)) || isMotor || needsGains}>
+        <summary>Columns of each joint</summary>
+        <Scroll label="Columns of each joint">
+          <table className="map">
+            <thead>
+              <tr>
+                <th scope="col">joint</th>
+                {SIGNALS.map(([signal, title]) => (
+                  <th scope="col" key={signal}>
+                    {title}
+                  </th>
+                ))}
+                {lists.ratios && <th scope="col">motor turns per joint turn</th>}
+                {lists.gains && <th scope="col">N m per {unit}</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {joints.map((joint, k) => (
+                <tr key={joint}>
+                  <th scope="row">{joint}</th>
+                  {SIGNALS.map(([signal, title]) => {
+                    const own = expanded(columns[signal], joints)[k];
+                    return (
+                      <td key={signal}>
+                        <select aria-label={`${title} of ${joint}`} value={own} onChange={(e) => setName(signal, k, e.target.value)}>
+                          <option value="">{signal === "qd" ? "differentiated" : "recognised, or choose"}</option>
+                          {own && !names.includes(own) && <option value={own}>{own} (not in the logs)</option>}
+                          {names.map((name) => (
+                            <option key={name} value={name}>
+                              {name}
+                            </option>
+                          ))}
+                        </select>
+                      </td>
+                    );
+                  })}
+                  {(["ratios", "gains"] as const).map(
+                    (key) =>
+                      lists[key] && (
+                        <td key={key}>
+                          <input type="number" step="any" aria-label={`${key} of ${joint}`} value={value(key, k) ?? ""} onChange={(e) => setValue(key, k, e.target.value === "" ? null : Number(e.target.value))} />
+                        </td>
+                      ),
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      </details>
+    </Panel>
+  );
+}
+
+/** The check of the campaign as it stands, and what it found. */
+export function Check({ saving }: { saving: boolean }) {
+  const { project, run } = useStudio();
+  const { campaign } = useCampaign();
+  const job = latest(project, "check");
+  const [view] = useLastView<CheckView>("check");
+  const isCurrent = !!project.check;
+  const passed = isCurrent && project.check === job?.name;
+  return (
+    <Panel
+      title="Check"
+      tools={
+        <button type="button" className="main" disabled={saving || job?.state === "running" || !campaign?.train.length} onClick={() => void run("check")}>
+          Check
+        </button>
+      }
+    >
+      <JobLine job={job} what="Check" />
+      {!campaign?.train.length && <p className="soft">Mark at least one log to fit.</p>}
+      {passed && view && (
+        <div className={`message ${view.warnings ? "warn" : "good"}`} role="status">
+          <b>Passed</b>
+          <span>{job?.sentence}. The campaign can run.</span>
+        </div>
+      )}
+      {!isCurrent && job?.state === "done" && view && (
+        <div className={`message ${view.ok ? "warn" : "bad"}`} role="status">
+          <b>{view.ok ? "Void" : "Not passed"}</b>
+          <span>{view.ok ? "the campaign, its robot or a log changed since this check; check again" : job.sentence}</span>
+        </div>
+      )}
+      {view?.logs.map((log) => <LogPanel key={log.log + log.use} log={log} />)}
+    </Panel>
+  );
+}
+
+function LogPanel({ log }: { log: LogView }) {
+  const [signal, setSignal] = useState(log.signals.effort ? "effort" : "q");
+  const rows = log.signals[signal] ?? log.signals.q;
+  const units: Record<string, string> = { q: "rad or m", qd: "rad/s or m/s", effort: log.effort_unit === "Nm" ? "N m or N" : log.effort_unit };
+  const titles: Record<string, string> = { q: "positions", qd: "velocities", effort: "efforts" };
+  const told = log.findings.filter((f) => f.level !== "info");
+  const others = [...log.notes, ...log.findings.filter((f) => f.level === "info").map((f) => `${f.channel ? `${f.channel}: ` : ""}${f.text}`)];
+  return (
+    <section>
+      <h3>
+        {log.log} <span className="soft">{log.use === "train" ? "to fit" : "to predict"}</span>
+      </h3>
+      <Facts
+        pairs={[
+          ["samples", log.samples.toLocaleString("en")],
+          ["length", `${shown(log.seconds, 4)} s`],
+          ["rate", log.rate_hz === null ? "–" : `${shown(log.rate_hz, 4)} Hz`],
+        ]}
+      />
+      {told.length > 0 && (
+        <ul className="notes">
+          {told.map((f, k) => (
+            <li key={k} className={f.level}>
+              <b>{[f.channel, f.row === null ? "" : `row ${f.row}`].filter(Boolean).join(", ") || "log"}</b> {f.text}
+            </li>
+          ))}
+        </ul>
+      )}
+      {others.length > 0 && (
+        <details>
+          <summary>{others.length === 1 ? "1 remark" : `${others.length} remarks`}</summary>
+          <ul className="sentences">
+            {others.map((text, k) => (
+              <li key={k}>{text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+      <div className="segment" role="group" aria-label={`Signals of ${log.log}`}>
+        {Object.keys(log.signals).map((name) => (
+          <button key={name} type="button" aria-pressed={signal === name} onClick={() => setSignal(name)}>
+            {titles[name]}
+          </button>
+        ))}
+      </div>
+      <Plot
+        title={titles[signal]}
+        unit={units[signal]}
+        t={log.t}
+        height={210}
+        series={rows.map((values, j) => ({ label: log.joints[j], values, colour: COLOURS[j % COLOURS.length], width: 1.1 }))}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import { useCampaign } from "../campaign";
+import { CheckField, Empty, JobLine, NumberField, Panel, SelectField } from "../parts/bits";
+import { latest, useStudio } from "../studio";
+import type { Table } from "../types";
+
+const ESTIMATORS: Record<string, string> = {
+  auto: "auto: chosen by prediction",
+  ols: "ols: ordinary least squares",
+  wls: "wls: weighted least squares",
+  robust: "robust: outliers weigh less",
+  tls: "tls: total least squares",
+  iv: "iv: instrumental variable",
+  ridge: "ridge: drawn to the robot's file",
+  sequential: "sequential: from the last link on",
+  offline: "offline: one joint at a time",
+  recursive: "recursive: sample by sample",
+  physical: "physical: only what a real robot can have",
+};
+
+export default function IdentifyStep() {
+  const { project, run, go } = useStudio();
+  const { campaign, change, saving } = useCampaign();
+  const job = latest(project, "identify");
+  const check = latest(project, "check");
+  if (!project.robot) return <Empty>Choose a robot first.</Empty>;
+  if (!campaign || !campaign.train.length) return <Empty>Mark logs to fit in the step Data first.</Empty>;
+  const { model, estimator, filter } = campaign;
+  const chosen = model.effects;
+  const setFilter = (changes: Table) => {
+    const next: Table = { ...filter, ...changes };
+    for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
+    change({ filter: next });
+  };
+  const titles = Object.fromEntries(project.files.map((file) => [file.key, file.title]));
+  const canRun = !!project.check && !saving && job?.state !== "running";
+  return (
+    <div className="split form">
+      <div className="pane">
+        <Panel title="Logs">
+          <p className="soft">to fit</p>
+          <p>{campaign.train.map((key) => titles[key] ?? "a log that is gone").join(", ")}</p>
+          <p className="soft">to predict</p>
+          <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will rest on parts left out of the fit"}</p>
+        </Panel>
+        <Panel title="Filter">
+          <div className="fields">
+            <NumberField label="low-pass" unit="Hz" placeholder="chosen" min={0} value={filter.cutoff_hz as number | undefined} onChange={(v) => setFilter({ cutoff_hz: v })} />
+            <NumberField label="rate of the fit" unit="Hz" placeholder="chosen" min={0} value={filter.rate_hz as number | undefined} onChange={(v) => setFilter({ rate_hz: v })} />
+          </div>
+        </Panel>
+      </div>
+      <div className="pane">
+        <Panel title="Model">
+          <CheckField
+            label="choose the effects of the joints by cross-validation"
+            value={chosen === null}
+            onChange={(auto) => change({ model: { ...model, effects: auto ? null : project.choices.usual_effects } })}
+          />
+          {chosen !== null && (
+            <div className="chips" role="group" aria-label="Effects">
+              {project.choices.effects.map((word) => (
+                <CheckField
+                  key={word}
+                  label={word.replaceAll("_", " ")}
+                  value={chosen.includes(word)}
+                  onChange={(on) => change({ model: { ...model, effects: on ? [...chosen, word] : chosen.filter((w) => w !== word) } })}
+                />
+              ))}
+            </div>
+          )}
+          <div className="fields" style={{ marginTop: ".7rem" }}>
+            <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={(name) => change({ estimator: { name } })} />
+            <SelectField label="parameters" value={model.parameters ?? "base"} options={["base", "mlc"]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { ...model, parameters: parameters === "base" ? null : parameters } })} />
+          </div>
+        </Panel>
+        <Panel title="Check, then run">
+          <p className="soft">
+            The run stays off until a check of exactly this campaign has passed. Any change of robot, logs or choices voids the check.
+          </p>
+          <div className="actions">
+            <button type="button" className={project.check ? "" : "main"} disabled={saving || check?.state === "running"} onClick={() => void run("check")}>
+              Check
+            </button>
+            <button type="button" className="main" disabled={!canRun} onClick={() => void run("identify")}>
+              Run
+            </button>
+            <span className="soft">
+              {saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
+            </span>
+          </div>
+        </Panel>
+        <JobLine job={check?.state === "running" || check?.state === "failed" ? check : undefined} what="Check" />
+        <JobLine job={job} what="Identification" />
+        {job?.state === "done" && (
+          <div className={`message ${job.sentence.startsWith("good") ? "good" : "warn"}`} role="status">
+            <b>{job.name}</b>
+            <span>{job.sentence}</span>
+            <button type="button" onClick={() => go(`/validate/${job.name}`)}>
+              Look at it
+            </button>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,390 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { putRobot, upload } from "../api";
+import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
+import { ParameterName, Tex } from "../parts/math";
+import { Scene } from "../parts/scene";
+import { useRobotView, useStudio } from "../studio";
+import type { BaseView, JointData, NoteData, RobotView } from "../types";
+
+const ENDINGS = ".urdf,.xml,.mjcf,.par,.toml";
+const MARKS = { alone: "●", combination: "+", none: "–" };
+
+export default function RobotStep() {
+  const { project } = useStudio();
+  const [view, last] = useRobotView();
+  const settings = (last?.settings ?? {}) as { rotors?: boolean; friction?: boolean };
+  return (
+    <>
+      <Choose />
+      <JobLine job={last} what="Reading the robot" />
+      {!project.robot && <Empty>Choose one of the bundled robots, or drop a URDF, MJCF, SYMORO or TOML file.</Empty>}
+      {view && <Known view={view} rotors={!!settings.rotors} friction={!!settings.friction} />}
+    </>
+  );
+}
+
+function Choose() {
+  const { project, refresh, say } = useStudio();
+  const own = project.files.filter((file) => file.kind === "robot" || file.kind === "model");
+  const value = project.robot?.bundled ? `b:${project.robot.bundled}` : project.robot?.file ? `f:${project.robot.file}` : "";
+
+  const choose = useCallback(
+    async (choice: { bundled?: string; file?: string }) => {
+      try {
+        await putRobot(choice);
+        say(null);
+        await refresh();
+      } catch (error) {
+        say((error as Error).message);
+      }
+    },
+    [refresh, say],
+  );
+
+  const drop = async (files: File[]) => {
+    try {
+      for (const file of files.slice(0, 1)) {
+        const made = await upload("robot", file);
+        await choose({ file: made.key });
+      }
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
+
+  return (
+    <div className="bar">
+      <label className="field">
+        <span>Robot</span>
+        <select
+          value={value}
+          onChange={(e) => {
+            const [kind, name] = [e.target.value.slice(0, 1), e.target.value.slice(2)];
+            void choose(kind === "b" ? { bundled: name } : { file: name });
+          }}
+        >
+          <option value="" disabled>
+            choose
+          </option>
+          {own.length > 0 && (
+            <optgroup label="In the folder">
+              {own.map((file) => (
+                <option key={file.key} value={`f:${file.key}`}>
+                  {file.title}
+                </option>
+              ))}
+            </optgroup>
+          )}
+          <optgroup label="Bundled">
+            {project.bundled.map((name) => (
+              <option key={name} value={`b:${name}`}>
+                {name}
+              </option>
+            ))}
+          </optgroup>
+        </select>
+      </label>
+      <DropZone label="Open a file" hint="or drop it here: URDF, MJCF, SYMORO .par, TOML" accept={ENDINGS} onFiles={drop} />
+    </div>
+  );
+}
+
+function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; friction: boolean }) {
+  const { run } = useStudio();
+  const { robot, drawing, notes, base } = view;
+  const [q, setQ] = useState(drawing.start);
+  const [lit, setLit] = useState<Set<number>>(new Set());
+  const [pointed, setPointed] = useState<number | null>(null);
+  const [show, setShow] = useState({ frames: true, masses: false, capsules: false });
+  useEffect(() => setQ(drawing.start), [drawing]);
+
+  const all = useMemo(() => (pointed === null ? lit : new Set([...lit, pointed])), [lit, pointed]);
+  const light = useCallback((links: number[] | null) => setLit(new Set((links ?? []).map((link) => link - 1))), []);
+  const link = pointed === null ? null : robot.joints[pointed];
+  const again = (changes: object) => run("robot", { rotors, friction, ...changes });
+
+  return (
+    <div className="split">
+      <div className="pane sticky">
+        <Panel>
+          <div className="stage">
+            <Scene
+              robot={robot}
+              drawing={drawing}
+              q={q}
+              lit={all}
+              showFrames={show.frames}
+              showMasses={show.masses}
+              showCapsules={show.capsules}
+              onLink={setPointed}
+              label={`${robot.robot} in three dimensions; drag to turn`}
+            />
+            <p className="stage-label">{link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}</p>
+          </div>
+          <div className="toggles">
+            <CheckField label="frames" value={show.frames} onChange={(frames) => setShow({ ...show, frames })} />
+            <CheckField label="centres of mass" value={show.masses} onChange={(masses) => setShow({ ...show, masses })} />
+            <CheckField label="capsules" value={show.capsules} onChange={(capsules) => setShow({ ...show, capsules })} />
+            <button type="button" className="plain" onClick={() => setQ(drawing.start)}>
+              Reset posture
+            </button>
+          </div>
+          <Sliders joints={robot.joints} names={robot.coordinates} q={q} onChange={setQ} onPoint={setPointed} />
+        </Panel>
+      </div>
+      <div className="pane">
+        <Panel title={robot.robot}>
+          <Facts
+            pairs={[
+              ["joints", robot.joints.length],
+              ["base", robot.base],
+              ["moving mass", robot.moving_mass === null ? "not given" : `${shown(robot.moving_mass)} kg`],
+              ["base parameters", base.error ? "–" : base.count],
+              ["gravity", `(${robot.gravity.map((g) => shown(g, 3)).join(", ")}) m/s²`],
+              ...(robot.loops.length ? [["loops", forms(robot.loops.map((l) => l.form))] as [string, string]] : []),
+            ]}
+          />
+          <Notes notes={notes} onPoint={setPointed} />
+        </Panel>
+        {base.error ? (
+          <Panel title="Base parameters">
+            <div className="message bad">
+              <b>Not derived</b>
+              <span>{base.error}</span>
+            </div>
+          </Panel>
+        ) : (
+          <>
+            <Panel title="What can be seen of each parameter">
+              <ClassGrid base={base} joints={robot.joints} onPoint={setPointed} />
+            </Panel>
+            <Panel
+              title={`${base.count} base parameters`}
+              tools={
+                <>
+                  <CheckField label="rotor inertias" value={rotors} onChange={(value) => void again({ rotors: value })} />
+                  <CheckField label="friction" value={friction} onChange={(value) => void again({ friction: value })} />
+                </>
+              }
+            >
+              <p className="soft">The smallest set that determines every joint effort. Point at one to light up the links in it.</p>
+              <Parameters base={base} onPoint={light} pointed={pointed} />
+            </Panel>
+            <Panel title="Certificate">
+              <ul className="sentences">
+                {base.certificate.map((sentence) => {
+                  const [head, ...rest] = sentence.split(": ");
+                  return (
+                    <li key={sentence}>
+                      <b>{head}.</b> {rest.join(": ")}
+                    </li>
+                  );
+                })}
+              </ul>
+            </Panel>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** "2 four-bar, 1 general". */
+function forms(all: string[]): string {
+  return [...new Set(all)].map((form) => `${all.filter((one) => one === form).length} ${form}`).join(", ");
+}
+
+function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number | null) => void }) {
+  const problems = notes.filter((note) => note.level !== "info");
+  const others = notes.filter((note) => note.level === "info");
+  const list = (items: NoteData[]) => (
+    <ul className="notes">
+      {items.map((note, k) => (
+        <li
+          key={k}
+          className={note.level}
+          onPointerEnter={() => onPoint(note.joint)}
+          onPointerLeave={() => onPoint(null)}
+        >
+          <b>{note.where}</b>
+          {note.line !== null && <span className="soft"> line {note.line}</span>} {note.text}
+        </li>
+      ))}
+    </ul>
+  );
+  return (
+    <>
+      {problems.length === 0 && <p className="good-words">Nothing in the file is wrong or odd.</p>}
+      {problems.length > 0 && list(problems)}
+      {others.length > 0 && (
+        <details>
+          <summary>{others.length === 1 ? "1 remark" : `${others.length} remarks`} of the reader</summary>
+          {list(others)}
+        </details>
+      )}
+    </>
+  );
+}
+
+function Sliders({ joints, names, q, onChange, onPoint }: {
+  joints: JointData[];
+  names: string[];
+  q: number[];
+  onChange: (q: number[]) => void;
+  onPoint: (joint: number | null) => void;
+}) {
+  return (
+    <div className="sliders">
+      {names.map((name, k) => {
+        const j = joints.findIndex((joint) => joint.name === name);
+        const joint = joints[j];
+        const slides = joint?.kind === "prismatic";
+        const low = joint?.limits.lower ?? (slides ? -0.5 : -Math.PI);
+        const high = joint?.limits.upper ?? (slides ? 0.5 : Math.PI);
+        const value = q[k] ?? 0;
+        return (
+          <div key={name} className="slider" onPointerEnter={() => onPoint(j)} onPointerLeave={() => onPoint(null)}>
+            <label htmlFor={`q${k}`} title={name}>
+              {name}
+            </label>
+            <input
+              id={`q${k}`}
+              type="range"
+              min={low}
+              max={high}
+              step={(high - low) / 500}
+              value={value}
+              onChange={(e) => onChange(q.map((v, i) => (i === k ? Number(e.target.value) : v)))}
+            />
+            <output htmlFor={`q${k}`}>{slides ? `${value.toFixed(3)} m` : `${((value * 180) / Math.PI).toFixed(1)}°`}</output>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
+  const hasNominal = base.parameters.some((p) => p.nominal !== null);
+  return (
+    <Scroll label="Base parameters">
+      <table className="parameters">
+        <thead>
+          <tr>
+            <th scope="col">parameter</th>
+            <th scope="col">relation</th>
+            {hasNominal && (
+              <th scope="col" className="number">
+                nominal
+              </th>
+            )}
+            <th scope="col">unit</th>
+          </tr>
+        </thead>
+        <tbody>
+          {base.parameters.map((p) => (
+            <tr
+              key={p.name}
+              tabIndex={0}
+              className={pointed !== null && p.links.includes(pointed + 1) ? "touched" : undefined}
+              onPointerEnter={() => onPoint(p.links)}
+              onPointerLeave={() => onPoint(null)}
+              onFocus={() => onPoint(p.links)}
+              onBlur={() => onPoint(null)}
+            >
+              <th scope="row">
+                <ParameterName name={p.name} />
+              </th>
+              <td className="relation">
+                {p.text === p.name ? <span className="soft">alone</span> : <Relation latex={p.latex} text={p.text} />}
+                {p.is_numeric && <span className="flag">numeric</span>}
+              </td>
+              {hasNominal && <td className="number">{shown(p.nominal)}</td>}
+              <td className="unit">{units(p.unit)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+/** Terms of a relation on as many lines as they need. */
+function Relation({ latex, text }: { latex: string; text: string }) {
+  const terms = useMemo(() => split(latex), [latex]);
+  return (
+    <span className="terms">
+      {terms.map((term, k) => (
+        <Tex key={k} tex={term} label={k === 0 ? text : ""} />
+      ))}
+    </span>
+  );
+}
+
+/** A sum cut before its signs, outside of brackets and braces. */
+function split(latex: string): string[] {
+  const found: string[] = [];
+  let depth = 0, begun = 0;
+  for (let k = 0; k < latex.length; k++) {
+    const c = latex[k];
+    if ("({[".includes(c)) depth++;
+    else if (")}]".includes(c)) depth--;
+    else if (depth === 0 && (c === "+" || c === "-") && k > begun && latex.slice(begun, k).trim()) {
+      found.push(latex.slice(begun, k).trim());
+      begun = k;
+    }
+  }
+  found.push(latex.slice(begun).trim());
+  return found.map((term, k) => (k === 0 ? term : `{}${term}`));
+}
+
+function ClassGrid({ base, joints, onPoint }: { base: BaseView; joints: JointData[]; onPoint: (joint: number | null) => void }) {
+  const parts = base.columns.map((name) => /^(.*?)(\d+)$/.exec(name)).filter((m) => m !== null);
+  const symbols = [...new Set(parts.map((m) => m[1]))];
+  const links = [...new Set(parts.map((m) => Number(m[2])))].sort((a, b) => a - b);
+  return (
+    <>
+      <p className="legend">
+        {(["alone", "combination", "none"] as const).map((kind) => (
+          <span key={kind} className={`key ${kind}`}>
+            <b aria-hidden="true">{MARKS[kind]}</b> {kind}: {base.class_words[kind]} ({base.class_counts[kind]})
+          </span>
+        ))}
+      </p>
+      <Scroll label="Classes of all parameters">
+        <table className="grid">
+          <thead>
+            <tr>
+              <th scope="col">link</th>
+              {symbols.map((symbol) => (
+                <th scope="col" key={symbol}>
+                  {symbol}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {links.map((link) => (
+              <tr key={link} onPointerEnter={() => onPoint(link > 0 ? link - 1 : null)} onPointerLeave={() => onPoint(null)}>
+                <th scope="row">
+                  {link} <small>{link === 0 ? "base" : (joints[link - 1]?.link ?? joints[link - 1]?.name)}</small>
+                </th>
+                {symbols.map((symbol) => {
+                  const kind = base.classes[`${symbol}${link}`];
+                  return kind ? (
+                    <td key={symbol} className={kind} title={`${symbol}${link}: ${base.class_words[kind]}`}>
+                      <span aria-hidden="true">{MARKS[kind]}</span>
+                      <span className="hidden">{kind}</span>
+                    </td>
+                  ) : (
+                    <td key={symbol} />
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}

@@ -1,0 +1,229 @@
+/** What the server sends; the names are those of Python and of the command line. */
+
+export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number }
+
+export type JobState = "running" | "done" | "failed" | "cancelled" | "interrupted";
+
+export interface Job {
+  name: string;
+  kind: string;
+  settings: Record<string, unknown>;
+  digest: string;
+  state: JobState;
+  started: number;
+  ended: number | null;
+  step: string;
+  part: number | null;
+  numbers: Record<string, number>;
+  sentence: string;
+}
+
+export interface Chosen { bundled?: string; file?: string; title: string; version: string }
+
+export interface Project {
+  name: string;
+  folder: string;
+  version: string;
+  robot: Chosen | null;
+  bundled: string[];
+  files: ProjectFile[];
+  campaign: CampaignDocument | null;
+  campaign_error: string | null;
+  check: string | null;
+  jobs: Job[];
+  choices: { estimators: string[]; effects: string[]; usual_effects: string[] };
+}
+
+export type Names = string | string[] | undefined;
+export type Table = Record<string, unknown>;
+
+export interface CampaignDocument {
+  logs?: { train?: string[]; validate?: string[] };
+  gravity?: number[];
+  columns?: Table;
+  drive?: Table;
+  filter?: Table;
+  model?: { effects?: (string | Table)[]; parameters?: string; prior?: string; fix?: Record<string, number> };
+  estimator?: Table;
+  evaluation?: Table;
+}
+
+export interface Campaign {
+  train: string[];
+  validate: string[];
+  gravity: number[] | null;
+  columns: Table;
+  drive: Table;
+  filter: Table;
+  model: { effects: string[] | null; parameters: string | null; prior: string | null; fix: Record<string, number> | null };
+  estimator: Table;
+  evaluation: Table;
+}
+
+export interface Limits { lower: number | null; upper: number | null; velocity: number | null; acceleration: number | null; effort: number | null }
+
+export interface JointData {
+  number: number;
+  name: string;
+  kind: "revolute" | "prismatic" | string;
+  parent: number | null;
+  carried_by: string;
+  link: string | null;
+  position: string[];
+  position_value: number[];
+  rotation_value: number[][];
+  limits: Limits;
+  follows: { joints: string[]; ratios: number[]; offset: number } | null;
+  passive: boolean | null;
+  parameters: number[] | null;
+}
+
+export interface RobotData {
+  robot: string;
+  base: string;
+  gravity: number[];
+  coordinates: string[];
+  moving_mass: number | null;
+  missing_links: string[];
+  joints: JointData[];
+  loops: { name: string; kind: string; form: string }[];
+  symbols: Record<string, number | null>;
+}
+
+export interface Point { joint: number | null; p: number[] }
+export interface Capsule { joint: number | null; a: Point; b: Point; radius: number; by_frames: boolean }
+export interface Body { joint: number | null; kind: string; size?: number[]; R?: number[][]; p?: number[]; points?: number[][] }
+export interface Drawing {
+  bodies: Body[];
+  capsules: Capsule[];
+  masses: ({ mass: number; centre: number[] } | null)[];
+  frames: { name: string; joint: number | null; position: number[] }[];
+  has_loops: boolean;
+  start: number[];
+}
+
+export interface NoteData { level: string; where: string; text: string; line: number | null; joint: number | null }
+
+export interface BaseParameter {
+  name: string;
+  text: string;
+  latex: string;
+  links: number[];
+  columns: string[];
+  unit: string;
+  nominal: number | null;
+  is_numeric: boolean;
+}
+
+export interface BaseView {
+  error?: string;
+  count: number;
+  method: string;
+  parameters: BaseParameter[];
+  columns: string[];
+  classes: Record<string, "alone" | "combination" | "none">;
+  class_words: Record<string, string>;
+  class_counts: Record<string, number>;
+  certificate: string[];
+}
+
+export interface RobotView { robot: RobotData; drawing: Drawing; notes: NoteData[]; base: BaseView }
+
+export interface FindingData { level: string; check: string; text: string; channel: string; row: number | null; log?: string }
+
+export interface LogView {
+  log: string;
+  use: string;
+  joints: string[];
+  samples: number;
+  seconds: number | null;
+  rate_hz: number | null;
+  effort_unit: string;
+  notes: string[];
+  findings: FindingData[];
+  t: number[];
+  signals: Record<string, (number | null)[][]>;
+}
+
+export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
+export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[] }
+
+export interface ResidualsData { log?: string; relative: number; rmse: number; per_joint: { joint: string; relative: number | null; rmse: number }[]; remarks?: string[] }
+
+export interface FitParameter {
+  name: string;
+  value: number;
+  deviation: number | null;
+  relative: number | null;
+  interval: [number | null, number | null];
+  class: string;
+  relation: string;
+  unit: string;
+  nominal: number | null;
+}
+
+export interface FitView {
+  result: {
+    robot: string;
+    estimator: string;
+    count: number;
+    condition: number | null;
+    not_excited: string[];
+    training: ResidualsData;
+    validation: ResidualsData[];
+    physical: Record<string, unknown>;
+    verdict: { good: boolean; reasons: string[] };
+  };
+  parameters: FitParameter[];
+  joints: string[];
+  logs: {
+    log: string;
+    is_fitted: boolean;
+    unit: string;
+    residual: ResidualsData;
+    nominal_residual: ResidualsData | null;
+    t: number[];
+    curves: Record<string, (number | null)[][]>;
+  }[];
+  findings: FindingData[];
+  notes: string[];
+  campaign: CampaignDocument | null;
+  names: Record<string, string>;
+}
+
+export interface MotionView {
+  result: {
+    condition: number | null;
+    scaled_condition: number | null;
+    duration: number;
+    checked: string[];
+    not_checked: string[];
+    parameters: Record<string, { deviation: number | null; relative: number | null }>;
+    margins: Record<string, unknown>;
+    noise: number[];
+    noise_basis: string;
+  };
+  headline: string;
+  sentences: string[];
+  joints: string[];
+  t: number[];
+  curves: Record<string, number[][]>;
+  limits: { lower: (number | null)[]; upper: (number | null)[]; velocity: (number | null)[]; acceleration: (number | null)[] };
+  postures: { t: number[]; q: number[][] };
+  drawing: Drawing;
+  robot: RobotData;
+  floor: number | null;
+  boxes: number[][][][];
+  rooms: number[][][][];
+}
+
+export interface CodeView {
+  robot: string;
+  target: string;
+  files: { name: string; bytes: number }[];
+  counts: Record<string, Record<string, number>>;
+  tested: string;
+  notes: string[];
+  effects: Record<string, number>;
+  hash: string;
+}
