@@ -14,6 +14,7 @@ from minertia.files import FileError, check_folder, folder_at_once, reading, wri
 from minertia.identification.actuators import isaac_lab_text, position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.closed_loop.identify import is_commanded
 from minertia.identification.identify import Identification
 from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
@@ -61,7 +62,7 @@ def check_identification(out: Path, asked: Campaign, *, force: bool = False) -> 
     reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
     own = _own_file(asked.robot)
     robot = () if own is None else _robot_files(own)
-    check_folder(out, (*IDENTIFICATION_FILES, *(robot if asked.command is None else LOOP_FILES)), force=force)
+    check_folder(out, (*IDENTIFICATION_FILES, *(LOOP_FILES if is_commanded(asked) else robot)), force=force)
 
 
 def write_identification(
