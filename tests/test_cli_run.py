@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from minertia import read_robot
 from minertia.excitation.transfer import Transfer
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.readers import read_recording
+from minertia.robot.robot import Robot
 from minertia.running.ladder import RungLog
 from minertia.running.record import log_csv, motion_digest, record_of
 from minertia.running.route_files import read_route
@@ -119,12 +121,21 @@ def test_the_gate_knows_motion_robot_and_speed(run: Run, folder: Path, tmp_path:
         ((robot, way, 1.0), "did not reach 100 %"),
         ((robot, other, 0.5), "another motion"),
         ((robot.with_payload(1.0, (0, 0, 0)), way, 0.5), "another robot"),
+        ((_longer(robot), way, 0.5), "another robot"),
     ):
         with pytest.raises(MinertiaError, match=said):
             require_rehearsed(tmp_path / "run.toml", *args)
     write_file(tmp_path / "real.toml", record_of(robot, way, "ur", [log]).to_toml())
     with pytest.raises(MinertiaError, match="not run on a simulated robot"):
         require_rehearsed(tmp_path / "real.toml", robot, way, 0.5)
+
+
+def _longer(robot: Robot) -> Robot:
+    """The same robot with its third joint a centimetre farther out."""
+    joints = list(robot.numeric.joints)
+    x, y, z = joints[2].p
+    joints[2] = replace(joints[2], p=(x + 0.01, y, z))
+    return replace(robot.numeric, joints=tuple(joints))
 
 
 def test_the_same_motion_at_another_rate_is_the_same() -> None:

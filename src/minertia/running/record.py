@@ -89,11 +89,12 @@ def motion_digest(motion: ContinuousMotion) -> str:
 
 
 def robot_digest(robot: Robot) -> str:
-    """The same for the same joints, limits and parameters."""
+    """The same for the same joints, where they are, their limits and parameters."""
     joints = [(j.name, j.kind, str(j.limits), str(j.parent)) for j in robot.joints]
     values = robot.parameters() if robot.has_parameters else []
     rounded = [{name: f"{value:.9g}" for name, value in own.items()} for own in values]
-    data = [robot.name, [f"{g:.9g}" for g in robot.gravity], joints, rounded]
+    places = [[f"{float(v) + 0.0:.9g}" for part in (*j.R, j.p) for v in part] for j in robot.numeric.joints]
+    data = [robot.name, [f"{g:.9g}" for g in robot.gravity], joints, places, rounded]
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
