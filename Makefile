@@ -4,15 +4,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 
-.PHONY: demo test test-all lint types unit unit-all mutants docs bench papers studio wheel clean
+.PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench papers studio wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
-test: lint types docs unit
+test: looked-over unit
 
 # with the tests marked slow: large random sets, coverage, whole campaigns
-test-all: lint types docs unit-all
+test-all: looked-over unit-all
+
+# what reads the sources only, side by side
+looked-over: $(VENV)/.ready
+	@$(MAKE) --no-print-directory -j2 lint types docs
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -38,6 +38,7 @@ def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
         assert word in checker.text
 
 
+@pytest.mark.slow
 def test_coarse_encoders_are_named_on_the_page(run: Run, tmp_path: Path) -> None:
     """The heavy slide: fine encoders leave the noise alone, coarse ones stir up what the page then explains."""
     pytest.importorskip("mujoco")

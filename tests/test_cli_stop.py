@@ -90,7 +90,7 @@ def interrupted(name: str, arm: Path, out: Path, moments: int, number: int = sig
 
 @pytest.mark.parametrize("name", ["identify", "excite"])
 def test_at_some_moments(name: str, arm: Path, tmp_path: Path) -> None:
-    interrupted(name, arm, tmp_path / "out", 3)
+    interrupted(name, arm, tmp_path / "out", 2)
 
 
 @pytest.mark.slow

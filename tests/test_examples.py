@@ -80,11 +80,14 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(line: str) -> object:
-    """A rehearsal takes long, and tests/validation/test_rehearsal.py runs one."""
-    return pytest.param(line, marks=pytest.mark.slow if line.startswith("minertia rehearse") else ())
+    """These take long, and tests/validation/test_rehearsal.py and test_cli.py run them."""
+    return pytest.param(
+        line, marks=pytest.mark.slow if line.startswith(("minertia rehearse", "minertia robots")) else ()
+    )
 
 
-ELSEWHERE = ("minertia fleet", "minertia run ")  # need what pages of their own make, which test_docs.py follows
+# need what pages of their own make, which test_docs.py follows, or serve until they are stopped (tests/studio)
+ELSEWHERE = ("minertia fleet", "minertia run ", "minertia studio")
 
 
 @pytest.mark.parametrize(

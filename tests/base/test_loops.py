@@ -248,8 +248,8 @@ def test_links_that_turn_alike_share_their_inertia() -> None:
     """The coupler of a parallelogram keeps its orientation to the carrier, the rocker to the crank."""
     waist = replace(random_robot(4, n=1), effects=())
     robot = planar_loop(((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0)), carrier=waist)
-    pairs = {tuple(sorted({name.lstrip("XYZM") for name in relation})) for relation in alike_relations(robot)}
-    assert pairs == {("1", "3"), ("2", "4")}
+    links = {tuple(sorted({name.lstrip("XYZM") for name in relation})) for relation in alike_relations(robot)}
+    assert {pair for pair in links if len(pair) != 1} == {("1", "3"), ("2", "4")}
     assert not any(check(robot).is_numeric)
 
 
@@ -257,8 +257,10 @@ def test_links_that_turn_alike_share_their_inertia() -> None:
     "name, order, count",
     [
         ("palletiser", (0, 9, 7, 8, 1, 5, 6, 2, 3, 4), 25),  # rods first
-        ("palletiser", (0, 1, 2, 3, 9, 5, 7, 6, 8, 4), 25),
-        ("delta", (13, 14, 15, 0, 6, 1, 2, 3, 4, 16, 8, 17, 9, 10, 11, 12, 7, 5), 34),
+        pytest.param("palletiser", (0, 1, 2, 3, 9, 5, 7, 6, 8, 4), 25, marks=pytest.mark.slow),
+        pytest.param(
+            *("delta", (13, 14, 15, 0, 6, 1, 2, 3, 4, 16, 8, 17, 9, 10, 11, 12, 7, 5), 34), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_relations_stay_in_letters_whatever_the_order_of_joints(name: str, order: tuple[int, ...], count: int) -> None:
@@ -305,7 +307,13 @@ def test_first_moments_of_opposite_sides_are_merged_in_letters(on_a_carrier: boo
 
 
 @pytest.mark.parametrize(
-    "name, count", [("palletiser", 40), ("parallelogram_arm", 62), ("five_bar", 21), ("delta", 57)]
+    "name, count",
+    [
+        ("palletiser", 40),
+        ("parallelogram_arm", 62),
+        ("five_bar", 21),
+        pytest.param("delta", 57, marks=pytest.mark.slow),
+    ],
 )
 def test_rotors_and_friction_stand_beside_the_relations_of_loops(name: str, count: int) -> None:
     """The counts of docs/loops.md; effects of joints that loops move alike are merged with others of their kind."""

@@ -20,6 +20,7 @@ from minertia.errors import ShapeError
 from tests.codegen.kernel_helpers import PATHS, WITH_CODE, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()
+QUICK = ("puma560", "tree", "follower")
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
 
 
@@ -29,7 +30,7 @@ def path(request, monkeypatch) -> str:
     return request.param
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in ROBOTS])
 def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
     robot = ROBOTS[name]
     columns = robot.columns(rotors=True, friction=True)

@@ -35,7 +35,9 @@ def matrix(kernel, state) -> np.ndarray:
     return kernel.kernel(*state).reshape(-1, len(kernel.columns))
 
 
-@pytest.mark.parametrize("name", ["puma560", "tree", "floating", "follower"])
+@pytest.mark.parametrize(
+    "name", ["puma560", *(pytest.param(n, marks=pytest.mark.slow) for n in ("tree", "floating", "follower"))]
+)
 @pytest.mark.parametrize("count", [0, 1, 65, 1500])
 def test_sums_are_those_of_the_whole_matrix(path, name, count):
     kernel, theta = base_kernel(ROBOTS[name])

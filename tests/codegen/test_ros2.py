@@ -102,6 +102,7 @@ def test_numbers_are_those_of_the_recursion(tmp_path, make, options):
     check_numbers(compiled(tmp_path), Setting(robot, **({"parameters": "baked"} | options)), result)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.skipif(not EIGEN.is_dir(), reason="Eigen is not installed")
 def test_with_the_real_eigen(tmp_path):

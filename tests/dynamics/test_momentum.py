@@ -110,6 +110,7 @@ def test_no_step_makes_a_body_that_cannot_exist():
         assert np.all(np.abs(signs) == 1)
 
 
+@pytest.mark.slow
 def test_the_adaptive_law_tracks_with_a_load_it_does_not_know():
     robot = robots.planar2r()
     true = robot.with_payload(2.0, com=(0.3, 0.0, 0.0))

@@ -84,6 +84,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(cluster, folder, serial, tm
     assert not [name for name in os.listdir(store) if name.endswith(".tmp")]
 
 
+@pytest.mark.slow
 def test_a_log_that_ends_its_worker_is_named_and_the_others_are_added(
     cluster, folder, serial, tmp_path, monkeypatch
 ) -> None:

@@ -105,7 +105,7 @@ CASES = (
     Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 500, ("rosbags",)),
     Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 500, ("rosbags",)),
 )
-SAMPLE = 0.1  # of the examples, in the quick tests
+SAMPLE = 0.05  # of the examples, in the quick tests
 TIMES = float(os.environ.get("MINERTIA_FUZZ", "1"))  # for longer runs by hand
 QUIET = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 

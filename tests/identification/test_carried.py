@@ -63,6 +63,7 @@ def test_the_cutoff_is_chosen_with_the_load(campaign):
     assert identify(loaded).training.relative < 2e-3
 
 
+@pytest.mark.slow
 def test_long_logs_carry_it_too(campaign, monkeypatch):
     whole = identify(campaign)
     monkeypatch.setattr(long_logs, "LONG_BYTES", 1)

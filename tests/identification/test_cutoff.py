@@ -41,6 +41,7 @@ def residual(campaign: Campaign, **filter_options: float) -> float:
     return identify(replace(campaign, filter=Filter(**filter_options))).training.relative
 
 
+@pytest.mark.slow
 def test_as_good_as_the_best_of_many(campaign):
     for noise in (1e-5, 1e-3, 4e-3):
         own = campaign(noise)

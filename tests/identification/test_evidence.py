@@ -53,6 +53,7 @@ def test_intervals_hold_under_filtered_noise():
     assert np.mean(white) < 0.75
 
 
+@pytest.mark.slow
 def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
     """A prior that is wrong by a quarter pulls values further than the curvature of its cost admits."""
     robot = random_robot(7, n=3)

@@ -43,6 +43,7 @@ def test_a_small_motion_does_not_tell_of_a_large_one():
     assert not told(fitted(ROBOT, [recording(k, 0.9) for k in (2, 3, 4)]), recording(5, 0.4))
 
 
+@pytest.mark.slow
 def test_the_part_that_is_not_known_is_the_error_made():
     """Over many noises, the deviations carried to another motion are the errors there."""
     motion, other = fourier_motion(ROBOT, 1500, 1, duration=10.0, size=0.3), fourier_motion(ROBOT, 300, 2, size=0.8)

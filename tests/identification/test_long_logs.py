@@ -126,7 +126,7 @@ def test_repeated_stamps(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> N
         assert any("resampled" in note for note in notes) == (name == "uneven")
 
 
-@pytest.mark.parametrize("delay", [pytest.param(0.013, marks=pytest.mark.slow), -0.013])
+@pytest.mark.parametrize("delay", [pytest.param(delay, marks=pytest.mark.slow) for delay in (0.013, -0.013)])
 @pytest.mark.usefixtures("in_blocks")
 def test_delay(logs: list[Path], delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = campaign(logs)

@@ -83,6 +83,7 @@ def test_springs_of_the_file_stay():
     assert {p.name: p.value for p in result.parameters}["KS2"] == pytest.approx(40.0, rel=0.1)
 
 
+@pytest.mark.slow
 def test_rotors_that_no_sensor_sees_are_left_out():
     """Short logs of torques behind the gears: columns without meaning cost deviations.  Rotors that are seen stay."""
     geared = mi.read_robot("puma560_physical")

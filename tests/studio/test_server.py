@@ -53,6 +53,7 @@ def keys(c: httpx.Client, kind: str) -> dict[str, str]:
     return {file["title"]: file["key"] for file in c.get("/api/project").json()["files"] if file["kind"] == kind}
 
 
+@pytest.mark.slow
 def test_a_campaign_from_an_empty_folder_to_a_model_and_code(c, folder, arm):
     """Every step over HTTP; what it leaves is what the command line reads."""
     key = uploaded(c, "robot", arm / "arm.urdf").json()["key"]

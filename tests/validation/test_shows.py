@@ -168,6 +168,7 @@ def test_a_rehearsal_shows_them(puma: Robot, motions: tuple[Excitation, Excitati
     assert "Guided by hand" in text and "Adaptive control takes up a load" in text and "can exist at every step" in text
 
 
+@pytest.mark.slow
 def test_without_a_compiler_it_is_said(
     puma: Robot, motions: tuple[Excitation, Excitation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,9 @@ def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
     for symbol, (a, b) in zip(MATRIX, PLACES, strict=True):
         relation = {full_name(symbol, j + 1): 1}
         enter(robot, relation, j, axis, mul(-1 if a == b else -2, axis[symbol]))
-        yield {name: factor for name, factor in relation.items() if not is_zero(factor)}
+        left = {name: factor for name, factor in relation.items() if not is_zero(factor)}
+        if left:  # u'Ju itself is what shows
+            yield left
 
 
 class _Pair(NamedTuple):
