@@ -437,6 +437,7 @@ def test_help_names_every_command():
 # ---------------------------------------------------------------------- real logs
 
 WITH_REFERENCE = ("emps", "panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "airbot_play")
+QUICK = ("ur10e_innopolis", "panda_gaz2019", "emps")  # the others in make test-all
 
 
 def run_campaign(run, name, *more):
@@ -447,7 +448,9 @@ def run_campaign(run, name, *more):
 
 
 @needs_shared
-@pytest.mark.parametrize("name", WITH_REFERENCE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in WITH_REFERENCE]
+)
 def test_real_logs_reach_their_reference(run, name, tmp_path):
     reference = tomllib.loads((SHARED / "data" / "evaluation.toml").read_text())[name]["reference"]
     data = run_campaign(run, name, "--out", tmp_path / "out")

@@ -88,7 +88,7 @@ def interrupted(name: str, arm: Path, out: Path, moments: int, number: int = sig
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["identify", "excite"])
+@pytest.mark.parametrize("name", [pytest.param("identify", marks=pytest.mark.slow), "excite"])
 def test_at_some_moments(name: str, arm: Path, tmp_path: Path) -> None:
     interrupted(name, arm, tmp_path / "out", 2)
 
@@ -102,7 +102,7 @@ def test_at_many_moments(name: str, arm: Path, tmp_path: Path) -> None:
 
 
 def test_a_plain_kill_is_clean_too(arm: Path, tmp_path: Path) -> None:
-    interrupted("generate", arm, tmp_path / "out", 2, signal.SIGTERM)
+    interrupted("generate", arm, tmp_path / "out", 1, signal.SIGTERM)
 
 
 IMPORTS = """

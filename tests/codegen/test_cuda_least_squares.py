@@ -172,6 +172,7 @@ def test_layouts_and_weights(tmp_path, puma):
         assert relative(found.squares, same.squares) < 1e-12
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_solutions_are_those_of_the_processor(tmp_path, puma, monkeypatch):
     """With and without a triangle; rows of weight 0 are left out even where they hold NaN."""

@@ -96,6 +96,7 @@ def test_rotors_that_no_sensor_sees_are_left_out():
     assert sum(not has_rotors(behind, seed) for seed in range(4)) >= 2
 
 
+@pytest.mark.slow
 def test_the_ladder_takes_what_is_there_and_nothing_else():
     """Friction planted on one joint is found there, on left-out folds; without any nothing is taken."""
     robot = mi.read_robot("puma560_physical")
