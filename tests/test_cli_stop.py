@@ -165,8 +165,6 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-# one run in some tens finds the compiler still there: a signal between its start and the moment at which it is known
-@pytest.mark.slow
 def test_the_compiler_is_stopped(tmp_path: Path) -> None:
     """A compiler that never ends, as a child of the command."""
     pid = tmp_path / "pid"

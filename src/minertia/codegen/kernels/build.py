@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +31,7 @@ from pathlib import Path
 from types import ModuleType
 
 from minertia.codegen.kernels import cache as libraries
+from minertia.drafts import undisturbed
 from minertia.errors import MinertiaError, UnknownName
 
 PATHS = ("compiled", "interpreter", "numpy")
@@ -260,22 +260,17 @@ def run_compiler(command: list[str], folder: str | Path) -> str:
 
 
 def _ran(command: list[str], folder: str | Path) -> tuple[int, str]:
-    """Exit code and complaints of a process that ends with us.
-
-    It is started in a thread: a signal that reaches the main thread while a process starts would leave that running.
-    """
-    pipe = subprocess.PIPE
-    with ThreadPoolExecutor(1) as pool:
-        start = pool.submit(
-            subprocess.Popen, command, cwd=folder, stdout=pipe, stderr=pipe, text=True, errors="replace"
-        )
-        try:
-            process = start.result()
-            said = process.communicate(timeout=PATIENCE)[1]
-        except BaseException:
-            start.result().kill()
-            start.result().wait()
-            raise
+    """Exit code and complaints of a process that ends with us: a signal waits until there is a process to end."""
+    pipe, process = subprocess.PIPE, None
+    try:
+        with undisturbed():
+            process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, errors="replace")
+        said = process.communicate(timeout=PATIENCE)[1]
+    except BaseException:
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise
     return process.returncode, said
 
 
