@@ -72,6 +72,11 @@ class EvidenceLayout:
         return self._places[name]
 
     @cached_property
+    def titles(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the columns of each effort."""
+        return tuple(tuple(self.names[c] for c in own) for own in self.seen)
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.names)}
 

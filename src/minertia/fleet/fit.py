@@ -10,23 +10,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.between import FEWEST_ROBOTS, Between, between_robots
 from minertia.fleet.calendar import day_name
+from minertia.fleet.day_stack import DayStack, merged_stack, noise_levels
+from minertia.fleet.elimination import projected
 from minertia.fleet.evidence import LEFT_OUT, FleetEvidence, upright
 from minertia.fleet.levels import (
     DAY,
     ROBOT,
-    DayStack,
     Levels,
     RobotSums,
     RobotValues,
     TypeValues,
-    merged_stack,
-    noise_levels,
-    projected,
     robot_sums,
     robot_values,
     type_values,
@@ -392,7 +390,8 @@ def _robot_fit(
     spread = np.sum(part * (known - np.nan_to_num(mean)) ** 2, axis=0)
     square = np.sum(part**2, axis=0)
     number = np.where(shown, 1 / np.where(shown, square, 1.0), 0.0)  # days that the weights stand for
-    of_mean = np.array([memory.of_mean(round(float(n))) for n in number])
+    counts, which = np.unique(np.rint(number).astype(int), return_inverse=True)
+    of_mean = np.array([memory.of_mean(int(n)) for n in counts])[which]
     variance = spread * of_mean / np.maximum(1 - of_mean, 1e-3)  # the sample's own spread misses the mean's
     freedom = np.maximum(1 / np.maximum(of_mean, 1e-3) - 1, FEWEST_FREEDOM)
     deviation = np.sqrt(variance + _from_own(sums, values.day_names))
@@ -401,7 +400,7 @@ def _robot_fit(
     names = (*values.day_names, *values.own)
     all_values = np.concatenate([mean, np.array(list(values.own.values()))])
     all_freedom = np.concatenate([freedom, own_freedom])
-    wider = student.ppf(0.5 + LEVEL / 2, all_freedom) / NORMAL
+    wider = stdtrit(all_freedom, 0.5 + LEVEL / 2) / NORMAL
     stated = np.concatenate([deviation, own_deviation]) * wider
     hidden = {n: f"{n} was not shown on any day" for n, ok in zip(values.day_names, shown, strict=True) if not ok}
     hidden |= {n: f"{n} was not shown" for n, s in zip(values.own, own_deviation, strict=True) if s == 0}
@@ -414,15 +413,11 @@ def _robot_fit(
 
 def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
     """Variance that means over days have from the robot's own values, by which all days err together."""
-    found = dict.fromkeys(names, 0.0)
-    for own, R, H, rest in zip(sums.day_head.names, sums.day_head.R, sums.day_head.H, sums.day_head.rest, strict=True):
-        columns = [k for k, name in enumerate(rest) if name in sums.names]
-        places = [sums.names.index(rest[k]) for k in columns]
-        alive = np.all(np.einsum("dii->di", R) != 0, axis=1)
-        if own and columns and alive.any():
-            J = np.mean(np.linalg.solve(R[alive], H[alive][:, :, columns]), axis=0)
-            P = sums.covariance[np.ix_(places, places)]
-            found |= dict(zip(own, np.einsum("ik,kl,il->i", J, P, J).tolist(), strict=True))
+    found, place = dict.fromkeys(names, 0.0), {name: k for k, name in enumerate(sums.names)}
+    for own, J, rest in sums.day_head.mean_slopes():
+        columns = [k for k, name in enumerate(rest) if name in place]
+        P = sums.covariance[np.ix_(*[[place[rest[k]] for k in columns]] * 2)]
+        found |= dict(zip(own, np.sum(J[:, columns] @ P * J[:, columns], axis=1).tolist(), strict=True))
     return np.array([found[name] for name in names])
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
+from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.index import IndexRow
-from minertia.fleet.levels import DayStack
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.store import MONTHS, EvidenceStore, StoredType
