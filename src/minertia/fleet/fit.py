@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,9 @@ ENOUGH_ROBOTS = 5  # to tell it
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
 WORKERS = 2
+NEIGHBOURS = 16  # robots that one thread works on in turn
 FORMAT = 1  # of the JSON
+Result = TypeVar("Result")
 ROUNDS = 20
 MOST_MEMORY = 0.95
 
@@ -236,7 +239,7 @@ def fit_fleet(
         raise MinertiaError(f"the type '{name}' has no robot with evidence; add logs first")
     order = sorted(robots)
     with one_thread():
-        looked = [robots[r] for r in order[:: max(1, len(order) // LOOKED_AT)]]
+        looked = _by_threads(robots.__getitem__, order[:: max(1, len(order) // LOOKED_AT)], opts.workers)
         sigma = noise_levels(looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
@@ -284,20 +287,24 @@ def _all_sums(
         stack = stack if options.half_life is None else stack.forgotten(options.half_life)
         return robot, robot_sums(stack, levels, sigma)
 
-    results: Iterable[tuple[str, RobotSums | str]]
-    if options.workers > 1 and len(order) > 1:
-        with ThreadPoolExecutor(options.workers) as pool:
-            results = list(pool.map(one, order))
-    else:
-        results = map(one, order)
     sums, bounds, faults = {}, {}, {}
-    for robot, own in results:
+    for robot, own in _by_threads(one, order, options.workers):
         if isinstance(own, str):
             faults[robot] = own
         else:
             sums[robot] = own
             bounds[robot] = (own.days[0], own.days[-1])
     return sums, bounds, faults
+
+
+def _by_threads(work: Callable[[str], Result], robots: Sequence[str], workers: int) -> list[Result]:
+    """What comes of each robot.  Threads take neighbours, which lie in the same file of a month, by themselves."""
+    if workers < 2 or len(robots) < 2:
+        return [work(robot) for robot in robots]
+    size = min(NEIGHBOURS, -(-len(robots) // workers))
+    parts = [robots[k : k + size] for k in range(0, len(robots), size)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(itertools.chain(*pool.map(lambda part: [work(robot) for robot in part], parts)))
 
 
 def chosen_symbols(stacks: Sequence[DayStack], sigma: Array, correlation: float = CORRELATION) -> tuple[str, ...]:

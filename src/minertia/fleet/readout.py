@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -29,28 +30,35 @@ UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
 MAIN = 0.1  # part of a day that a program must run to name it
 
 
+class _File:
+    """A table of records with the place of each; read by the first of several threads that asks, the others wait."""
+
+    def __init__(self, store: EvidenceStore, name: str, columns: Sequence[str] | None) -> None:
+        self._read = partial(store.table, name, columns)
+        self._found: tuple[Any, dict[tuple[str, str, str], int]] | None = None
+        self._lock = Lock()
+
+    def table(self) -> tuple[Any, dict[tuple[str, str, str], int]]:
+        """The table, and the places of rows by robot, content and key."""
+        with self._lock:
+            if self._found is None:
+                table = self._read()
+                heads = zip(*(table.column(name).to_pylist() for name in ("robot", "content", "key")), strict=True)
+                self._found = table, {head: k for k, head in enumerate(heads)}
+            return self._found
+
+
 class _Files:
     """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
 
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None) -> None:
         self.store, self.columns = store, columns
-        self._kept: OrderedDict[str, tuple[Any, dict[tuple[str, str, str], int]]] = OrderedDict()
+        self._kept: OrderedDict[str, _File] = OrderedDict()
         self._lock = Lock()
 
     def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[Any, list[int]]:
         """The table of a file and the places of some rows in it."""
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-                table, places = self._kept[name]
-            else:
-                table = self.store.table(name, self.columns)
-                heads = table.select(["robot", "content", "key"]).to_pylist()
-                places = {(h["robot"], h["content"], h["key"]): k for k, h in enumerate(heads)}
-                if name.startswith(MONTHS):
-                    self._kept[name] = table, places
-                    while len(self._kept) > KEPT:
-                        self._kept.popitem(last=False)
+        table, places = self._file(name).table()
         missing = [row for row in wanted if row.identity not in places]
         if missing:
             raise MinertiaError(
@@ -58,6 +66,16 @@ class _Files:
                 f"{missing[0].day} that the index names; run 'minertia fleet check'"
             )
         return table, [places[row.identity] for row in wanted]
+
+    def _file(self, name: str) -> _File:
+        if not name.startswith(MONTHS):
+            return _File(self.store, name, self.columns)
+        with self._lock:
+            own = self._kept.setdefault(name, _File(self.store, name, self.columns))
+            self._kept.move_to_end(name)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return own
 
 
 def _by_robot(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:

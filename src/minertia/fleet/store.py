@@ -232,6 +232,8 @@ class EvidenceStore:
         parquet = load("pyarrow.parquet", "logs")
         own = None if columns is None else list(columns)
         with self.place.opened(name) as file:
+            if filters is None:  # `read_table` would load datasets, and pandas with them
+                return parquet.ParquetFile(file, page_checksum_verification=True).read(own)
             return parquet.read_table(
                 file, columns=own, filters=filters, partitioning=None, page_checksum_verification=True
             )
