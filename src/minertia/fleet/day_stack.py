@@ -74,7 +74,7 @@ class DayStack:
     def columns(self, names: Sequence[str]) -> DayStack:
         """Some of the columns, in the order given."""
         layout, places = self.layout.chosen(names)
-        rows = tuple(columns_of(R, [*own, R.shape[2] - 1]) for R, own in zip(self.rows, places, strict=True))
+        rows = tuple(np.take(R, [*own, R.shape[2] - 1], axis=2) for R, own in zip(self.rows, places, strict=True))
         return DayStack(layout, self.days, rows, self.samples)
 
     def weighted(self, sigma: Array) -> DayStack:
@@ -110,14 +110,6 @@ def _merged(rows: Array) -> Array:
         return upright(flat)
     some = rows[:: len(rows) // 3].reshape(-1, rows.shape[2])
     return upright(gram_triangle(flat, preconditioner(triangle(some))))
-
-
-def columns_of(rows: Array, places: Sequence[int]) -> Array:
-    """Some columns of rows (..., k); those that follow one another are not copied."""
-    first = places[0] if places else 0
-    if list(places) == list(range(first, first + len(places))):
-        return rows[..., first : first + len(places)]
-    return np.take(rows, places, axis=-1)
 
 
 @cache

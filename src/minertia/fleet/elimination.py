@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.fleet.day_stack import DayStack, columns_of
+from minertia.fleet.day_stack import DayStack
 
 Array = NDArray[np.float64]
 RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
@@ -46,25 +46,26 @@ class Head:
                 yield names, np.swapaxes(inv, 0, 1).reshape(len(names), -1) @ flat / len(inv), rest
 
 
-def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
-    """What is left of the rows when columns, free on each day, are projected out, and what gives their values back."""
+def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None = None) -> tuple[DayStack, Head]:
+    """What is left of the rows when columns, free on each day, are projected out, and what gives their values back.
+
+    kept: the columns that stay, in this order; all others by default.
+    """
     wanted = set(names)
     shown = [name for titles in stack.layout.titles for name in titles if name in wanted]
     if len(set(shown)) < len(shown):
         stack = stack.joined()
-    above = [n for n in stack.layout.names if n not in wanted]
+    above = [n for n in stack.layout.names if n not in wanted] if kept is None else kept
     layout, places = stack.layout.chosen(above)
     rows, own_names, Rs, Hs = [], [], [], []
-    for B, titles, kept in zip(stack.rows, stack.layout.titles, places, strict=True):
+    for B, titles, own in zip(stack.rows, stack.layout.titles, places, strict=True):
         gone = [k for k, name in enumerate(titles) if name in wanted]
-        rest = columns_of(B, [*kept, B.shape[2] - 1])
+        rest = np.take(B, [*own, B.shape[2] - 1], axis=2)
+        Q, R = _basis(np.take(B, gone, axis=2))
+        H = np.swapaxes(Q, 1, 2) @ rest
         if gone:
-            Q, R = _basis(columns_of(B, gone))
-            H = np.swapaxes(Q, 1, 2) @ rest
-            rest = rest - Q @ H
+            rest -= Q @ H
             _clear(rest, np.einsum("dek,dek->k", H, H))
-        else:
-            R, H = np.zeros((len(B), 0, 0)), np.zeros((len(B), 0, rest.shape[2]))
         rows.append(rest)
         own_names.append(tuple(titles[k] for k in gone))
         Rs.append(R)
@@ -91,10 +92,10 @@ def _basis(X: Array) -> tuple[Array, Array]:
     Column by column where some add nothing: Householder's way would span other directions in their place, and take
     those off the rows.
     """
-    lengths = np.linalg.norm(X, axis=1)
     if X.shape[2] == 0:
         return X, np.zeros((len(X), 0, 0))
     Q, R = np.linalg.qr(X)
+    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
     if np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)):
         return Q, R
     Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))

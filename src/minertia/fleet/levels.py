@@ -88,7 +88,7 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     days are merged already, where they cost next to nothing.
     """
     with one_thread():
-        left, day_head = projected(stack.columns((*levels.day, *levels.robot, *levels.type)), levels.day)
+        left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
         merged = merged_stack(left)
         scores = tuple(z / s**2 for z, s in zip(_day_scores(left, merged), sigma, strict=True))
         carried = _Carried.of(left.layout, levels)

@@ -163,7 +163,7 @@ def _some(table: Any, places: Sequence[int]) -> Any:
 def _numbers(table: Any, name: str, width: int) -> Array:
     """A column of lists of one length as an array."""
     column = table.column(name).combine_chunks()
-    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), float).reshape(-1, width)
+    return np.asarray(np.from_dlpack(column.flatten()), float).reshape(-1, width)  # `to_numpy` would load pandas
 
 
 def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> DayStack:
