@@ -14,7 +14,8 @@ from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_numb
 from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
 from minertia.fleet.engine import engine
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, FleetFit
+from minertia.fleet.fit import FitOptions
+from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import fit_stored, judge_stored, stored_events

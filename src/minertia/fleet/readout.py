@@ -30,7 +30,7 @@ UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
 MAIN = 0.1  # part of a day that a program must run to name it
 
 
-class _File:
+class _RecordFile:
     """A table of records with the place of each; read by the first of several threads that asks, the others wait."""
 
     def __init__(self, store: EvidenceStore, name: str, columns: Sequence[str] | None) -> None:
@@ -48,12 +48,12 @@ class _File:
             return self._found
 
 
-class _Files:
+class _RecordFiles:
     """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
 
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None) -> None:
         self.store, self.columns = store, columns
-        self._kept: OrderedDict[str, _File] = OrderedDict()
+        self._kept: OrderedDict[str, _RecordFile] = OrderedDict()
         self._lock = Lock()
 
     def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[Any, list[int]]:
@@ -67,11 +67,11 @@ class _Files:
             )
         return table, [places[row.identity] for row in wanted]
 
-    def _file(self, name: str) -> _File:
+    def _file(self, name: str) -> _RecordFile:
         if not name.startswith(MONTHS):
-            return _File(self.store, name, self.columns)
+            return _RecordFile(self.store, name, self.columns)
         with self._lock:
-            own = self._kept.setdefault(name, _File(self.store, name, self.columns))
+            own = self._kept.setdefault(name, _RecordFile(self.store, name, self.columns))
             self._kept.move_to_end(name)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -96,7 +96,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     """Robots with their days, whole: what drift is judged from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, None)
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None)
 
     def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
         days: dict[int, list[EvidenceRecord]] = {}
@@ -134,7 +134,7 @@ class StoredStacks(Mapping[str, DayStack]):
     """Robots with the triangles of their days: what fits are made from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, SMALL)
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, SMALL)
 
     def __getitem__(self, robot: str) -> DayStack:
         rows: list[IndexRow] = []
