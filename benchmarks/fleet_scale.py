@@ -29,10 +29,11 @@ from minertia.fleet.add import Batch, LogTask, work
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.fleet_file import FleetFile, FleetRobot
 from minertia.fleet.index import IndexRow
+from minertia.fleet.months import PART
 from minertia.fleet.record import EvidenceRecord, rows_table, table_bytes
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import find_logs
-from minertia.fleet.store import GROUP, PART
+from minertia.fleet.store import GROUP
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot

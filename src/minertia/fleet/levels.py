@@ -91,21 +91,21 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
         left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
         merged = merged_stack(left)
         scores = tuple(z / s**2 for z, s in zip(_day_scores(left, merged), sigma, strict=True))
-        carried = _Carried.of(left.layout, levels)
-        rows = carried.wide(merged.weighted(sigma).triangles)
-        whole = DayStack(carried.layout, (0,), tuple(R[None] for R in rows), merged.samples[None])
+        loaded = _LoadColumns.of(left.layout, levels)
+        rows = loaded.wide(merged.weighted(sigma).triangles)
+        whole = DayStack(loaded.layout, (0,), tuple(R[None] for R in rows), merged.samples[None])
         names = (*levels.robot, *levels.loads)
-        covariance = _day_clusters(whole, carried.wide(scores), names)
+        covariance = _day_clusters(whole, loaded.wide(scores), names)
         above, own_head = projected(whole, levels.robot)
         load_head = None
         if levels.load is not None:
             above, load_head = projected(above, levels.loads)
-        day_head = replace(day_head, H=carried.wide(day_head.H), rest=carried.layout.titles)
+        day_head = replace(day_head, H=loaded.wide(day_head.H), rest=loaded.layout.titles)
         return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
 
 
 @dataclass(frozen=True)
-class _Carried:
+class _LoadColumns:
     """Columns of the load behind those of each effort.
 
     layout: with them.  parts: for each effort (columns, loads), its columns of the load in terms of those it has; None
@@ -116,7 +116,7 @@ class _Carried:
     parts: tuple[Array | None, ...]
 
     @classmethod
-    def of(cls, layout: EvidenceLayout, levels: Levels) -> _Carried:
+    def of(cls, layout: EvidenceLayout, levels: Levels) -> _LoadColumns:
         if levels.load is None:
             return cls(layout, (None,) * len(layout.efforts))
         full = np.zeros((len(layout.names), len(levels.loads)))

@@ -18,7 +18,8 @@ from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.index import IndexRow
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
-from minertia.fleet.store import MONTHS, EvidenceStore, StoredType
+from minertia.fleet.store import MONTHS, EvidenceStore
+from minertia.fleet.stored_types import StoredType
 from minertia.fleet.streams import StreamType
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.parameters import full_name
