@@ -90,7 +90,7 @@ def scaling(folder: Path, minutes: float) -> Iterator[Row]:
         one,
         "one process",
         goal=SCALING_GOAL,
-        note=f"elapsed, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; of it {start:.1f} s until a first short log "
+        note=f"elapsed, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; of it {start:.1f} s until a short log "
         f"is there (a process starts, imports, reads); processor time of the work {spent_one:.2f} s by one, "
         f"{spent_two:.2f} s by two together: two free cores are {2 * spent_one / spent_two:.2f} times one",
     )
