@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from minertia.fleet.add import Added
     from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift
     from minertia.fleet.evidence import FleetEvidence
-    from minertia.fleet.fit import FitOptions, FleetFit
+    from minertia.fleet.fit import FitOptions
+    from minertia.fleet.fit_result import FleetFit
     from minertia.fleet.fleet import Fleet
     from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
     from minertia.fleet.record import EvidenceRecord
@@ -146,7 +147,7 @@ _HOME = {
     "Fleet": "minertia.fleet.fleet",
     "FleetAlarm": "minertia.fleet.drift",
     "FleetDrift": "minertia.fleet.drift",
-    "FleetFit": "minertia.fleet.fit",
+    "FleetFit": "minertia.fleet.fit_result",
     "FleetEvidence": "minertia.fleet.evidence",
     "FleetFile": "minertia.fleet.fleet_file",
     "FleetRobot": "minertia.fleet.fleet_file",

@@ -79,6 +79,13 @@ def small_logs(folder: Path, robots: tuple[str, ...] = ("A1", "A2"), days: int =
     return folder / "logs"
 
 
+def logged_fleet(folder: Path, days: int, seconds: float) -> Path:
+    """The folder of a small fleet with logs of its two robots."""
+    own = small_fleet(folder)
+    small_logs(own, days=days, seconds=seconds)
+    return own
+
+
 def added(folder: Path, store: str | Path, logs: Any = None, **options: Any) -> tuple[Fleet, Any]:
     fleet = Fleet.open(store, folder / "FLEET.toml")
     if not options:

@@ -14,7 +14,7 @@ import pytest
 
 from minertia.fleet import add
 from tests.fleet import killers
-from tests.fleet.small import START, added, contents, log_columns, small_fleet, small_logs, write_log
+from tests.fleet.small import START, added, contents, log_columns, logged_fleet, write_log
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -33,9 +33,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    own = small_fleet(tmp_path_factory.mktemp("cluster"))
-    small_logs(own, days=3, seconds=6.0)
-    return own
+    return logged_fleet(tmp_path_factory.mktemp("cluster"), days=3, seconds=6.0)
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simul
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects, learn_day_effects
+from minertia.fleet.day_stack import DayStack
 from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, e_bh, fleet_drift
 from minertia.fleet.e_process import e_process, innovations
 from minertia.fleet.events import RobotEvent, program_events, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import FitOptions, fit_fleet
-from minertia.fleet.levels import DayStack
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType

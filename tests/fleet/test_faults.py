@@ -17,14 +17,12 @@ from minertia.fleet import add
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.places import LocalPlace, StoreError
 from tests.fleet import killers
-from tests.fleet.small import DAY, START, added, contents, log_columns, small_fleet, small_logs, write_log
+from tests.fleet.small import DAY, START, added, contents, log_columns, logged_fleet, write_log
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    own = small_fleet(tmp_path_factory.mktemp("faults"))
-    small_logs(own, days=1, seconds=5.0)
-    return own
+    return logged_fleet(tmp_path_factory.mktemp("faults"), days=1, seconds=5.0)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,12 @@ import pytest
 from benchmarks.simulated_fleet import FleetChange, SimulatedFleet, nominal_values, simulated_model
 
 from minertia.errors import MinertiaError, UnknownName
+from minertia.fleet.day_memory import DayMemory, day_memory
+from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import DayMemory, FitOptions, FleetFit, day_memory, fit_fleet
-from minertia.fleet.levels import LOAD, DayStack
+from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.fit_result import FleetFit
+from minertia.fleet.levels import LOAD
 from minertia.fleet.readout import load_directions
 
 ROBOTS, DAYS = 8, 12

@@ -12,11 +12,11 @@ from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
 from benchmarks.simulated_store import simulated_store
 
 from minertia.fleet.calendar import day_name
+from minertia.fleet.day_stack import DayStack
 from minertia.fleet.drift import DriftOptions, FleetDrift
 from minertia.fleet.fit import FitOptions
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.judging import judge_stored
-from minertia.fleet.levels import DayStack
 from minertia.fleet.readout import StoredStacks
 from minertia.report.fleet_page import fleet_page
 from tests.arm import FRICTION

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, ShapeError
+from minertia.fleet.day_stack import DayStack
+from minertia.fleet.elimination import projected
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
-from minertia.fleet.levels import LOAD, DayStack, Levels, projected, robot_sums, robot_values, type_values
+from minertia.fleet.levels import LOAD, Levels, robot_sums, robot_values, type_values
 
 LAYOUT = EvidenceLayout(
     ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))

@@ -14,7 +14,7 @@ from minertia.fleet.fleet import Fleet
 from minertia.fleet.index import index_bytes
 from minertia.fleet.places import LocalPlace
 from minertia.fleet.record import TYPES
-from minertia.fleet.store import StoredType
+from minertia.fleet.stored_types import StoredType
 from tests.fleet.small import DAY, FLEET, START, added, contents, log_columns, small_fleet, small_logs, write_log
 
 

@@ -14,7 +14,7 @@ from minertia.cli.terminal import say, say_json, say_table
 
 if TYPE_CHECKING:
     from minertia.fleet.drift import FleetDrift
-    from minertia.fleet.fit import FleetFit
+    from minertia.fleet.fit_result import FleetFit
     from minertia.fleet.fleet import Fleet
 
 Days = Annotated[

@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -30,27 +31,47 @@ WAITING = 2  # batches for each process of this machine
 Job = TypeVar("Job")
 
 
-class Engine:
+class Engine(ABC):
     """Runs a function on many jobs; one that breaks takes its own job with it, not the others.
 
-    most: jobs in flight.  workers: that work at the same time, about.
+    workers: that work at the same time, about.
     """
 
-    def __init__(self, most: int, workers: int) -> None:
-        self.most, self.workers = most, workers
+    workers: int = 1
 
-    def executor(self) -> Executor:
-        """What takes the jobs; a new one where the last is broken."""
-        raise NotImplementedError
-
-    def drop(self, broken: Executor | None = None) -> None:
-        """An executor is broken, or none is needed any more."""
-
+    @abstractmethod
     def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
         """Jobs with their results as they are done, or with the exception that ended their worker.
 
         alone: one job in flight, so that a worker that ends is the fault of this job.
         """
+
+
+class HereEngine(Engine):
+    """The process we are in, one job after the other."""
+
+    def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
+        """Jobs with their results."""
+        for job in jobs:
+            yield job, work(job)
+
+
+class SubmittingEngine(Engine):
+    """Hands jobs to an executor; most: jobs in flight."""
+
+    def __init__(self, most: int, workers: int) -> None:
+        self.most, self.workers = most, workers
+
+    @abstractmethod
+    def executor(self) -> Executor:
+        """What takes the jobs; a new one where the last is broken."""
+
+    @abstractmethod
+    def drop(self, broken: Executor | None = None) -> None:
+        """An executor is broken, or none is needed any more."""
+
+    def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
+        """Jobs with their results as they are done, or with the exception that ended their worker."""
         left, flying = list(reversed(jobs)), dict[Future[Any], tuple[Job, Executor]]()
         most = 1 if alone else self.most
         while left or flying:
@@ -76,19 +97,7 @@ class Engine:
             return by.submit(work, job), by
 
 
-class HereEngine(Engine):
-    """The process we are in, one job after the other."""
-
-    def __init__(self) -> None:
-        super().__init__(1, 1)
-
-    def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
-        """Jobs with their results."""
-        for job in jobs:
-            yield job, work(job)
-
-
-class ProcessEngine(Engine):
+class ProcessEngine(SubmittingEngine):
     """Processes of this machine, started anew (spawn), each with one thread of linear algebra."""
 
     def __init__(self, workers: int | None = None) -> None:
@@ -128,7 +137,7 @@ def _without_main() -> Iterator[None]:
             main.__file__ = file
 
 
-class ExecutorEngine(Engine):
+class ExecutorEngine(SubmittingEngine):
     """An executor, or the client of a Dask cluster, that is somebody else's."""
 
     def __init__(self, given: Any) -> None:
@@ -140,6 +149,9 @@ class ExecutorEngine(Engine):
         """As it was given."""
         own: Executor = self._given
         return own
+
+    def drop(self, broken: Executor | None = None) -> None:
+        """Whoever gave it ends it."""
 
 
 def _executor_of(given: Any) -> Executor:
@@ -164,7 +176,10 @@ def engine(executor: Any = None, *, workers: int | None = None, scheduler: str |
     if executor is not None:
         yield ExecutorEngine(executor)
         return
-    own: Engine = HereEngine() if workers == 0 else ProcessEngine(workers)
+    if workers == 0:
+        yield HereEngine()
+        return
+    own = ProcessEngine(workers)
     try:
         yield own
     finally:

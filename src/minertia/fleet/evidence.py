@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,18 +72,28 @@ class EvidenceLayout:
         return self._places[name]
 
     @cached_property
+    def titles(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the columns of each effort."""
+        return tuple(tuple(self.names[c] for c in own) for own in self.seen)
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.names)}
 
-    def chosen(self, names: Sequence[str]) -> tuple[EvidenceLayout, list[list[int]]]:
+    def chosen(self, names: Sequence[str]) -> tuple[EvidenceLayout, tuple[tuple[int, ...], ...]]:
         """The layout of some columns in the order given, and for each effort the places of its columns in the old."""
-        wanted = [self.index(name) for name in names]
-        seen, places = [], []
-        for own in self.seen:
-            where = {column: k for k, column in enumerate(own)}
-            seen.append(tuple(k for k, column in enumerate(wanted) if column in where))
-            places.append([where[column] for column in wanted if column in where])
-        return EvidenceLayout(tuple(names), self.efforts, tuple(seen)), places
+        return _chosen(self, tuple(names))
+
+
+@lru_cache(maxsize=64)  # robots of a type ask the same
+def _chosen(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[EvidenceLayout, tuple[tuple[int, ...], ...]]:
+    wanted = [layout.index(name) for name in names]
+    seen, places = [], []
+    for own in layout.seen:
+        where = {column: k for k, column in enumerate(own)}
+        seen.append(tuple(k for k, column in enumerate(wanted) if column in where))
+        places.append(tuple(where[column] for column in wanted if column in where))
+    return EvidenceLayout(names, layout.efforts, tuple(seen)), tuple(places)
 
 
 @dataclass(frozen=True)

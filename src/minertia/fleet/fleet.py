@@ -14,16 +14,20 @@ from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_numb
 from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
 from minertia.fleet.engine import engine
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, FleetFit
+from minertia.fleet.fit import FitOptions
+from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import fit_stored, judge_stored, stored_events
+from minertia.fleet.months import compact
 from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import KINDS
 from minertia.fleet.sources import LogSource, find_logs
-from minertia.fleet.store import EvidenceStore, StoreCheck, StoredType
+from minertia.fleet.store import EvidenceStore
+from minertia.fleet.store_check import StoreCheck, check_store
+from minertia.fleet.stored_types import StoredType
 
 Days = str | tuple[str | date | None, str | date | None] | None
 Tell = Callable[[str], None]
@@ -203,11 +207,11 @@ class Fleet:
 
     def compact(self, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
         """Put the records of whole months together; returns the files that were made."""
-        return self.store.compact(before, tell)
+        return compact(self.store, before, tell)
 
     def check(self, tell: Tell = lambda step: None) -> StoreCheck:
         """Look at every record of the store."""
-        return self.store.check(tell)
+        return check_store(self.store, tell)
 
 
 def day_span(days: Days) -> tuple[str, str]:

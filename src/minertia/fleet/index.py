@@ -85,8 +85,9 @@ def index_rows(data: bytes) -> list[IndexRow]:
     """The rows of an index; texts that stand in many rows are held once."""
     parquet = load("pyarrow.parquet", "logs")
     held: dict[Any, Any] = {}
-    cells = parquet.read_table(io.BytesIO(data)).to_pylist()
-    return [IndexRow(**{name: held.setdefault(value, value) for name, value in own.items()}) for own in cells]
+    table = parquet.ParquetFile(io.BytesIO(data)).read(list(TYPES))
+    cells = zip(*(table.column(name).to_pylist() for name in TYPES), strict=True)
+    return [IndexRow(*(held.setdefault(value, value) for value in own)) for own in cells]
 
 
 def conflicts(rows: Sequence[IndexRow]) -> tuple[set[tuple[str, str, str]], list[LogFault]]:

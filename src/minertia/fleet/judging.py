@@ -13,10 +13,12 @@ from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, fleet_drift
 from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, FleetFit, fit_fleet
+from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.index import IndexRow
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
-from minertia.fleet.store import EvidenceStore, StoredType
+from minertia.fleet.store import EvidenceStore
+from minertia.fleet.stored_types import StoredType
 from minertia.robot.read import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"

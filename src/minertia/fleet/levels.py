@@ -7,7 +7,7 @@ from contrasts within days only, and a drift cannot leak into them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from minertia.errors import MinertiaError, ShapeError
+from minertia.fleet.day_stack import DayStack, merged_stack
+from minertia.fleet.elimination import RANK, Head, projected
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
 from minertia.identification.problem.linear import symbol_of
-from minertia.notebook import plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -27,7 +28,6 @@ VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families tha
 THERMAL = ("FVK", "FCK", "FVKK")
 LOAD = "load"  # name of the column of a load at the flange [kg]; more of them are its first moments
 LOADS = (LOAD, "load x", "load y", "load z")
-RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
 RIDGE = 1e-10  # on columns scaled to length 1: what is not shown at all gets a deviation that says so
 SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
 
@@ -65,214 +65,6 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class DayStack:
-    """Rows of the days of one robot, effort by effort: (D, any, k_i), the effort last; days in ascending order."""
-
-    layout: EvidenceLayout
-    days: tuple[int, ...]
-    rows: tuple[Array, ...]
-    samples: Array  # (D, efforts)
-
-    def __repr__(self) -> str:
-        return f"<DayStack of {plural(len(self.days), 'day')}: {plural(len(self.layout.names), 'column')}>"
-
-    @classmethod
-    def of(cls, days: Mapping[int, FleetEvidence]) -> DayStack:
-        """The triangles of days by number."""
-        if not days:
-            raise MinertiaError("there is no day with evidence to fit; add logs first")
-        order = sorted(days)
-        layout = days[order[0]].layout
-        if any(days[d].layout != layout for d in order):
-            raise MinertiaError("the days have evidence on different columns; add their logs with one set of columns")
-        rows = tuple(np.stack([days[d].triangles[i] for d in order]) for i in range(len(layout.efforts)))
-        return cls(layout, tuple(order), rows, np.stack([days[d].samples for d in order]))
-
-    @classmethod
-    def of_packed(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> DayStack:
-        """The same from packed triangles (D, numbers) and samples (D, efforts), as stores hold them."""
-        order = np.argsort(days, kind="stable")
-        packed, rows, done = np.asarray(packed, float)[order], [], 0
-        for k in layout.sizes:
-            R, count = np.zeros((len(order), k, k)), k * (k + 1) // 2
-            upper = np.triu_indices(k)
-            R[:, upper[0], upper[1]] = packed[:, done : done + count]
-            rows.append(R)
-            done += count
-        return cls(layout, tuple(int(days[k]) for k in order), tuple(rows), np.asarray(samples, float)[order])
-
-    def noise(self) -> Array:
-        """Noise level of each effort with all columns: what triangles leave last over the samples."""
-        left = np.array([np.sum(R[:, -1, -1] ** 2) for R in self.rows])
-        return np.asarray(np.sqrt(left / np.maximum(self.samples.sum(axis=0), 1.0)))
-
-    def only(self, first: int, last: int) -> DayStack:
-        """The days from first to last."""
-        kept = [k for k, d in enumerate(self.days) if first <= d <= last]
-        rows = tuple(R[kept] for R in self.rows)
-        return DayStack(self.layout, tuple(self.days[k] for k in kept), rows, self.samples[kept])
-
-    def forgotten(self, half_life: float) -> DayStack:
-        """Days that count by half for each half-life [days] before the last."""
-        weight = 0.5 ** ((self.days[-1] - np.array(self.days)) / half_life)
-        rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
-        return replace(self, rows=rows, samples=self.samples * weight[:, None])
-
-    def columns(self, names: Sequence[str]) -> DayStack:
-        """Some of the columns, in the order given."""
-        layout, places = self.layout.chosen(names)
-        rows = tuple(R[:, :, [*own, R.shape[2] - 1]] for R, own in zip(self.rows, places, strict=True))
-        return DayStack(layout, self.days, rows, self.samples)
-
-    def prepared(self, levels: Levels, sigma: Array) -> DayStack:
-        """The columns of all levels, those of the load last, over the noise of each effort."""
-        names = (*levels.day, *levels.robot, *levels.type)
-        layout, places = self.layout.chosen(names)
-        first, loads = len(levels.day) + len(levels.robot), len(levels.loads)
-        rows, seen = [], []
-        for R, own, new, s in zip(self.rows, places, layout.seen, sigma, strict=True):
-            chosen = R[:, :, [*own, R.shape[2] - 1]]
-            chosen /= s
-            inertial = [k for k, c in enumerate(new) if c >= first]
-            part = np.zeros((0, 0)) if levels.load is None else levels.load[[new[k] - first for k in inertial]]
-            if not np.any(part):
-                rows.append(chosen)
-                seen.append(new)
-                continue
-            wide = np.empty((*chosen.shape[:2], chosen.shape[2] + loads))
-            wide[:, :, : len(new)] = chosen[:, :, :-1]
-            wide[:, :, len(new) : -1] = chosen[:, :, inertial] @ part
-            wide[:, :, -1] = chosen[:, :, -1]
-            rows.append(wide)
-            seen.append((*new, *range(len(names), len(names) + loads)))
-        whole = EvidenceLayout((*names, *levels.loads), self.layout.efforts, tuple(seen))
-        return DayStack(whole, self.days, tuple(rows), self.samples)
-
-    def weighted(self, sigma: Array) -> DayStack:
-        """Rows over the noise of their effort."""
-        return replace(self, rows=tuple(R / s for R, s in zip(self.rows, sigma, strict=True)))
-
-    def joined(self) -> DayStack:
-        """All efforts as one, over all names: where a column that is taken off belongs to several efforts."""
-        k = len(self.layout.names)
-        rows = np.zeros((len(self.days), sum(R.shape[1] for R in self.rows), k + 1))
-        done = 0
-        for R, own in zip(self.rows, self.layout.seen, strict=True):
-            rows[:, done : done + R.shape[1], [*own, k]] = R
-            done += R.shape[1]
-        layout = EvidenceLayout(self.layout.names, ("all",), (tuple(range(k)),))
-        return DayStack(layout, self.days, (rows,), self.samples.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class Head:
-    """What gives columns that were taken off their values back: R own = H [rest | effort], effort by effort."""
-
-    names: tuple[tuple[str, ...], ...]
-    R: tuple[Array, ...]  # (..., e, e)
-    H: tuple[Array, ...]  # (..., e, k)
-    rest: tuple[tuple[str, ...], ...]  # names of the k - 1 columns
-
-    def values(self, above: Mapping[str, float]) -> dict[str, Array]:
-        """Values of the columns, (...,) each, where those above have these."""
-        found: dict[str, Array] = {}
-        for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
-            if names:
-                known = np.array([-above[name] for name in rest] + [1.0])
-                own = _solved(R, H @ known)
-                found |= {name: own[..., k] for k, name in enumerate(names)}
-        return found
-
-
-def projected(stack: DayStack, names: Sequence[str]) -> tuple[DayStack, Head]:
-    """What is left of the rows when columns, free on each day, are projected out, and what gives their values back."""
-    wanted = set(names)
-    counts = [sum(c in own for own in stack.layout.seen) for c, n in enumerate(stack.layout.names) if n in wanted]
-    if max(counts, default=0) > 1 and len(stack.rows) > 1:
-        stack = stack.joined()
-    above = [n for n in stack.layout.names if n not in wanted]
-    layout, places = stack.layout.chosen(above)
-    rows, own_names, Rs, Hs, rests = [], [], [], [], []
-    for B, seen, kept, new in zip(stack.rows, stack.layout.seen, places, layout.seen, strict=True):
-        gone = [k for k in range(len(seen)) if k not in set(kept)]
-        rest = B[:, :, [*kept, B.shape[2] - 1]]
-        if gone:
-            usual = np.einsum("dnk,dnk->k", rest, rest)
-            Q, R = _basis(B[:, :, gone])
-            H = np.swapaxes(Q, 1, 2) @ rest
-            rest -= Q @ H
-            _clear(rest, usual)
-        else:
-            R, H = np.zeros((len(B), 0, 0)), np.zeros((len(B), 0, rest.shape[2]))
-        rows.append(rest)
-        own_names.append(tuple(stack.layout.names[seen[k]] for k in gone))
-        Rs.append(R)
-        Hs.append(H)
-        rests.append(tuple(above[c] for c in new))
-    head = Head(tuple(own_names), tuple(Rs), tuple(Hs), tuple(rests))
-    return DayStack(layout, stack.days, tuple(rows), stack.samples), head
-
-
-def _clear(left: Array, usual: Array) -> None:
-    """Set columns of which next to nothing is left to zero: rounding must not pass for a direction."""
-    dead = np.einsum("dnk,dnk->k", left, left) <= RANK**2 * usual
-    dead[-1] = False  # an effort may be explained completely
-    if dead.any():
-        left[:, :, dead] = 0.0
-
-
-def _basis(X: Array) -> tuple[Array, Array]:
-    """Orthogonal columns that span those of X (D, N, e), and R with X = Q R; columns that add nothing are zero in both.
-
-    Column by column where some add nothing: Householder's way would span other directions in their place, and take
-    those off the rows.
-    """
-    lengths = np.linalg.norm(X, axis=1)
-    if X.shape[2] == 0:
-        return X, np.zeros((len(X), 0, 0))
-    Q, R = np.linalg.qr(X)
-    if np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)):
-        return Q, R
-    Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))
-    for k in range(X.shape[2]):
-        v = X[:, :, k]
-        for _ in range(2):  # twice is enough
-            part = np.einsum("dnj,dn->dj", Q[:, :, :k], v)
-            v = v - np.einsum("dnj,dj->dn", Q[:, :, :k], part)
-            R[:, :k, k] += part
-        size = np.linalg.norm(v, axis=1)
-        alive = size > RANK * np.maximum(lengths[:, k], 1e-300)
-        R[:, k, k] = np.where(alive, size, 0.0)
-        Q[:, :, k] = np.where(alive[:, None], v / np.where(alive, size, 1.0)[:, None], 0.0)
-    return Q, R
-
-
-def _solved(R: Array, b: Array) -> Array:
-    """R x = b for triangles (..., e, e) some rows of which may be zero: their values are NaN."""
-    if np.all(np.einsum("...ii->...i", R) != 0):
-        return np.asarray(np.linalg.solve(R, b[..., None])[..., 0])
-    x = np.full(b.shape, np.nan)
-    for k in range(R.shape[-1] - 1, -1, -1):
-        rest = b[..., k] - np.einsum("...j,...j->...", R[..., k, k + 1 :], np.nan_to_num(x[..., k + 1 :]))
-        pivot = R[..., k, k]
-        x[..., k] = np.where(pivot != 0, rest / np.where(pivot != 0, pivot, 1.0), np.nan)
-    return x
-
-
-def noise_levels(stacks: Iterable[DayStack]) -> Array:
-    """Noise of each effort: the median of the robots that show it; 1 where none does."""
-    found = np.array([stack.noise() for stack in stacks])
-    levels = [np.median(own[own > 0]) if np.any(own > 0) else 1.0 for own in found.T]
-    return np.array(levels, float)
-
-
-def merged_stack(stack: DayStack) -> FleetEvidence:
-    """Evidence of all rows, whatever day they are of."""
-    triangles = tuple(upright(R.reshape(-1, R.shape[2])) for R in stack.rows)
-    return FleetEvidence(stack.layout, triangles, stack.samples.sum(axis=0))
-
-
-@dataclass(frozen=True)
 class RobotSums:
     """A robot with days and own coefficients taken off: what goes up to its type, and the way back.
 
@@ -290,22 +82,56 @@ class RobotSums:
 
 
 def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
-    """Take the two lower levels off the days of one robot."""
+    """Take the two lower levels off the days of one robot.
+
+    Noise levels weigh what is left of the days, and a load is a direction of the type's columns: both come in when the
+    days are merged already, where they cost next to nothing.
+    """
     with one_thread():
-        left, day_head = projected(stack.prepared(levels, sigma), levels.day)
+        left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
         merged = merged_stack(left)
-        names = tuple(n for n in left.layout.names if n not in set(levels.type))
-        covariance = _day_clusters(left, merged, names)
-        above, own_head = projected(as_stack(merged), levels.robot)
+        scores = tuple(z / s**2 for z, s in zip(_day_scores(left, merged), sigma, strict=True))
+        loaded = _LoadColumns.of(left.layout, levels)
+        rows = loaded.wide(merged.weighted(sigma).triangles)
+        whole = DayStack(loaded.layout, (0,), tuple(R[None] for R in rows), merged.samples[None])
+        names = (*levels.robot, *levels.loads)
+        covariance = _day_clusters(whole, loaded.wide(scores), names)
+        above, own_head = projected(whole, levels.robot)
         load_head = None
         if levels.load is not None:
             above, load_head = projected(above, levels.loads)
+        day_head = replace(day_head, H=loaded.wide(day_head.H), rest=loaded.layout.titles)
         return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
 
 
-def as_stack(evidence: FleetEvidence) -> DayStack:
-    """Evidence as that of a single day."""
-    return DayStack(evidence.layout, (0,), tuple(R[None] for R in evidence.triangles), evidence.samples[None])
+@dataclass(frozen=True)
+class _LoadColumns:
+    """Columns of the load behind those of each effort.
+
+    layout: with them.  parts: for each effort (columns, loads), its columns of the load in terms of those it has; None
+    where it does not feel the load.
+    """
+
+    layout: EvidenceLayout
+    parts: tuple[Array | None, ...]
+
+    @classmethod
+    def of(cls, layout: EvidenceLayout, levels: Levels) -> _LoadColumns:
+        if levels.load is None:
+            return cls(layout, (None,) * len(layout.efforts))
+        full = np.zeros((len(layout.names), len(levels.loads)))
+        full[[layout.index(name) for name in levels.type]] = levels.load
+        parts = tuple(full[list(own)] if np.any(full[list(own)]) else None for own in layout.seen)
+        more = tuple(range(len(full), len(full) + len(levels.loads)))
+        seen = tuple(own if part is None else (*own, *more) for own, part in zip(layout.seen, parts, strict=True))
+        return cls(EvidenceLayout((*layout.names, *levels.loads), layout.efforts, seen), parts)
+
+    def wide(self, rows: Sequence[Array]) -> tuple[Array, ...]:
+        """Rows (..., k) of each effort with the columns of the load before the last, the effort's."""
+        return tuple(
+            R if part is None else np.concatenate([R[..., :-1], R[..., :-1] @ part, R[..., -1:]], axis=-1)
+            for R, part in zip(rows, self.parts, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -370,30 +196,35 @@ class RobotValues:
 def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
     """Values of a robot, coming back down."""
     with one_thread():
-        above = dict(of_type)
-        if sums.load_head is not None:
-            above |= {name: float(np.nan_to_num(v[0])) for name, v in sums.load_head.values(above).items()}
-        own = {name: float(np.nan_to_num(v[0])) for name, v in sums.own_head.values(above).items()}
-        values = {**above, **own}
+        values = dict(of_type)
+        for head in (sums.load_head, sums.own_head):
+            if head is not None:
+                values |= {name: 0.0 if np.isnan(v[0]) else float(v[0]) for name, v in head.values(values).items()}
         by_day = sums.day_head.values(values)
     days = np.stack(list(by_day.values()), axis=1) if by_day else np.zeros((len(sums.days), 0))
     return RobotValues({n: values[n] for n in sums.names}, sums.covariance, tuple(by_day), days)
 
 
-def _day_clusters(left: DayStack, merged: FleetEvidence, names: tuple[str, ...]) -> Array:
-    """Covariance of a robot's values with its type's known: scores of days, which share nothing but the values.
+def _day_scores(left: DayStack, merged: FleetEvidence) -> Iterator[Array]:
+    """Scores (D, k_i) of the days for each effort, at its own fit of all days: only the residual matters."""
+    for B, R in zip(left.rows, merged.triangles, strict=True):
+        e = B @ np.append(-_back_substituted(R), 1.0)
+        yield (e[:, None, :] @ B)[:, 0]
 
-    Scores are taken at each effort's own fit: only the residual matters.
+
+def _day_clusters(whole: DayStack, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
+    """Covariance of a robot's values with its type's known: days as clusters, which share nothing but the values.
+
+    whole: all days as one.  scores (D, k_i): of the days, for each effort.
     """
     count = len(names)
-    A, z = np.zeros((count, count)), np.zeros((len(left.days), count))
+    A, z = np.zeros((count, count)), np.zeros((len(scores[0]), count))
     place = {n: k for k, n in enumerate(names)}
-    for B, R, own in zip(left.rows, merged.triangles, left.layout.seen, strict=True):
-        mine = [k for k, c in enumerate(own) if left.layout.names[c] in place]
-        into = [place[left.layout.names[own[k]]] for k in mine]
-        e = B @ np.append(-_back_substituted(R), 1.0)
+    for (R,), score, titles in zip(whole.rows, scores, whole.layout.titles, strict=True):
+        mine = [k for k, name in enumerate(titles) if name in place]
+        into = [place[titles[k]] for k in mine]
         A[np.ix_(into, into)] += R[:, mine].T @ R[:, mine]
-        z[:, into] += (e[:, None, :] @ B)[:, 0, mine]
+        z[:, into] += score[:, mine]
     dead = np.diag(A) <= 0
     size = np.sqrt(np.where(dead, 1.0, np.diag(A)))
     inv = np.linalg.inv(A / np.outer(size, size) + RIDGE * np.eye(count)) / np.outer(size, size)

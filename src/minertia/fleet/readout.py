@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
+from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.index import IndexRow
-from minertia.fleet.levels import DayStack
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
-from minertia.fleet.store import MONTHS, EvidenceStore, StoredType
+from minertia.fleet.store import MONTHS, EvidenceStore
+from minertia.fleet.stored_types import StoredType
 from minertia.fleet.streams import StreamType
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.parameters import full_name
@@ -29,28 +31,35 @@ UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
 MAIN = 0.1  # part of a day that a program must run to name it
 
 
-class _Files:
+class _RecordFile:
+    """A table of records with the place of each; read by the first of several threads that asks, the others wait."""
+
+    def __init__(self, store: EvidenceStore, name: str, columns: Sequence[str] | None) -> None:
+        self._read = partial(store.table, name, columns)
+        self._found: tuple[Any, dict[tuple[str, str, str], int]] | None = None
+        self._lock = Lock()
+
+    def table(self) -> tuple[Any, dict[tuple[str, str, str], int]]:
+        """The table, and the places of rows by robot, content and key."""
+        with self._lock:
+            if self._found is None:
+                table = self._read()
+                heads = zip(*(table.column(name).to_pylist() for name in ("robot", "content", "key")), strict=True)
+                self._found = table, {head: k for k, head in enumerate(heads)}
+            return self._found
+
+
+class _RecordFiles:
     """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
 
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None) -> None:
         self.store, self.columns = store, columns
-        self._kept: OrderedDict[str, tuple[Any, dict[tuple[str, str, str], int]]] = OrderedDict()
+        self._kept: OrderedDict[str, _RecordFile] = OrderedDict()
         self._lock = Lock()
 
     def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[Any, list[int]]:
         """The table of a file and the places of some rows in it."""
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-                table, places = self._kept[name]
-            else:
-                table = self.store.table(name, self.columns)
-                heads = table.select(["robot", "content", "key"]).to_pylist()
-                places = {(h["robot"], h["content"], h["key"]): k for k, h in enumerate(heads)}
-                if name.startswith(MONTHS):
-                    self._kept[name] = table, places
-                    while len(self._kept) > KEPT:
-                        self._kept.popitem(last=False)
+        table, places = self._file(name).table()
         missing = [row for row in wanted if row.identity not in places]
         if missing:
             raise MinertiaError(
@@ -58,6 +67,16 @@ class _Files:
                 f"{missing[0].day} that the index names; run 'minertia fleet check'"
             )
         return table, [places[row.identity] for row in wanted]
+
+    def _file(self, name: str) -> _RecordFile:
+        if not name.startswith(MONTHS):
+            return _RecordFile(self.store, name, self.columns)
+        with self._lock:
+            own = self._kept.setdefault(name, _RecordFile(self.store, name, self.columns))
+            self._kept.move_to_end(name)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return own
 
 
 def _by_robot(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
@@ -78,7 +97,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     """Robots with their days, whole: what drift is judged from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, None)
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None)
 
     def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
         days: dict[int, list[EvidenceRecord]] = {}
@@ -116,7 +135,7 @@ class StoredStacks(Mapping[str, DayStack]):
     """Robots with the triangles of their days: what fits are made from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _Files(store, SMALL)
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, SMALL)
 
     def __getitem__(self, robot: str) -> DayStack:
         rows: list[IndexRow] = []
@@ -145,7 +164,7 @@ def _some(table: Any, places: Sequence[int]) -> Any:
 def _numbers(table: Any, name: str, width: int) -> Array:
     """A column of lists of one length as an array."""
     column = table.column(name).combine_chunks()
-    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), float).reshape(-1, width)
+    return np.asarray(np.from_dlpack(column.flatten()), float).reshape(-1, width)  # `to_numpy` would load pandas
 
 
 def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> DayStack:

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.levels import (
     DRY,
     LOAD,
     VISCOUS,
-    DayStack,
     Levels,
     RobotSums,
     RobotValues,
-    noise_levels,
     robot_sums,
     robot_values,
     type_values,

@@ -11,7 +11,7 @@ from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import FORMAT, FleetAlarm, FleetDrift, JudgedStream
-from minertia.fleet.fit import FleetFit
+from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
 from minertia.report.charts import ticks
 from minertia.report.fleet_tables import (

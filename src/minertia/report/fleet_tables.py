@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import FleetAlarm, FleetDrift
-from minertia.fleet.fit import FleetFit
+from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.outliers import OutlierRobot
 from minertia.report.tables import Table
 

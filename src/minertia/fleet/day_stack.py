@@ -1,0 +1,125 @@
+"""Evidence of the days of one robot side by side, and what is the same of it for all robots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle
+from minertia.notebook import plural
+
+Array = NDArray[np.float64]
+ALIKE = 6  # days from which normal equations are worth what makes them safe
+
+
+@dataclass(frozen=True)
+class DayStack:
+    """Rows of the days of one robot, effort by effort: (D, any, k_i), the effort last; days in ascending order."""
+
+    layout: EvidenceLayout
+    days: tuple[int, ...]
+    rows: tuple[Array, ...]
+    samples: Array  # (D, efforts)
+
+    def __repr__(self) -> str:
+        return f"<DayStack of {plural(len(self.days), 'day')}: {plural(len(self.layout.names), 'column')}>"
+
+    @classmethod
+    def of(cls, days: Mapping[int, FleetEvidence]) -> DayStack:
+        """The triangles of days by number."""
+        if not days:
+            raise MinertiaError("there is no day with evidence to fit; add logs first")
+        order = sorted(days)
+        layout = days[order[0]].layout
+        if any(days[d].layout != layout for d in order):
+            raise MinertiaError("the days have evidence on different columns; add their logs with one set of columns")
+        rows = tuple(np.stack([days[d].triangles[i] for d in order]) for i in range(len(layout.efforts)))
+        return cls(layout, tuple(order), rows, np.stack([days[d].samples for d in order]))
+
+    @classmethod
+    def of_packed(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> DayStack:
+        """The same from packed triangles (D, numbers) and samples (D, efforts), as stores hold them."""
+        order = np.argsort(days, kind="stable")
+        packed, rows, done = np.asarray(packed, float)[order], [], 0
+        for k in layout.sizes:
+            R, count = np.zeros((len(order), k * k)), k * (k + 1) // 2
+            R[:, _upper(k)] = packed[:, done : done + count]
+            rows.append(R.reshape(-1, k, k))
+            done += count
+        return cls(layout, tuple(int(days[k]) for k in order), tuple(rows), np.asarray(samples, float)[order])
+
+    def noise(self) -> Array:
+        """Noise level of each effort with all columns: what triangles leave last over the samples."""
+        left = np.array([np.sum(R[:, -1, -1] ** 2) for R in self.rows])
+        return np.asarray(np.sqrt(left / np.maximum(self.samples.sum(axis=0), 1.0)))
+
+    def only(self, first: int, last: int) -> DayStack:
+        """The days from first to last."""
+        kept = [k for k, d in enumerate(self.days) if first <= d <= last]
+        rows = tuple(R[kept] for R in self.rows)
+        return DayStack(self.layout, tuple(self.days[k] for k in kept), rows, self.samples[kept])
+
+    def forgotten(self, half_life: float) -> DayStack:
+        """Days that count by half for each half-life [days] before the last."""
+        weight = 0.5 ** ((self.days[-1] - np.array(self.days)) / half_life)
+        rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
+        return replace(self, rows=rows, samples=self.samples * weight[:, None])
+
+    def columns(self, names: Sequence[str]) -> DayStack:
+        """Some of the columns, in the order given."""
+        layout, places = self.layout.chosen(names)
+        rows = tuple(np.take(R, [*own, R.shape[2] - 1], axis=2) for R, own in zip(self.rows, places, strict=True))
+        return DayStack(layout, self.days, rows, self.samples)
+
+    def weighted(self, sigma: Array) -> DayStack:
+        """Rows over the noise of their effort."""
+        return replace(self, rows=tuple(R / s for R, s in zip(self.rows, sigma, strict=True)))
+
+    def joined(self) -> DayStack:
+        """All efforts as one, over all names: where a column that is taken off belongs to several efforts."""
+        k = len(self.layout.names)
+        rows = np.zeros((len(self.days), sum(R.shape[1] for R in self.rows), k + 1))
+        done = 0
+        for R, own in zip(self.rows, self.layout.seen, strict=True):
+            rows[:, done : done + R.shape[1], [*own, k]] = R
+            done += R.shape[1]
+        layout = EvidenceLayout(self.layout.names, ("all",), (tuple(range(k)),))
+        return DayStack(layout, self.days, (rows,), self.samples.sum(axis=1, keepdims=True))
+
+
+def merged_stack(stack: DayStack) -> FleetEvidence:
+    """Evidence of all rows, whatever day they are of."""
+    triangles = tuple(_merged(R) for R in stack.rows)
+    return FleetEvidence(stack.layout, triangles, stack.samples.sum(axis=0))
+
+
+def _merged(rows: Array) -> Array:
+    """The triangle of the rows (D, n, k) of all days.
+
+    Days of one robot are alike, so those of some of them make normal equations of all as accurate as a QR of them
+    (`gram_triangle`, which sees where they are not alike).
+    """
+    flat = rows.reshape(-1, rows.shape[2])
+    if len(rows) < ALIKE:
+        return upright(flat)
+    some = rows[:: len(rows) // 3].reshape(-1, rows.shape[2])
+    return upright(gram_triangle(flat, preconditioner(triangle(some))))
+
+
+@cache
+def _upper(k: int) -> NDArray[np.intp]:
+    """Places of the upper triangle among the k k numbers of a square, row by row."""
+    return np.flatnonzero(np.triu(np.ones((k, k))))
+
+
+def noise_levels(stacks: Iterable[DayStack]) -> Array:
+    """Noise of each effort: the median of the robots that show it; 1 where none does."""
+    found = np.array([stack.noise() for stack in stacks])
+    levels = [np.median(own[own > 0]) if np.any(own > 0) else 1.0 for own in found.T]
+    return np.array(levels, float)

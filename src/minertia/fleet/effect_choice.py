@@ -1,0 +1,46 @@
+"""Which effects beside the friction of each day a fleet is fitted with, by what its evidence asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.fleet.day_stack import DayStack, merged_stack
+from minertia.fleet.elimination import projected
+from minertia.fleet.evidence import upright
+from minertia.fleet.levels import DAY, ROBOT, Levels
+from minertia.identification.problem.linear import symbol_of
+
+Array = NDArray[np.float64]
+CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
+
+
+def chosen_symbols(stacks: Sequence[DayStack], sigma: Array, correlation: float = CORRELATION) -> tuple[str, ...]:
+    """FV, FC, OFF, and those further effects without which the evidence is explained clearly worse (BIC)."""
+    levels = Levels.of(stacks[0].layout)
+    present = [s for s in ROBOT if any(symbol_of(n) == s for n in levels.robot)]
+    gain = dict.fromkeys(present, 0.0)
+    for stack in stacks:
+        left, _ = projected(stack.weighted(sigma), levels.day)
+        for R, own, samples in zip(
+            merged_stack(left).triangles, left.layout.seen, stack.samples.sum(axis=0), strict=True
+        ):
+            count = max(float(samples) / correlation, 2.0)
+            for symbol in present:
+                gone = [k for k, c in enumerate(own) if symbol_of(left.layout.names[c]) == symbol]
+                gain[symbol] += _gain(R, gone, count)
+    return (*DAY, *(s for s in present if gain[s] > 0))
+
+
+def _gain(R: Array, gone: Sequence[int], count: float) -> float:
+    """What columns improve, by the Bayesian information criterion of `count` rows."""
+    shown = [k for k in gone if np.linalg.norm(R[:, k]) > 0]
+    if not shown:
+        return 0.0
+    kept = [k for k in range(R.shape[1]) if k not in shown]
+    full, without = R[-1, -1] ** 2, upright(R[:, kept])[-1, -1] ** 2
+    if full <= 0:
+        return float("inf") if without > 0 else 0.0
+    return float(count * np.log(without / full) - len(shown) * np.log(count))

@@ -1,0 +1,171 @@
+"""What the fit of a fleet found: values of the type, of each robot, and how robots differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.fleet.between import FEWEST_ROBOTS, Between, between_robots
+from minertia.fleet.calendar import day_name
+from minertia.fleet.day_memory import DayMemory
+from minertia.fleet.outliers import OutlierRobot, outlier_robots
+from minertia.identification.physical.fit import PhysicalFit
+from minertia.identification.problem.linear import symbol_of
+from minertia.notebook import plural
+
+Array = NDArray[np.float64]
+FORMAT = 1  # of the JSON
+
+
+@dataclass(frozen=True)
+class RobotFit:
+    """Values of one robot; deviations are half of 95 % intervals over 1.96, NaN where too few days tell them.
+
+    days: first and last; count: how many with logs.  not_shown: names without a value, with a sentence each.
+    """
+
+    robot: str
+    days: tuple[int, int]
+    count: int
+    names: tuple[str, ...]
+    values: Array
+    deviation: Array
+    freedom: Array
+    not_shown: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<RobotFit of '{self.robot}': {plural(len(self.names), 'value')} from {plural(self.count, 'day')}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        rows = zip(self.names, self.values.tolist(), self.deviation.tolist(), strict=True)
+        return {
+            "robot": self.robot,
+            "days": [day_name(d) for d in self.days],
+            "count": self.count,
+            "values": {n: {"value": _number(v), "deviation": _number(s)} for n, v, s in rows},
+            "not_shown": dict(self.not_shown),
+            "remarks": list(self.remarks),
+        }
+
+
+@dataclass(frozen=True)
+class PooledType:
+    """Inertial values that robots of a type share, robots as clusters; physical: the physical robot that fits best."""
+
+    name: str
+    names: tuple[str, ...]
+    values: Array
+    deviation: Array
+    robots: int
+    free_is_physical: bool | None = None
+    physical: PhysicalFit | None = None
+
+    def __repr__(self) -> str:
+        return f"<PooledType '{self.name}': {plural(len(self.names), 'value')} from {plural(self.robots, 'robot')}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        rows = zip(self.names, self.values.tolist(), self.deviation.tolist(), strict=True)
+        found: dict[str, Any] = {
+            "type": self.name,
+            "robots": self.robots,
+            "values": {n: {"value": v, "deviation": _number(s)} for n, v, s in rows},
+        }
+        if self.physical is not None:
+            found["physical"] = {
+                "free_is_physical": self.free_is_physical,
+                "excess": self.physical.excess,
+                "at_boundary": list(self.physical.at_boundary),
+                "values": dict(zip(self.names, self.physical.beta.tolist(), strict=True)),
+            }
+        return found
+
+
+@dataclass(frozen=True)
+class FleetFit:
+    """A fleet of one type: what its robots share, each robot's values, how they differ.
+
+    between: by joint, of the pair of viscous and dry friction; empty with fewer than three robots.  memory: of the
+    day values of friction.
+    """
+
+    type: PooledType
+    robots: Mapping[str, RobotFit]
+    symbols: tuple[str, ...]
+    sigma: Array
+    memory: DayMemory
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FleetFit of '{self.type.name}': {plural(len(self.robots), 'robot')}, effects {', '.join(self.symbols)}>"
+        )
+
+    @cached_property
+    def between(self) -> Mapping[str, Between]:
+        """How robots differ, by joint."""
+        found = {}
+        for joint in sorted({n[2:] for n in self._friction()}, key=lambda j: (len(j), j)):
+            names = tuple(n for n in (f"FV{joint}", f"FC{joint}") if n in self._friction())
+            values, covariances, robots = self._table(names)
+            if len(robots) >= FEWEST_ROBOTS:
+                found[joint] = between_robots(names, values, covariances)
+        return found
+
+    def outliers(self, q: float = 0.1) -> tuple[OutlierRobot, ...]:
+        """Robots unlike the others in the friction of some joint, of which a part of at most q is false."""
+        joints = list(dict.fromkeys(n[2:] for n in self._friction()))
+        tables = []
+        for joint in joints:
+            names = tuple(n for n in (f"FV{joint}", f"FC{joint}") if n in self._friction())
+            values, covariances, robots = self._table(names)
+            tables.append((robots, names, values, covariances))
+        return outlier_robots(tables, q)
+
+    def _friction(self) -> list[str]:
+        first = next(iter(self.robots.values()))
+        return [n for n in first.names if symbol_of(n) in ("FV", "FC")]
+
+    def _table(self, names: Sequence[str]) -> tuple[Array, Array, tuple[str, ...]]:
+        """Values and covariances of the robots that have all of these."""
+        values, covariances, robots = [], [], []
+        for robot, own in self.robots.items():
+            places = [own.names.index(n) for n in names if n in own.names]
+            row, deviation = own.values[places], own.deviation[places]
+            if len(places) == len(names) and np.all(np.isfinite(row)) and np.all(np.isfinite(deviation)):
+                values.append(row)
+                covariances.append(np.diag(deviation**2))
+                robots.append(robot)
+        p = len(names)
+        return np.array(values).reshape(-1, p), np.array(covariances).reshape(-1, p, p), tuple(robots)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "format": FORMAT,
+            "type": self.type.to_json(),
+            "effects": list(self.symbols),
+            "day_effects": {"part": self.memory.part, "memory": self.memory.memory},
+            "robots": [own.to_json() for own in self.robots.values()],
+            "between": {
+                joint: {
+                    n: {"mean": m, "deviation": d, "spread": s}
+                    for n, m, d, s in zip(
+                        own.names, own.mean.tolist(), own.deviation.tolist(), own.spread.tolist(), strict=True
+                    )
+                }
+                for joint, own in self.between.items()
+            },
+            "faults": dict(self.faults),
+        }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,114 @@
+"""A look at every record of a store, and at what its index says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from minertia.errors import MinertiaError
+from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.store import EVIDENCE, INDEX, EvidenceStore, Tell, day_name
+
+
+@dataclass(frozen=True)
+class StoreCheck:
+    """What a check of a store found.
+
+    missing: days without a record between the first and the last of each robot.  arithmetics, keys: how many records
+    have each; records of several keys are never mixed.
+    """
+
+    records: int
+    robots: int
+    faults: tuple[LogFault, ...]
+    missing: dict[str, list[str]]
+    arithmetics: dict[str, int]
+    keys: dict[str, int]
+
+    def __repr__(self) -> str:
+        return f"<StoreCheck: {self.records} records of {self.robots} robots, {len(self.faults)} faults>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def missing_days(rows: Iterable[IndexRow]) -> dict[str, list[str]]:
+    """Days without a record between the first and the last of each robot."""
+    days: dict[str, set[int]] = {}
+    for row in rows:
+        days.setdefault(row.robot, set()).add(date.fromisoformat(row.day).toordinal())
+    holes = {robot: sorted(set(range(min(own), max(own))) - own) for robot, own in sorted(days.items())}
+    return {robot: [date.fromordinal(d).isoformat() for d in own] for robot, own in holes.items() if own}
+
+
+def _lost(index: Iterable[IndexRow], known: set[tuple[str, str, str]]) -> list[LogFault]:
+    return [
+        LogFault(row.source or row.record, row.robot, f"its record {row.record} is gone; add the log again")
+        for row in index
+        if row.identity not in known
+    ]
+
+
+def _unlisted(rows: Iterable[IndexRow], listed: set[tuple[str, str, str]]) -> list[LogFault]:
+    return [
+        LogFault(row.record, row.robot, f"the index does not name it; take {INDEX} away, and it is made again")
+        for row in rows
+        if row.identity not in listed
+    ]
+
+
+def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCheck:
+    """Look at every record: readable, in its place, of a known type; then duplicates, overlaps and missing days."""
+    store.require()
+    faults: list[LogFault] = []
+    kept: dict[tuple[str, str, str], IndexRow] = {}
+    for name in store.files():
+        tell(name)
+        own, said = _looked_at(store, name)
+        faults += said
+        faults += [
+            LogFault(
+                name, row.robot, f"the record is also in {kept[row.identity].record}; run compact, which keeps one"
+            )
+            for row in own
+            if row.identity in kept
+        ]
+        kept |= {row.identity: row for row in own}
+    rows = list(kept.values())
+    _, found = conflicts(rows)
+    known = {row.identity for row in rows}
+    tell("comparing with the index")
+    index = store.index()
+    faults += [*found, *_lost(index, known), *_unlisted(rows, {row.identity for row in index})]
+    return StoreCheck(
+        records=len(rows),
+        robots=len({row.robot for row in rows}),
+        faults=tuple(faults),
+        missing=missing_days(rows),
+        arithmetics=dict(Counter(row.arithmetic for row in rows)),
+        keys=dict(Counter(row.key for row in rows)),
+    )
+
+
+def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[LogFault]]:
+    """The rows of a file of records with every byte verified, and what is wrong with them."""
+    try:
+        table = store.table(name)
+        rows = store.rows_of(name, table)
+    except Exception as err:  # whatever a broken file makes Arrow raise
+        why = (str(err).splitlines() or [type(err).__name__])[0][:160]
+        return [], [LogFault(name, "", f"the record is damaged ({why}); take it away and add its log again")]
+    said = []
+    for row, numbers in zip(rows, table.column("R"), strict=True):
+        if name.startswith(EVIDENCE) and name != day_name(row.robot, row.day, row.content, row.key):
+            said.append(LogFault(name, row.robot, "the file holds the record of another log, day or robot"))
+        try:
+            if len(numbers) != store.stored_type(row.key).layout.packed_length:
+                said.append(LogFault(name, row.robot, "its triangles are not those of the type's columns"))
+        except MinertiaError as err:
+            said.append(LogFault(name, row.robot, str(err)))
+    return rows, said

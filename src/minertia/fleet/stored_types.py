@@ -1,0 +1,107 @@
+"""Types and robots of a fleet as a store writes them down, so that its records can be understood without any file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tomli_w
+
+from minertia.documents import DocumentError, toml_document
+from minertia.fleet.evidence import EvidenceLayout
+from minertia.fleet.fleet_file import FleetRobot
+from minertia.fleet.places import StoreError
+from minertia.fleet.robot_type import RobotType
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.record import campaign_record, recorded_campaign
+from minertia.robot.dh.write import toml_text
+from minertia.robot.read import parse_robot
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class StoredType:
+    """A type as the records of one key were made; kind: what is kept of stretches."""
+
+    type: RobotType
+    key: str
+    kind: str
+    layout: EvidenceLayout
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.layout.efforts)
+
+
+@dataclass(frozen=True)
+class StoredFleet:
+    """The robots that a store knows, and the key of the records of each type that count."""
+
+    keys: dict[str, str]
+    robots: tuple[FleetRobot, ...]
+
+
+def type_text(own: RobotType, key: str, kind: str) -> str:
+    """A type as TOML: whole, so that records can be understood without the files it was made of."""
+    record = campaign_record(Campaign(own.robot, columns=own.columns, filter=own.filter))
+    layout = own.column_set.layout
+    document = {
+        "format": FORMAT,
+        "name": own.name,
+        "key": key,
+        "stretches": kind,
+        "zone": own.zone,
+        "temperature": own.temperature,
+        "rest": own.rest,
+        "filter": record["filter"],
+        "columns": record["columns"],
+        "drive": record["drive"],
+        "layout": {"names": layout.names, "efforts": layout.efforts, "seen": [list(s) for s in layout.seen]},
+        "robot": toml_text(own.robot),
+        **({} if own.reference is None else {"reference": toml_text(own.reference)}),
+    }
+    return tomli_w.dumps(document)
+
+
+def parsed_type(text: str, source: str) -> StoredType:
+    """The type of a text that `type_text` wrote; source: its name in errors."""
+    try:
+        said = toml_document(text)
+        robot = parse_robot(said["robot"], source)
+        reference = parse_robot(said["reference"], source) if "reference" in said else None
+        settings = recorded_campaign(robot, said)
+        own = RobotType(
+            said["name"],
+            robot,
+            settings.map,
+            settings.filter,
+            reference,
+            said["temperature"],
+            said["rest"],
+            said["zone"],
+        )
+        layout = said["layout"]
+        seen = tuple(tuple(part) for part in layout["seen"])
+        stored = EvidenceLayout(tuple(layout["names"]), tuple(layout["efforts"]), seen)
+        return StoredType(own, said["key"], said["stretches"], stored)
+    except (DocumentError, KeyError, TypeError) as err:
+        raise StoreError(
+            f"{source}: the file of a type is damaged ({str(err)[:160]}); add one of its logs again"
+        ) from None
+
+
+def fleet_text(fleet: StoredFleet) -> str:
+    """Robots and keys as TOML."""
+    robots = [
+        {"id": one.identity, "type": one.type} | ({} if one.since is None else {"since": one.since})
+        for one in fleet.robots
+    ]
+    return tomli_w.dumps({"format": FORMAT, "types": fleet.keys, "robots": robots})
+
+
+def parsed_fleet(text: str) -> StoredFleet:
+    """The robots and keys of a text that `fleet_text` wrote."""
+    said = toml_document(text)
+    robots = (FleetRobot(own["id"], own["type"], own.get("since")) for own in said.get("robots", []))
+    return StoredFleet(dict(said.get("types", {})), tuple(robots))
