@@ -43,25 +43,28 @@ def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
 
 
 def _watch_terms(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    given = inputs | {"tau": rng.uniform(-20.0, 20.0, inputs["qd"].shape)}
+    return named(program, given), watched_terms(setting, given, chi)
+
+
+def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
     """The robot's as the observer has them, the load's from the regressor of the last link."""
-    robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
-    samples, n = qd.shape
-    tau = rng.uniform(-20.0, 20.0, (samples, n))
+    robot, q, qd, n = setting.robot, given["q"], given["qd"], setting.robot.n
     C, g = (model.coriolis_matrix(robot, q, qd, parameters=chi), model.gravity_torques(robot, q, parameters=chi))
-    warmth = inputs.get("temperature")
-    state = State(list(q.T), list(qd.T), [0] * n)
-    left = moving_efforts(robot.numeric, chi, state, [0] * n, list(tau.T), None if warmth is None else list(warmth.T))
+    warmth = list(given["temperature"].T) if "temperature" in given else None
+    left = moving_efforts(
+        robot.numeric, chi, State(list(q.T), list(qd.T), [0] * n), [0] * n, list(given["tau"].T), warmth
+    )
     names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
     rest, options = np.zeros_like(qd), {"columns": names, "gravity": (0, 0, 0)}
     shifted = model.torque_regressor(robot, q + STEP * 1j * qd, rest, qd, **options).imag / STEP
     whole = model.torque_regressor(robot, q, qd, rest, columns=names)
-    wanted = {
+    return {
         "p": np.einsum("kij,kj->ki", model.mass_matrix(robot, q, parameters=chi), qd),
         "p_rate": np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g,
         "Yp": np.asarray(model.torque_regressor(robot, q, rest, qd, **options)),
         "Yc": np.asarray(whole - shifted),
     }
-    return named(program, inputs | {"tau": tau}), wanted
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
