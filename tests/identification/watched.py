@@ -15,15 +15,16 @@ ARM = read_robot("puma560_physical")
 WATCHED = WatchedRobot(ARM)
 
 
-def states(seconds, seed):
+def states(seconds, seed, speed=1.0):
     """t (N,), q, qd, qdd (N, 6) of sines of random frequencies and phases."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, seconds, 1 / RATE)[:, None]
     q, qd, qdd = np.zeros((3, len(t), 6))
     for _ in range(5):
-        w = rng.uniform(0.4, 4.5)
+        w = speed * rng.uniform(0.4, 4.5)
         angle = w * t + rng.uniform(0.0, 6.0, 6)
-        q, qd, qdd = q + 0.5 / w * np.sin(angle), qd + 0.5 * np.cos(angle), qdd - 0.5 * w * np.sin(angle)
+        size = 0.5 * speed
+        q, qd, qdd = q + size / w * np.sin(angle), qd + size * np.cos(angle), qdd - size * w * np.sin(angle)
     return t[:, 0], q + [0.0, 1.5, -1.5, 0.0, 0.0, 0.0], qd, qdd
 
 
@@ -46,11 +47,11 @@ def coloured(kind, q, qd, rng):
     return forgotten(white, {"short": 0.05, "half": 0.5, "long": 3.0}[kind])
 
 
-def logged(kind, seconds, seed, arm=ARM, noise=0.03):
+def logged(kind, seconds, seed, arm=ARM, speed=1.0):
     """t, q, tau of one log; the residual is 3 % of the empty arm's efforts."""
-    t, q, qd, qdd = states(seconds, seed)
+    t, q, qd, qdd = states(seconds, seed, speed)
     rng = np.random.default_rng(seed + 7)
-    size = noise * inverse_dynamics(ARM, q, qd, qdd).std(axis=0)
+    size = 0.03 * inverse_dynamics(ARM, q, qd, qdd).std(axis=0)
     tau = inverse_dynamics(arm, q, qd, qdd) + size * coloured(kind, q, qd, rng)
     return t, q + 2e-5 * rng.normal(size=q.shape), tau
 

@@ -7,6 +7,7 @@ SIGNED = tuple(sign * step for step in STEPS for sign in (1.0, -1.0))
 CLIP = 3.0  # deviations: what is further off counts as this, so that no alarm rests on one block
 HALF = 0.5  # part of a block's samples in which a joint must slide
 BEGINS = 10.0  # mean evidence below which nothing is suspected
+SKIPPED = 2  # blocks at the beginning of a suspicion that may hold both loads, or are told by one that does
 NAMED = 25  # blocks of a suspicion after which it is named
 BY_LOAD = 0.7  # part of the excess of squares that a load must explain
 SURE = 3.0  # deviations by which a mass must have changed

@@ -31,9 +31,9 @@ typedef struct {
 
 typedef struct {
   $real memory[2][$signals], window[5][$signals], held[$n][11], sums[$n][11];
-  $real before[$n][11], recent[$n], evidence[$n][$steps];
+  $real before[$n][11], likeness[$n], recent[$n], evidence[$n][$steps];
   $real information[55], moment[10], squares[2], load[10], root[55], mean_evidence;
-  int counts[$n], slides[$n], was_valid[$n], is_high[$n];
+  int counts[$n], slides[$n], is_high[$n];
   int is_begun, known, filled, block, since, raised, joint, rows;
 } ${p}_watch;
 
@@ -183,15 +183,17 @@ static void ${p}_watch_row(${p}_watch *watch, int j, const $real *row)
     const $real R = ($one + watch->evidence[j][k]) * exp$suffix(signs[k] * clipped - signs[k] * signs[k] / $two);
     watch->evidence[j][k] = R < $full ? R : $full;
   }
-  for (int i = 0, k = 0; i < 10; ++i) {
-    watch->moment[i] += y[i] * effort;
-    for (int c = i; c < 10; ++c, ++k)
-      watch->information[k] += y[i] * y[c];
+  if (watch->block > watch->since + $skipped) {
+    for (int i = 0, k = 0; i < 10; ++i) {
+      watch->moment[i] += y[i] * effort;
+      for (int c = i; c < 10; ++c, ++k)
+        watch->information[k] += y[i] * y[c];
+    }
+    watch->squares[0] += w * w;
+    watch->squares[1] += effort * effort;
+    ++watch->rows;
   }
-  watch->squares[0] += w * w;
-  watch->squares[1] += effort * effort;
-  ++watch->rows;
-  if (spread > $one)
+  if (spread > $one && watch->block == watch->since + 1) /* nothing is suspected; what is far off pulls no harder */
     ${p}_watch_refine(watch, y, clipped * deviation);
 }
 
@@ -246,22 +248,24 @@ static int ${p}_watch_name(const ${p}_watch_levels *levels, ${p}_watch *watch)
   return is_load ? $load : $residual;
 }
 
-/* one block: rows less what the block before tells of them, evidence, names */
+/* one block: rows less what those that counted last tell of them, evidence, names */
 static int ${p}_watch_block(const ${p}_watch_levels *levels, ${p}_watch *watch)
 {
   ++watch->block;
   for (int j = 0; j < $n; ++j) {
     const int is_valid = 2 * watch->counts[j] >= levels->samples;
-    const $real rho = watch->was_valid[j] ? levels->alike[j] : $zero;
+    const $real rho = watch->likeness[j];
     const $real scale = $one / sqrt$suffix($one - rho * rho);
     $real row[11];
     for (int c = 0; c < 11; ++c) {
-      const $real value = is_valid ? watch->sums[j][c] / (($real)watch->counts[j] * levels->sigma[j]) : $zero;
-      row[c] = (value - rho * watch->before[j][c]) * scale;
-      watch->before[j][c] = value;
+      if (is_valid) {
+        const $real value = watch->sums[j][c] / (($real)watch->counts[j] * levels->sigma[j]);
+        row[c] = (value - rho * watch->before[j][c]) * scale;
+        watch->before[j][c] = value;
+      }
       watch->sums[j][c] = $zero;
     }
-    watch->was_valid[j] = is_valid;
+    watch->likeness[j] = is_valid ? levels->alike[j] : rho * levels->alike[j];
     watch->counts[j] = 0;
     if (is_valid)
       ${p}_watch_row(watch, j, row);
@@ -336,6 +340,7 @@ def watch_part(style: CStyle, program: Program, rendered: Rendered, tip: int) ->
         **{"nothing": rules.NOTHING, "suspected": rules.SUSPECTED, "load": rules.LOAD, "residual": rules.RESIDUAL},
         **{word: text(value) for word, value in _NUMBERS.items()},
         "named": rules.NAMED,
+        "skipped": rules.SKIPPED,
     }
     return Rendered(DECLARATIONS.substitute(names), DEFINITIONS.substitute(names, passed=names["given"]), False)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.tail import root_update
 from minertia.codegen.watch_rules import (
     BEGINS,
     BY_LOAD,
@@ -26,6 +25,7 @@ from minertia.codegen.watch_rules import (
     RECENT,
     RESIDUAL,
     SIGNED,
+    SKIPPED,
     SURE,
     SUSPECTED,
 )
@@ -54,7 +54,7 @@ class BlockStage:
         n = len(self.levels.joints)
         self.sigma, self.alike = np.array(self.levels.sigma), np.array(self.levels.alike)
         self.R = np.zeros((n, len(STEPPED)))
-        self.before, self.was_valid = np.zeros((n, 11)), np.zeros(n, bool)
+        self.before, self.likeness = np.zeros((n, 11)), np.zeros(n)  # rows that counted last, and how alike the next is
         self.high, self.recent = np.zeros(n, bool), np.ones(n)
         self.block, self.joint, self.raised = 0, 0, -1
         self.deviation = np.zeros(10)
@@ -92,10 +92,11 @@ class BlockStage:
         return SUSPECTED
 
     def _whitened(self, rows: Array, valid: Flags) -> Array:
-        """Rows (n, 11) less what the block before tells of them, with noise of deviation 1."""
-        rho = np.where(self.was_valid, self.alike, 0.0)[:, None]
+        """Rows (n, 11) less what those that counted last tell of them, with noise of deviation 1."""
+        rho = self.likeness[:, None]
         white = (rows - rho * self.before) / np.sqrt(1 - rho**2)
-        self.before, self.was_valid = np.where(valid[:, None], rows, 0.0), valid
+        self.before = np.where(valid[:, None], rows, self.before)
+        self.likeness = np.where(valid, self.alike, self.likeness * self.alike)
         return np.asarray(white)
 
     def _row(self, j: int, effort: float, y: Array) -> None:
@@ -109,20 +110,15 @@ class BlockStage:
             self.high[j] = self.recent[j] > QUIET
             return
         self.R[j] = np.minimum((1 + self.R[j]) * np.exp(STEPPED * clipped - HALVES), FULL)
-        self.information += np.outer(y, y)
-        self.moment += y * effort
-        self.squares += (w * w, effort * effort)
-        self.rows += 1
-        if spread > 1.0:
-            expected = float(y @ self.load) + clipped * spread**0.5  # what is far off pulls no harder
-            self._refine(y, expected)
-
-    def _refine(self, y: Array, effort: float) -> None:
-        upper = np.triu_indices(10)
-        one = np.ones(1)
-        self.load, packed = root_update(y[None], np.array([effort]), one, self.load, self.root[upper])
-        self.root = np.zeros((10, 10))
-        self.root[upper] = packed
+        if self.block > self.since + SKIPPED:
+            self.information += np.outer(y, y)
+            self.moment += y * effort
+            self.squares += (w * w, effort * effort)
+            self.rows += 1
+        if spread > 1.0 and self.block == self.since + 1:  # nothing is suspected; what is far off pulls no harder
+            reach = self.root @ f
+            self.load = self.load + reach * (clipped / spread**0.5)
+            self.root = self.root - np.outer(reach, f) / (spread + spread**0.5)  # Potter's update
 
     # ------------------------------------------------------------------ names
 

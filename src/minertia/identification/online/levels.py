@@ -22,7 +22,7 @@ from minertia.notebook import stated
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 SPANS = (2, 5, 10)  # blocks in sums that show how alike neighbours are
-MOST_ALIKE = 0.95
+MOST_ALIKE = 0.98
 FEWEST = 30  # blocks of a joint in motion that its level is learned from
 SLOW = 0.1  # of the rms velocity of a joint in normal motion: below it friction may be anything
 SLOWEST = 1e-3  # rad/s or m/s
@@ -193,10 +193,12 @@ def _first_order(growth: float, span: int) -> float:
 
 def whitened(x: Array, valid: Flags, rho: float) -> Array:
     """Innovations of noise of first order with deviation 1, at the blocks that count."""
-    before = np.concatenate([[False], valid[:-1]])
-    last = np.concatenate([[0.0], x[:-1]])
-    w = np.where(before, (x - rho * last) / np.sqrt(1 - rho**2), x)
-    return np.asarray(w[valid])
+    where = np.flatnonzero(valid)
+    apart = np.diff(where, prepend=where[:1] - 1)
+    likeness = rho**apart
+    likeness[:1] = 0.0
+    last = np.concatenate([[0.0], x[where[:-1]]])[: len(where)]
+    return np.asarray((x[where] - likeness * last) / np.sqrt(1 - likeness**2))
 
 
 def _fair_scale(w: Array) -> float:
