@@ -23,6 +23,7 @@ from minertia.identification.watch import OnlineWatch
 from tests.codegen.compiled import COMPILERS, STRICT, run
 from tests.identification.watched import ARM, RATE, WATCHED, forgotten, levels_of, logged, states
 
+KINDS = ("short", "half", "long", "tails", "two", "model")
 MASS, COM, INERTIA = 1.9, (0.0, 0.03, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 0.01)
 LOADED = ARM.with_payload(MASS, com=COM, inertia=INERTIA)
 
@@ -135,7 +136,10 @@ def false_alarms(levels, kind, hours, seed):
     ("kind", "hours"),
     [
         ("two", 1 / 6),
-        *(pytest.param(kind, 3.0, marks=pytest.mark.slow) for kind in ("short", "half", "long", "tails", "two", "model")),
+        *(
+            pytest.param(kind, 3.0, marks=pytest.mark.slow)
+            for kind in ("short", "half", "long", "tails", "two", "model")
+        ),
     ],
 )
 def test_false_alarms_are_no_more_than_stated(kind, hours):

@@ -59,7 +59,5 @@ def logged(kind, seconds, seed, arm=ARM, speed=1.0):
 def levels_of(kind, seconds=120.0, **options):
     """Levels learned from four motions of an arm without a fault."""
     n = ARM.n
-    base = WatchLevels(
-        ARM.coordinate_names, RATE, (1.0,) * n, (0.0,) * n, (0.05,) * n, 0.0, WatchOptions(**options)
-    )
+    base = WatchLevels(ARM.coordinate_names, RATE, (1.0,) * n, (0.0,) * n, (0.05,) * n, 0.0, WatchOptions(**options))
     return learned_levels([blocks_of_log(WATCHED, base, *logged(kind, seconds / 4, s)) for s in range(4)], base)

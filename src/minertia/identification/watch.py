@@ -213,13 +213,17 @@ def learn_levels(
     columns: ColumnMap | str | Path | None = None,
     tell: Tell = silent,
 ) -> WatchLevels:
-    """What is normal, from logs without a fault and without a load beyond the model's; better such as were not fitted."""
+    """What is normal, from logs without a fault and without a load beyond the model's; best such as were not fitted.
+
+    Cut-off and gain of the options are lowered to what the rate of the logs allows.
+    """
     known = _whole(model)
     recordings = _recordings(known, logs, columns, tell)
     if not recordings:
         raise InputError("no log is given; levels are learned from normal motion")
     n, joints = known.robot.n, known.robot.coordinate_names
-    base = WatchLevels(joints, even_rate(recordings[0]), (1.0,) * n, (0.0,) * n, (0.0,) * n, 0.0, options)
+    rate = even_rate(recordings[0])
+    base = WatchLevels(joints, rate, (1.0,) * n, (0.0,) * n, (0.0,) * n, 0.0, options.for_rate(rate))
     normal = [(_at_its_rate(r, base), r.t, _samples(r, options)) for r in recordings]
     with one_thread():
         slow = slow_speeds([filtered_motion(own, *motion)[1] for own, _, motion in normal])

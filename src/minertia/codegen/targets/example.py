@@ -32,7 +32,7 @@ def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Ren
     return "\n".join(f"{text}\n\n```c\n{example}```\n" for text, example in parts)
 
 
-WATCH = Template("""#include "watch_levels.h" /* of `minertia watch MODEL LOG --normal LOGS --out DIR`; includes $prefix.h */
+WATCH = Template("""#include "watch_levels.h" /* of `minertia watch MODEL --normal LOGS --out DIR`; has $prefix.h */
 
 /* yours: sensors, what to do */
 void read_drives($real *q, $real *tau);$sensor

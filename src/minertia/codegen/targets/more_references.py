@@ -56,7 +56,8 @@ def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
         robot.numeric, chi, State(list(q.T), list(qd.T), [0] * n), [0] * n, list(given["tau"].T), warmth
     )
     names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
-    rest, options = np.zeros_like(qd), {"columns": names, "gravity": (0, 0, 0)}
+    rest = np.zeros_like(qd)
+    options: dict[str, Any] = {"columns": names, "gravity": (0, 0, 0)}
     shifted = model.torque_regressor(robot, q + STEP * 1j * qd, rest, qd, **options).imag / STEP
     whole = model.torque_regressor(robot, q, qd, rest, columns=names)
     return {

@@ -212,7 +212,9 @@ def render_selftest(
     style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]], more: MoreTests = NO_MORE
 ) -> str:
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
-    texts = "\n".join(tables(style, program.name, inputs, outputs) for program, inputs, outputs, _ in cases) + more.tables
+    texts = (
+        "\n".join(tables(style, program.name, inputs, outputs) for program, inputs, outputs, _ in cases) + more.tables
+    )
     calls = "".join(_calls(style, *case) for case in cases) + more.calls
     return SELFTEST.substitute(compared=COMPARED, name=style.prefix, real=style.precision, tables=texts, calls=calls)
 

@@ -15,14 +15,14 @@ PROGRAM = "watch_terms"
 
 DECLARATIONS = Template("""
 /* On-line watch of load and residuals: one call of ${p}_watch_step a sample.
-   ${p}_watch_levels: what is normal; `minertia watch MODEL LOG --normal LOGS --out DIR` writes them as watch_levels.h.
-     rate [Hz]; gain [1/s]; b, a: b0 b1 b2 and a1 a2 of the low-pass; slow [rad/s, m/s]: below it friction of a joint is
-     not known; sigma [N m, N], alike: residuals of each joint over a block, and how alike successive ones are;
+   ${p}_watch_levels: what is normal; `minertia watch MODEL --normal LOGS --out DIR` writes them.
+     rate [Hz]; gain [1/s]; b, a: b0 b1 b2 and a1 a2 of the low-pass; slow [rad/s, m/s]: below it friction of a
+     joint is not known; sigma [N m, N], alike: residuals of each joint over a block, and how alike successive ones are;
      doubt: deviations of a load before anything is known of it; threshold: of the mean evidence; samples: in a block;
      settling: samples for which a joint must slide; velocities: 1 where qd is given, else it may be a null pointer.
-   ${p}_watch: its memory; ${p}_watch_start sets it.  load: XX XY XZ YY YZ ZZ MX MY MZ M about the origin of the frame of
-     joint $tip, with covariance root root' (upper triangle, row by row).  Moments of inertia whose deviation is as large
-     as they are were not determined: do not enter them in a controller.
+   ${p}_watch: its memory; ${p}_watch_start sets it.  load: XX XY XZ YY YZ ZZ MX MY MZ M about the origin of the frame
+     of joint $tip, with covariance root root' (upper triangle, row by row).  Moments of inertia whose deviation is as
+     large as they are were not determined: do not enter them in a controller.
    since, raised, block: blocks counted from 1; block / rate * samples is a time.  joint: counted from 0. */
 typedef struct {
   $real rate, gain, b[3], a[2], slow[$n], sigma[$n], alike[$n], doubt[10], threshold;
@@ -197,8 +197,8 @@ static void ${p}_watch_row(${p}_watch *watch, int j, const $real *row)
     ${p}_watch_refine(watch, y, clipped * deviation);
 }
 
-/* Whether a load explains what the rows since the suspicion began show.  Scaled by the doubt, so that single precision is
-   enough, the information is U'U; the root of the covariance is then the inverse V of U. */
+/* Whether a load explains what the rows since the suspicion began show.  Scaled by the doubt, so that single precision
+   is enough, the information is U'U; the root of the covariance is then the inverse V of U. */
 static int ${p}_watch_name(const ${p}_watch_levels *levels, ${p}_watch *watch)
 {
   $real U[10][10], V[10][10], z[10], fitted[10], explained = watch->squares[0] - watch->squares[1];

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.c import CStyle
@@ -18,7 +18,7 @@ def levels_header(levels: WatchLevels, robot: str, precision: str = "double") ->
     style, options = CStyle(prefix, Arithmetic(precision)), levels.options
     b, a = low_pass_section(levels)
 
-    def row(values: Sequence[float]) -> str:
+    def row(values: Iterable[float]) -> str:
         return "{" + ", ".join(style.number(float(v)) for v in values) + "}"
 
     entries = [
@@ -37,7 +37,7 @@ def levels_header(levels: WatchLevels, robot: str, precision: str = "double") ->
     ]
     lines = "\n".join(f"  {text}, /* {name} */" for text, name in entries)
     return (
-        f"/* What is normal for the robot '{comment(robot)}', from {60 * levels.hours:.3g} minutes of motion; generated "
-        f"by minertia.\n   At most {options.per_hour:g} false alarms an hour of all joints together, on average. */\n"
+        f"/* What is normal for the robot '{comment(robot)}', from {60 * levels.hours:.3g} minutes of motion; by "
+        f"minertia.\n   At most {options.per_hour:g} false alarms an hour of all joints together, on average. */\n"
         f'#include "{prefix}.h"\n\nstatic const {prefix}_watch_levels {prefix}_levels = {{\n{lines}\n}};\n'
     )

@@ -1,9 +1,10 @@
-"""Evidence of a change, block by block: how often a false alarm comes is stated, whatever the motion (theory, 47).
+"""Evidence of a change, block by block: how often a false alarm comes is stated (docs/howto/watch.md).
 
 For each joint and each supposed step of its residual the evidence is R <- (1 + R) exp(s w - s^2 / 2) with the
 innovation w of the block, clipped; R less the number of blocks has no drift while nothing changes (Shiryaev and
-Roberts), so that the mean of all R reaches a height A after A blocks on average, or later.  Loads are fitted to the same
-whitened rows: one that is known is refined, and one that is suspected is fitted to the rows since the evidence began.
+Roberts), so that the mean of all R reaches a height A after A blocks on average, or later.  Loads are fitted to the
+same whitened rows: one that is known is refined, and one that is suspected is fitted to the rows since the evidence
+began.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ HALVES = STEPPED**2 / 2
 class BlockStage:
     """State between blocks.
 
-    load (10,), root (10, 10): the load that is known, with covariance root root'.  R (n, steps): evidence.  information,
-    moment, squares (before and of the rows), rows: of the suspicion, which began at block `since`.
+    load (10,), root (10, 10): the load that is known, with covariance root root'.  R (n, steps): evidence.
+    information, moment, squares (under the known load, and of the efforts), rows: of the suspicion, which began at
+    block `since`.
     """
 
     levels: WatchLevels
@@ -124,7 +126,7 @@ class BlockStage:
 
     def _name(self) -> int:
         """Whether a load explains what the rows since the suspicion began show; else the joint is high."""
-        inverse = np.linalg.inv(self.information + np.diag(self.doubt**-2.0))
+        inverse: Array = np.asarray(np.linalg.inv(self.information + np.diag(self.doubt**-2.0)), float)
         self.fitted, self.deviation = inverse @ self.moment, np.sqrt(np.diag(inverse))
         change = self.fitted[9] - self.load[9]
         doubt = self.deviation[9] ** 2 + float(self.root[9] @ self.root[9])

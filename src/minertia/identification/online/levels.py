@@ -3,7 +3,7 @@
 Residuals are watched in blocks of some tenths of a second.  Those of a joint are taken for noise of first order with
 the level sigma and the likeness of neighbours rho; both are learned from normal motion and taken at the unsafe ends of
 their intervals: rho no smaller than sums over several blocks show, sigma so large that the evidence of a change, whose
-mean must not exceed 1 without one (theory, 47), does not exceed it on that motion.
+mean must not exceed 1 without one (docs/howto/watch.md), does not exceed it on that motion.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class WatchOptions:
 
     def __repr__(self) -> str:
         return stated(self)
+
+    def for_rate(self, rate: float) -> WatchOptions:
+        """The same with a cut-off and a gain that samples of this rate [Hz] allow."""
+        return replace(self, cutoff_hz=min(self.cutoff_hz, 0.2 * rate), gain=min(self.gain, 0.5 * rate))
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[floa
         raise InputError(f"the efforts of joint '{joint}' are predicted without any residual; give measured logs")
     rho = min(max(_likeness([(e / rms, valid) for e, valid in parts], count), 0.0), MOST_ALIKE)
     white = np.concatenate([whitened(e / rms, valid, rho) for e, valid in parts])
-    upper = 1 + 2 / np.sqrt(2 * count * (1 - rho) / (1 + rho))  # two deviations of an rms of so many that are alike
+    upper = 1 + 2 / np.sqrt(2 * count)  # two deviations of an rms of so many innovations
     return rms * max(_fair_scale(white), 1.0) * float(upper), float(rho)
 
 
@@ -178,7 +182,7 @@ def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
             x = np.array(runs)
             growth = float(np.mean(x.sum(axis=1) ** 2) / max(np.sum(np.mean(x**2, axis=0)), 1e-300))
             found.append(_first_order(growth, span))
-    return max(found, default=0.0) + 1 / np.sqrt(count)
+    return float(max(found, default=0.0) + 1 / np.sqrt(count))
 
 
 def _first_order(growth: float, span: int) -> float:

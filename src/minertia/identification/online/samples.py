@@ -1,8 +1,8 @@
 """From samples to residuals without accelerations, one by one as a controller has them, or a whole log at once.
 
 Positions and efforts pass the same causal low-pass; velocities are five-point differences two samples late.  Of
-tau = d/dt p + c both sides pass w / (s + w), by the trapezoidal rule, which leaves w (p - F p) of the derivative; so do the
-columns of a load.  The C of `codegen/targets/watch.py` does the same, statement by statement.
+tau = d/dt p + c both sides pass F = w / (s + w), by the trapezoidal rule, which leaves w (p - F p) of the derivative;
+so do the columns of a load.  The C of `codegen/targets/watch.py` does the same, statement by statement.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from minertia.identification.online.levels import Blocks, WatchLevels
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+Block = tuple[Array, Array, NDArray[np.bool_]]  # e, Y, valid
 LATE = 2  # samples by which five-point differences are late
 
 
@@ -71,7 +72,7 @@ class SampleStage:
         self.slides, self.count, self.filled = np.zeros(n, int), 0, 0
         self.sums, self.counts = np.zeros((n, 11)), np.zeros(n, int)
 
-    def step(self, q: Array, tau: Array, qd: Array | None = None) -> tuple[Array, Array, NDArray[np.bool_]] | None:
+    def step(self, q: Array, tau: Array, qd: Array | None = None) -> Block | None:
         """One sample; (e, Y, valid) at the end of a block, else None."""
         state = self._differentiated(self._smooth(self._signals(q, tau, qd)))
         if state is None:
@@ -112,7 +113,7 @@ class SampleStage:
         self.held = self.share * x[0] + self.past * y
         return y[:, 0] - after[0, :, 0], after[0, :, 1:] - y[:, 1:]
 
-    def _averaged(self, e: Array, Y: Array, slides: NDArray[np.bool_]) -> Any:
+    def _averaged(self, e: Array, Y: Array, slides: NDArray[np.bool_]) -> Block | None:
         self.slides = np.where(slides, self.slides + 1, 0)
         counts = self.slides > self.levels.settling
         self.sums[counts] += np.column_stack([e, Y])[counts]
