@@ -26,10 +26,15 @@ LOOK = 500  # times at which the largest velocities of a motion are taken
 SLOWEST = 0.01  # part of its speed at which a motion can be run
 
 Stop = Callable[[], bool]
+Listen = Callable[[JointReading], None]
 
 
 def _never() -> bool:
     return False
+
+
+def _deaf(now: JointReading) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +76,18 @@ def climb(
     speeds: Sequence[float] = SPEEDS,
     stop: Stop = _never,
     progress: Callable[[RungLog], None] | None = None,
+    listen: Listen = _deaf,
 ) -> list[RungLog]:
     """Run a motion at each speed in turn; the first that is aborted is the last one.
 
     motion: from rest to rest, from a posture back to it.  stop: asked once a period whether a person wants to stop.
+    listen: told every state that was judged good, after its command was sent.
     """
     if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
         raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
     logs = []
     for speed in speeds:
-        logs.append(_Rung(driver, motion, guard, speed, stop).run())
+        logs.append(_Rung(driver, motion, guard, speed, stop, listen).run())
         if progress is not None:
             progress(logs[-1])
         if logs[-1].aborted:
@@ -97,6 +104,7 @@ class _Rung:
     guard: Guard
     speed: float
     stop: Stop
+    listen: Listen = _deaf
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
@@ -146,6 +154,7 @@ class _Rung:
                 self._send(now)  # the posture is held on, while nobody asks for more
                 return ""
             self._send(now)
+            self.listen(now)
 
     def _wrong(self, now: JointReading) -> str:
         if self.stop():
