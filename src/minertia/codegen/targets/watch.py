@@ -33,7 +33,7 @@ typedef struct {
   $real memory[2][$signals], window[5][$signals], held[$n][11], sums[$n][11];
   $real before[$n][11], likeness[$n], recent[$n], evidence[$n][$steps];
   $real information[55], moment[10], squares[2], load[10], root[55], mean_evidence;
-  int counts[$n], slides[$n], is_high[$n];
+  int counts[$n], slides[$n], last[$n], is_high[$n];
   int is_begun, known, filled, block, since, raised, joint, rows;
 } ${p}_watch;
 
@@ -159,7 +159,23 @@ static void ${p}_watch_forget(${p}_watch *watch)
     watch->information[k] = $zero;
 }
 
-/* the row of one joint: its evidence, the known load, and the suspicion */
+/* a row for the load that may explain the suspicion */
+static void ${p}_watch_suspect(${p}_watch *watch, const $real *row)
+{
+  const $real effort = row[0], *const y = row + 1;
+  $real rest = effort;
+  for (int i = 0, k = 0; i < 10; ++i) {
+    rest -= y[i] * watch->load[i];
+    watch->moment[i] += y[i] * effort;
+    for (int c = i; c < 10; ++c, ++k)
+      watch->information[k] += y[i] * y[c];
+  }
+  watch->squares[0] += rest * rest;
+  watch->squares[1] += effort * effort;
+  ++watch->rows;
+}
+
+/* the row of one joint: its evidence, and the known load */
 static void ${p}_watch_row(${p}_watch *watch, int j, const $real *row)
 {
   static const $real signs[$steps] = {$signs};
@@ -182,16 +198,6 @@ static void ${p}_watch_row(${p}_watch *watch, int j, const $real *row)
   for (int k = 0; k < $steps; ++k) {
     const $real R = ($one + watch->evidence[j][k]) * exp$suffix(signs[k] * clipped - signs[k] * signs[k] / $two);
     watch->evidence[j][k] = R < $full ? R : $full;
-  }
-  if (watch->block > watch->since + $skipped) {
-    for (int i = 0, k = 0; i < 10; ++i) {
-      watch->moment[i] += y[i] * effort;
-      for (int c = i; c < 10; ++c, ++k)
-        watch->information[k] += y[i] * y[c];
-    }
-    watch->squares[0] += w * w;
-    watch->squares[1] += effort * effort;
-    ++watch->rows;
   }
   if (spread > $one && watch->block == watch->since + 1) /* nothing is suspected; what is far off pulls no harder */
     ${p}_watch_refine(watch, y, clipped * deviation);
@@ -267,8 +273,13 @@ static int ${p}_watch_block(const ${p}_watch_levels *levels, ${p}_watch *watch)
     }
     watch->likeness[j] = is_valid ? levels->alike[j] : rho * levels->alike[j];
     watch->counts[j] = 0;
-    if (is_valid)
-      ${p}_watch_row(watch, j, row);
+    if (!is_valid)
+      continue;
+    const int is_fresh = watch->last[j] <= watch->since + $skipped; /* the last row may be that of another load */
+    if (!watch->is_high[j] && watch->block > watch->since + $skipped)
+      ${p}_watch_suspect(watch, is_fresh ? watch->before[j] : row);
+    watch->last[j] = watch->block;
+    ${p}_watch_row(watch, j, row);
   }
   $real total = $zero, largest = -$one;
   int joint = 0;
@@ -281,7 +292,7 @@ static int ${p}_watch_block(const ${p}_watch_levels *levels, ${p}_watch *watch)
   watch->mean_evidence = total;
   if (watch->raised >= 0)
     return watch->block - watch->since >= $named ? ${p}_watch_name(levels, watch) : $nothing;
-  if (total < $begins)
+  if (total < $begins || total < $begins_at * levels->threshold)
     ${p}_watch_forget(watch);
   if (total < levels->threshold)
     return $nothing;
@@ -347,6 +358,12 @@ def watch_part(style: CStyle, program: Program, rendered: Rendered, tip: int) ->
 
 _NUMBERS = {
     **{"zero": 0.0, "one": 1.0, "two": 2.0, "eight": 8.0, "twelve": 12.0},
-    **{"clip": rules.CLIP, "begins": rules.BEGINS, "sure": rules.SURE**2, "by_load": rules.BY_LOAD},
+    **{
+        "clip": rules.CLIP,
+        "begins": rules.BEGINS,
+        "begins_at": rules.BEGINS_AT,
+        "sure": rules.SURE**2,
+        "by_load": rules.BY_LOAD,
+    },
     **{"quiet": rules.QUIET, "recent": rules.RECENT, "full": rules.FULL},
 }

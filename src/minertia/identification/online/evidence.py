@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from minertia.codegen.watch_rules import (
     BEGINS,
+    BEGINS_AT,
     BY_LOAD,
     CLIP,
     FULL,
@@ -57,7 +58,7 @@ class BlockStage:
         self.sigma, self.alike = np.array(self.levels.sigma), np.array(self.levels.alike)
         self.R = np.zeros((n, len(STEPPED)))
         self.before, self.likeness = np.zeros((n, 11)), np.zeros(n)  # rows that counted last, and how alike the next is
-        self.high, self.recent = np.zeros(n, bool), np.ones(n)
+        self.high, self.recent, self.last = np.zeros(n, bool), np.ones(n), np.zeros(n, int)
         self.block, self.joint, self.raised = 0, 0, -1
         self.deviation = np.zeros(10)
         self.fitted = np.zeros(10)
@@ -80,12 +81,17 @@ class BlockStage:
     def step(self, e: Array, Y: Array, valid: Flags) -> int:
         """One block; NOTHING, SUSPECTED when the alarm is raised, LOAD or RESIDUAL when it is named."""
         self.block += 1
-        rows = self._whitened(np.column_stack([e, Y]) / self.sigma[:, None], valid)
-        for j in np.flatnonzero(valid):
-            self._row(int(j), rows[j, 0], rows[j, 1:])
+        rows = np.column_stack([e, Y]) / self.sigma[:, None]
+        fresh = self.last <= self.since + SKIPPED  # whose last row may be that of another load
+        white = self._whitened(rows, valid)
+        for j in np.flatnonzero(valid).tolist():
+            if not self.high[j] and self.block > self.since + SKIPPED:
+                self._suspect((rows if fresh[j] else white)[j])
+            self._row(j, white[j, 0], white[j, 1:])
+        self.last = np.where(valid, self.block, self.last)
         if self.raised >= 0:
             return self._name() if self.block - self.since >= NAMED else NOTHING
-        if self.evidence < BEGINS:
+        if self.evidence < max(BEGINS, BEGINS_AT * self.levels.threshold):
             self._forget()
             return NOTHING
         if self.evidence < self.levels.threshold:
@@ -102,7 +108,7 @@ class BlockStage:
         return np.asarray(white)
 
     def _row(self, j: int, effort: float, y: Array) -> None:
-        """The row of one joint: its evidence, the known load, and the suspicion."""
+        """The row of one joint: its evidence, and the known load."""
         f = self.root.T @ y
         spread = 1.0 + float(f @ f)
         w = (effort - float(y @ self.load)) / spread**0.5
@@ -112,15 +118,19 @@ class BlockStage:
             self.high[j] = self.recent[j] > QUIET
             return
         self.R[j] = np.minimum((1 + self.R[j]) * np.exp(STEPPED * clipped - HALVES), FULL)
-        if self.block > self.since + SKIPPED:
-            self.information += np.outer(y, y)
-            self.moment += y * effort
-            self.squares += (w * w, effort * effort)
-            self.rows += 1
         if spread > 1.0 and self.block == self.since + 1:  # nothing is suspected; what is far off pulls no harder
             reach = self.root @ f
             self.load = self.load + reach * (clipped / spread**0.5)
             self.root = self.root - np.outer(reach, f) / (spread + spread**0.5)  # Potter's update
+
+    def _suspect(self, row: Array) -> None:
+        """A row for the load that may explain the suspicion."""
+        effort, y = float(row[0]), row[1:]
+        rest = effort - float(y @ self.load)
+        self.information += np.outer(y, y)
+        self.moment += y * effort
+        self.squares += (rest * rest, effort * effort)
+        self.rows += 1
 
     # ------------------------------------------------------------------ names
 
