@@ -17,7 +17,7 @@ from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
-from minertia.identification.closed_loop.judge import ratios
+from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.model import ServoModel, loop_model
@@ -265,3 +265,16 @@ def test_intervals_hold_what_was_planted() -> None:
         fit = output_error(model, [log])
         held += list(np.abs(fit.theta - theta_of(model)) < 1.96 * fit.deviation)
     assert 0.9 <= np.mean(held) <= 0.99
+
+
+def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
+    """A file whose masses are right and that has no rotors: what fits friction alone leaves the rotors' part."""
+    robot = ARM.with_parameters({name: value for name, value in BODIES.items()})
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075), links="robot")
+    logs = [recorded(planted, seed=seed) for seed in (0, 1)]
+    result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
+    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    own, friction = result.validation[0].relative, result.evidence.rivals[FRICTION][0].relative
+    file = result.evidence.rivals[FILE][0].relative
+    assert own < 0.2 * friction < 0.2 * file
+    assert any("better than friction alone" in reason for reason in result.verdict.reasons)
