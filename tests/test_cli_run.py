@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from minertia import read_robot
 from minertia.excitation.transfer import Transfer
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.readers import read_recording
+from minertia.identification.online.levels import WatchLevels, WatchOptions
+from minertia.identification.online.levels_file import levels_text
 from minertia.robot.robot import Robot
 from minertia.running.ladder import RungLog
 from minertia.running.record import log_csv, motion_digest, record_of
@@ -164,3 +167,16 @@ def test_a_log_of_currents_names_them(tmp_path: Path) -> None:
     assert text.splitlines()[0] == "t,q1,q2,q_cmd1,q_cmd2,i1,i2"
     (tmp_path / "log.csv").write_text(text)
     assert read_recording(tmp_path / "log.csv", read_robot("planar2r"), ColumnMap(effort_unit="A")).q.shape == (30, 2)
+
+
+def test_a_watch_beside_the_run_says_what_it_sees(run: Run, folder: Path, tmp_path: Path) -> None:
+    """With levels far below what the simulated robot's friction leaves, so that there is something to say."""
+    robot = read_robot(ROBOT)
+    names, options = robot.coordinate_names, WatchOptions(per_hour=1e4, block=0.05)
+    levels = WatchLevels(names, 125.0, (1e-6,) * 6, (0.0,) * 6, (1e-3,) * 6, 0.1, options)
+    (tmp_path / "levels.toml").write_text(levels_text(levels))
+    ask = ("run", ROBOT, folder, "--speeds", "100", "--watch", tmp_path / "levels.toml")
+    code, _, err = run(*ask, "--out", tmp_path / "out")
+    assert code == 0 and re.search(r"residual of joint '\w+' high since", err), err
+    code, _, err = run(*ask, "--rate", 250, "--out", tmp_path / "other")
+    assert code == 2 and "the levels are for 125 samples a second" in err

@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from minertia.identification.logs.repair import repaired
     from minertia.identification.model import IdentifiedModel
     from minertia.identification.model_file import read_model, write_model
+    from minertia.identification.online.levels import WatchLevels, WatchOptions
+    from minertia.identification.online.levels_file import read_levels
     from minertia.identification.payload import identify_gains, identify_payload
     from minertia.identification.result import Identification
     from minertia.identification.signals.evaluation import Evaluation
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     from minertia.identification.significance import SignificantParameters, significance
     from minertia.identification.solve import solve
     from minertia.identification.validate import validate
+    from minertia.identification.watch import OnlineWatch, WatchAlarm, Watched, learn_levels, watch_log
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
@@ -208,6 +211,14 @@ _HOME = {
     "velocity_torques": "minertia.dynamics.model",
     "write_model": "minertia.identification.model_file",
     "write_robot": "minertia.robot.write",
+    "OnlineWatch": "minertia.identification.watch",
+    "WatchAlarm": "minertia.identification.watch",
+    "Watched": "minertia.identification.watch",
+    "WatchLevels": "minertia.identification.online.levels",
+    "WatchOptions": "minertia.identification.online.levels",
+    "learn_levels": "minertia.identification.watch",
+    "watch_log": "minertia.identification.watch",
+    "read_levels": "minertia.identification.online.levels_file",
 }
 
 __all__ = [
@@ -249,6 +260,7 @@ __all__ = [
     "MotionLimits",
     "MotionSearch",
     "NotHeld",
+    "OnlineWatch",
     "Optimality",
     "Payload",
     "Problem",
@@ -264,6 +276,10 @@ __all__ = [
     "Spline",
     "SymbolicDynamics",
     "Trajectory",
+    "WatchAlarm",
+    "WatchLevels",
+    "WatchOptions",
+    "Watched",
     "Workspace",
     "__version__",
     "actuation_matrix",
@@ -291,6 +307,7 @@ __all__ = [
     "jacobian",
     "judge",
     "kinetic_energy",
+    "learn_levels",
     "mass_matrix",
     "momentum_regressor",
     "motion_limits",
@@ -303,6 +320,7 @@ __all__ = [
     "program",
     "read_campaign",
     "read_fleet",
+    "read_levels",
     "read_model",
     "read_recording",
     "read_robot",
@@ -321,6 +339,7 @@ __all__ = [
     "validate",
     "validate_in_mujoco",
     "velocity_torques",
+    "watch_log",
     "write_model",
     "write_robot",
 ]

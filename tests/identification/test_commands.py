@@ -17,7 +17,7 @@ from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
-from minertia.identification.closed_loop.judge import ratios
+from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.model import ServoModel, loop_model
@@ -28,6 +28,7 @@ from minertia.identification.logs.recording import Recording
 from tests.shared import SHARED, needs_shared
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
+ARM_LENGTH = float(ARM.numeric.joints[1].p[0])
 GAINS = {"kp": (150.0, 80.0), "kd": (8.0, 4.0)}
 TRUE = {
     "ZZR1": 0.9, "MXR1": 1.0, "MY1": 0.1, "ZZ2": 0.3, "MX2": 0.5, "MY2": 0.05, "IA1": 0.2, "IA2": 0.1,
@@ -210,7 +211,8 @@ def test_what_would_have_no_effect_is_refused() -> None:
     with pytest.raises(MinertiaError, match="does not fit commands"):
         minertia.identify(replace(campaign, estimator="ridge"))
     with pytest.raises(MinertiaError, match="loads of logs"):
-        minertia.identify(replace(campaign, train=(Log(log, load=Load(1.0)),)))
+        loaded = (Log(log, load=Load(1.0)),)
+        minertia.identify(replace(campaign, robot=ARM.with_parameters(BODIES), links="robot", train=loaded))
     with pytest.raises(MinertiaError, match="cannot judge the fit"):
         minertia.identify(replace(campaign, validate=(log,)))
 
@@ -265,3 +267,46 @@ def test_intervals_hold_what_was_planted() -> None:
         fit = output_error(model, [log])
         held += list(np.abs(fit.theta - theta_of(model)) < 1.96 * fit.deviation)
     assert 0.9 <= np.mean(held) <= 0.99
+
+
+def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
+    """A file whose masses are right and that has no rotors: what fits friction alone leaves the rotors' part."""
+    robot = ARM.with_parameters({name: value for name, value in BODIES.items()})
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075), links="robot")
+    logs = [recorded(planted, seed=seed) for seed in (0, 1)]
+    result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
+    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    own, friction = result.validation[0].relative, result.evidence.rivals[FRICTION][0].relative
+    file = result.evidence.rivals[FILE][0].relative
+    assert own < 0.2 * friction < 0.2 * file
+    assert any("better than friction alone" in reason for reason in result.verdict.reasons)
+
+
+def test_a_known_load_in_one_log_fixes_the_scale() -> None:
+    """Gains and masses unknown: with 1.2 kg on the hand in one of two logs all of them come back."""
+    load = Load(1.2, com=(0.3, 0.0, 0.0), inertia=(0.01, 0.0, 0.0, 0.02, 0.0, 0.02))
+    planted = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
+    base = {name: TRUE[name] for name in ("ZZR1", "MXR1", "ZZ2", "MX2")}
+    more = {"ZZ2": 1.2 * 0.09 + 0.02, "MX2": 1.2 * 0.3, "MXR1": 1.2 * ARM_LENGTH, "ZZR1": 1.2 * ARM_LENGTH**2}
+    empty = recorded(planted, seed=0, seconds=8.0)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in more.items():
+            patch.setitem(TRUE, name, base[name] + value)
+        loaded = recorded(planted, seed=1, seconds=8.0)
+    asked = Command(kp="?", kd="?", delay=0.0075, reference="load")
+    campaign = replace(planted, command=asked, train=(Log(empty), Log(loaded, load=load)))
+    result = minertia.identify(campaign)
+    assert isinstance(result, LoopIdentification)
+    assert any("the load that you gave" in reason for reason in result.verdict.reasons)
+    for name in ("KP1", "KP2", "MX2", "MXR1", "FC2"):
+        assert result.estimate.value(name) == pytest.approx(TRUE[name], rel=0.01), name
+
+
+def test_a_load_as_reference_is_refused_where_it_fixes_nothing() -> None:
+    log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
+    campaign = Campaign(ARM, (log,), command=Command(kp="?", reference="load"), links="physical")
+    with pytest.raises(MinertiaError, match="needs a fitted log with a load"):
+        minertia.identify(campaign)
+    robot = ARM.with_parameters(BODIES)
+    with pytest.raises(MinertiaError, match='links = "physical"'):
+        minertia.identify(replace(campaign, robot=robot, links="robot", train=(Log(log, load=Load(1.0)),)))

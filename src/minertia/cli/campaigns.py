@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from minertia.identification.logs.columns import ColumnMap
 
 # options that take all values up to the next option
-GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion")
+GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion", "--normal")
 SETTLED = ("jitter", "qdd inconsistent")  # findings that repairs settle or that no fit feels; the page has them
 
 

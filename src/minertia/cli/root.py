@@ -28,11 +28,12 @@ from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
+from minertia.cli.watch import watch
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, payload, significance),
+    *(identify, validate, payload, watch, significance),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))

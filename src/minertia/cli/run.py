@@ -21,14 +21,16 @@ from minertia.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.route import Route
+    from minertia.identification.watch import OnlineWatch
     from minertia.robot.robot import Robot
-    from minertia.running.driver import Driver
+    from minertia.running.driver import Driver, JointReading
     from minertia.running.guard import Guard
     from minertia.running.ladder import RungLog, Stop
 
 DRIVERS = ("sim", "ur", "ros2")
 USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
 RATES = 10.0, 1000.0  # Hz
+SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,14 @@ def run(
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="HZ", help="Of the commands.", show_default=False)
     ] = None,
+    levels: Annotated[
+        Path | None,
+        typer.Option(
+            "--watch", metavar="LEVELS",
+            help="levels.toml of `minertia watch --out`: say when load or residuals change; ROBOT is the model then.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the logs and the record.")] = Path(
         "run"
     ),
@@ -116,12 +126,43 @@ def run(
         require_rehearsed(rehearsed, given, way, max(parts))
     check_folder(out, (FILE, *map(log_name, parts)), force=force)
     with _driver(driver, given, way, host, USUAL_RATE[driver] if rate is None else rate) as arm, _stop_key() as stop:
-        logs = climb(arm, way, guard, speeds=parts, stop=stop, progress=_say_rung)
+        watch = _Listener.of(given, arm, levels)
+        logs = climb(arm, way, guard, speeds=parts, stop=stop, progress=_say_rung, listen=watch)
     _deliver(given, way, arm, driver, logs, LogFolder(out, force, as_json))
     if logs[-1].aborted:
         if was_stopped():
             raise KeyboardInterrupt
         raise typer.Exit(1)
+
+
+class _Listener:
+    """The on-line watch beside a run; it says what it sees and stops nothing."""
+
+    def __init__(self, watch: OnlineWatch | None) -> None:
+        self.watch = watch
+
+    @classmethod
+    def of(cls, robot: Robot, driver: Driver, levels: Path | None) -> _Listener:
+        """For the rate and the efforts of a driver."""
+        if levels is None:
+            return cls(None)
+        from minertia.identification.online.levels_file import read_levels
+        from minertia.identification.watch import OnlineWatch
+
+        known = read_levels(levels)
+        if not driver.effort.startswith("tau"):
+            raise MinertiaError("a watch needs efforts in N m or N, and this driver tells currents; leave out --watch")
+        if abs(known.rate * driver.period - 1) > SAME_RATE:
+            raise MinertiaError(
+                f"the levels are for {known.rate:.4g} samples a second and the robot is asked {1 / driver.period:.4g} "
+                "times; give that --rate"
+            )
+        return cls(OnlineWatch(robot, known))
+
+    def __call__(self, now: JointReading) -> None:
+        alarm = None if self.watch is None or now.effort is None else self.watch.step(now.q, now.effort)
+        if alarm is not None:
+            diagnose(alarm.sentence())
 
 
 def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> Guard:

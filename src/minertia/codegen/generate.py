@@ -15,7 +15,19 @@ from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import BY_PLACE, Representative, Setting
-from minertia.codegen.targets import array_module, c, cuda, cuda_selftest, fmu, layout, matlab, ros2, selftest
+from minertia.codegen.targets import (
+    array_module,
+    c,
+    cuda,
+    cuda_selftest,
+    fmu,
+    layout,
+    matlab,
+    ros2,
+    selftest,
+    watch,
+    watch_test,
+)
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
@@ -239,26 +251,37 @@ def _facts(unit: _Unit) -> str:
     return layout.facts(facts)
 
 
-def _header(unit: _Unit) -> str:
+def _header(unit: _Unit, further: Sequence[c.Rendered] = ()) -> str:
     joints = len(unit.setting.robot.coordinate_names)
     names = entry_names(unit.style, unit.setting, unit.programs)
-    return layout.header(unit.style, unit.title, _facts(unit), joints, list(unit.rendered.values()), names)
+    return layout.header(unit.style, unit.title, _facts(unit), joints, [*unit.rendered.values(), *further], names)
 
 
 def _cases(unit: _Unit) -> list[tuple[Program, selftest.Arrays, selftest.Arrays, bool]]:
     return [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
 
 
-def _selftest(unit: _Unit) -> str:
-    return selftest.render_selftest(unit.style, _cases(unit))
+def _selftest(unit: _Unit, more: selftest.MoreTests = selftest.NO_MORE) -> str:
+    return selftest.render_selftest(unit.style, _cases(unit), more)
+
+
+def _watch(unit: _Unit) -> tuple[list[c.Rendered], selftest.MoreTests]:
+    """What goes around `watch_terms`, where it was asked for, and how that is tested."""
+    program = next((p for p in unit.programs if p.name == watch.PROGRAM), None)
+    if program is None:
+        return [], selftest.NO_MORE
+    rendered = unit.rendered[program.name]
+    part = watch.watch_part(unit.style, program, rendered, unit.setting.robot.tip + 1)
+    return [part], watch_test.watch_tests(unit.style, unit.setting, program, rendered.has_prepare)
 
 
 def _c_files(unit: _Unit, target: str = "c") -> Files:
     style = unit.style
+    further, tests = _watch(unit)
     return {
-        f"{style.prefix}.h": _header(unit),
-        f"{style.prefix}.c": unit.source,
-        "selftest.c": _selftest(unit),
+        f"{style.prefix}.h": _header(unit, further),
+        f"{style.prefix}.c": layout.source(style, unit.title, [*unit.rendered.values(), *further]),
+        "selftest.c": _selftest(unit, tests),
         "Makefile": layout.makefile(style, target),
         "README.md": layout.readme(
             style,

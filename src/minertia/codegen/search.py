@@ -28,7 +28,7 @@ WITHOUT_CHOICE = frozenset(
     {
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
         *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
-        *("differentiator", "low_pass", "adaptive_start", "adaptive_law"),
+        *("differentiator", "low_pass", "adaptive_start", "adaptive_law", "watch_terms"),
     }
 )
 # programs whose choice is that of a smaller one with the same recursion

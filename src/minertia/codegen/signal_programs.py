@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr
@@ -17,6 +18,7 @@ from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.momentum import momentum_entries, power_entries
 from minertia.dynamics.projection import projected_momentum
 from minertia.dynamics.reference_motion import expect_fixed_base
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
 
 PERIOD = "time between two calls [s]"
 
@@ -24,22 +26,29 @@ PERIOD = "time between two calls [s]"
 def _momentum_observer(d: Draft) -> Built:
     """r = K (p - p^), p^' = tau - friction + dL/dq + r: r follows external efforts with the time constants 1 / K."""
     expect_fixed_base(d.robot, "a momentum observer")
-    n, chi, q, qd = d.robot.n, d.chi(), d.read(d.q_port), d.read(d.qd_port)
+    n, chi = d.robot.n, d.chi()
     tau, gain = Port("tau", (n,), EFFORT), Port("gain", (n,), "gains of the observer [1/s], below 1 / period")
     period, held = Port("period", (1,), PERIOD), Port("momentum", (n,), "observed momenta, zeros at rest")
-    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
-    adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
-    rotors = drive_inertia(d.robot, chi)
-    p = [add(_by(adjoints, qd[i]), _product(rotors[i], qd)) for i in range(n)]
-    g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
-    slope = [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
-    left = moving_efforts(d.robot, chi, State(q, qd, d.rest), d.rest, d.read(tau), d.warmth)
+    p, driven = momentum_and_rate(d, chi, d.read(tau))
     seen = [mul(k, sub(x, y)) for k, x, y in zip(d.read(gain), p, d.read(held), strict=True)]
-    rate = summed(summed(left, slope), seen)
+    rate = summed(driven, seen)
     step = d.read(period)[0]
     after = [add(y, mul(step, x)) for y, x in zip(d.read(held), rate, strict=True)]
     ports = [Port("r", (n,), "external efforts at the joints [N m, N]"), Port("momentum_next", (n,), held.meaning)]
     return [d.q_port, d.qd_port, tau, gain, period, held, *d.warmth_ports], ports, [*seen, *after]
+
+
+def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    """Momenta p = D qd, and their rates tau - friction + dL/dq under efforts tau, without accelerations."""
+    q, qd = d.read(d.q_port), d.read(d.qd_port)
+    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
+    adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
+    rotors = drive_inertia(d.robot, chi)
+    p = [add(_by(adjoints, qd[i]), _product(rotors[i], qd)) for i in range(d.robot.n)]
+    g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
+    slope = [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
+    left = moving_efforts(d.robot, chi, State(q, qd, d.rest), d.rest, tau, d.warmth)
+    return p, summed(left, slope)
 
 
 def _by(adjoints: dict[int, Expr], variable: Expr) -> Scalar:
@@ -115,10 +124,29 @@ def _low_pass(d: Draft) -> Built:
     return [signal, numbers, memory], ports, [*y, *first, *second]
 
 
+def _watch_terms(d: Draft) -> Built:
+    """What the on-line watch filters: momenta and their rates of the robot, and both for unit parameters of a load."""
+    expect_fixed_base(d.robot, "an on-line watch")
+    n, qd, tau = d.robot.n, d.read(d.qd_port), Port("tau", (d.robot.n,), EFFORT)
+    p, rate = momentum_and_rate(d, d.chi(), d.read(tau))
+    names = [full_name(symbol, d.robot.tip + 1) for symbol in LINK_SYMBOLS]
+    entries = momentum_entries(d.robot, d.read(d.q_port), qd, frozenset(names))
+    columns = [[table.get((row, name), 0) for row in range(n) for name in names] for table in entries]
+    load = f"of a load on joint {d.robot.tip + 1}, {' '.join(LINK_SYMBOLS)} about its frame's origin"
+    ports = [
+        Port("p", (n,), "momenta of the joints [kg m2/s, kg m/s]"),
+        Port("p_rate", (n,), "their rates of change if nothing else acts [N m, N]"),
+        Port("Yp", (n, 10), f"momenta for unit parameters {load}"),
+        Port("Yc", (n, 10), "what else it asks for: tau = d/dt (Yp load) + Yc load"),
+    ]
+    return [d.q_port, d.qd_port, tau, *d.warmth_ports], ports, [*p, *rate, *columns[0], *columns[1]]
+
+
 SIGNAL_BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "momentum_observer": _momentum_observer,
     "momentum_regressor": _momentum_regressor,
     "power_regressor": _power_regressor,
     "differentiator": _differentiator,
     "low_pass": _low_pass,
+    "watch_terms": _watch_terms,
 }

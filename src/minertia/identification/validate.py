@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, silent
 from minertia.identification.campaigns.record import recorded_campaign
@@ -52,6 +53,8 @@ def _simulated(
     campaign = campaign.without_torn_rows() if drop_torn else campaign
     found = []
     for log in campaign.validate:
+        if log.load is not None:
+            raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
         tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         made, theta = recorded_loop(campaign, model, one.period)

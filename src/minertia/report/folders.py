@@ -15,10 +15,12 @@ from minertia.identification.actuators import isaac_lab_text, position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.identify import is_commanded
+from minertia.identification.commanded import LoopIdentification
 from minertia.identification.identify import Identification
 from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
+from minertia.report.commanded_page import commanded_page
 from minertia.report.excite_page import excite_page
 from minertia.report.identification_page import identification_page
 from minertia.robot.identified import taken_notes
@@ -76,7 +78,8 @@ def write_identification(
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / model_file)
         write_file(draft / data, result.to_json() + "\n")
-        if "loop" in model.evidence:
+        if isinstance(result, LoopIdentification):
+            write_file(draft / page, commanded_page(result, model))
             return _write_loops(model, draft)
         write_file(draft / page, identification_page(result, model))
         notes = _write_robot(model, draft, out)

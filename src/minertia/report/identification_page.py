@@ -56,20 +56,21 @@ def identification_page(result: Identification, model: IdentifiedModel) -> str:
     title = f"Identification of {name}"
     body = "".join(
         (
-            _head(result, title),
+            head(result, title),
             section("Residuals", _residuals(result)),
             _curves(result),
-            section("Parameters", _parameters(result, model)),
-            _not_excited(result),
+            section("Parameters", parameter_section(result, model)),
+            not_excited_section(result),
             _physical(result, model),
-            _audits(result),
+            audit_section(result),
             section("How this was made", _made(result)),
         )
     )
-    return page(title, body, kind="identification", format_version=FORMAT, style=_STYLE + CHART_STYLE)
+    return page(title, body, kind="identification", format_version=FORMAT, style=VERDICT_STYLE + CHART_STYLE)
 
 
-def _head(result: Identification, title: str) -> str:
+def head(result: Identification, title: str) -> str:
+    """Title, verdict with its reasons, and the main figures."""
     e, verdict = result.estimate, result.verdict
     pairs: dict[str, object] = {
         "residual, training": percent(result.training.relative),
@@ -167,7 +168,8 @@ def _unit(log: PreparedLog) -> str:
     return UNITS.get(unit, unit)
 
 
-def _parameters(result: Identification, model: IdentifiedModel) -> str:
+def parameter_section(result: Identification, model: IdentifiedModel) -> str:
+    """All values with deviations, intervals and classes."""
     relations = {str(p["name"]): str(p["relation"]) for p in model.parameters}
     many = any(p.over_recordings for p in result.parameters)
     headers = ["parameter", "value", "deviation", "relative", "95 % interval", "class", "relation"]
@@ -200,7 +202,8 @@ def _parameter_row(p: ParameterEvidence, written: str, many: bool) -> list[str]:
     return [*row, escape(p.kind), "" if written == p.name else relation(written)]
 
 
-def _not_excited(result: Identification) -> str:
+def not_excited_section(result: Identification) -> str:
+    """What the logs say nothing about."""
     missing = result.estimate.not_excited
     if not missing:
         return section("What was not excited", paragraph("Everything that this robot can show was excited."))
@@ -232,7 +235,8 @@ def _physical(result: Identification, model: IdentifiedModel) -> str:
     return section("Can such a robot exist?", bullets([*sentences, *result.estimate.notes]))
 
 
-def _audits(result: Identification) -> str:
+def audit_section(result: Identification) -> str:
+    """What the readers assumed and the audits found."""
     lines = []
     for log in (*result.problem.logs, *result.problem.unseen):
         lines += [f"{log.name}: {note}" for note in (log.recording.notes if log.recording is not None else ())]
@@ -252,15 +256,15 @@ def _made(result: Identification) -> str:
         "gravity [m/s\u00b2]": f"({gravity})",
         "fitted": ", ".join(record["train"]),
         "validated on": ", ".join(record["validate"]) or "nothing",
-        "estimator": _words(record["estimator"]),
+        "estimator": words(record["estimator"]),
         "effects": _effects(record["effects"]),
-        "filter of the fit": _words(record["filter"]),
-        "evaluation filter": _words(record["evaluation"] or {}),
-        "columns": _words(record["columns"]) or "recognised",
-        "drive": _words(record["drive"]) or "joint side",
+        "filter of the fit": words(record["filter"]),
+        "evaluation filter": words(record["evaluation"] or {}),
+        "columns": words(record["columns"]) or "recognised",
+        "drive": words(record["drive"]) or "joint side",
     }
     if record["fix"]:
-        pairs["fixed"] = _words(record["fix"])
+        pairs["fixed"] = words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
     spread = result.evidence.spread
@@ -277,7 +281,8 @@ def _effects(effects: Sequence[Any] | None) -> str:
     return ", ".join(str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in effects) or "none"
 
 
-def _words(table: Mapping[str, Any]) -> str:
+def words(table: Mapping[str, Any]) -> str:
+    """A table in one line."""
     return ", ".join(f"{key} {_value(value)}" for key, value in table.items())
 
 
@@ -289,7 +294,7 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-_STYLE = """
+VERDICT_STYLE = """
 .verdict{margin:.4rem 0}.verdict b{display:inline-block;border-radius:.4rem;padding:.15rem .8rem;font-size:1.05rem}
 .good b{background:#1a7f37;color:#fff}.bad b{background:#a40e26;color:#fff}
 .poor{color:var(--warn);font-weight:600}

@@ -27,10 +27,15 @@ BY_HAND = "stopped by hand"
 SLOWEST = 0.01  # part of its speed at which a motion can be run
 
 Stop = Callable[[], bool]
+Listen = Callable[[JointReading], None]
 
 
 def _never() -> bool:
     return False
+
+
+def _deaf(now: JointReading) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +77,18 @@ def climb(
     speeds: Sequence[float] = SPEEDS,
     stop: Stop = _never,
     progress: Callable[[RungLog], None] | None = None,
+    listen: Listen = _deaf,
 ) -> list[RungLog]:
     """Run a motion at each speed in turn; the first that is aborted is the last one.
 
     motion: from rest to rest, from a posture back to it.  stop: asked once a period whether a person wants to stop.
+    listen: told every state that was judged good, after its command was sent.
     """
     if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
         raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
     logs: list[RungLog] = []
     for speed in speeds:
-        rung = _Rung(driver, motion, guard, speed, stop)
+        rung = _Rung(driver, motion, guard, speed, stop, listen)
         logs.append(rung.run())
         try:
             if progress is not None:
@@ -102,6 +109,7 @@ class _Rung:
     guard: Guard
     speed: float
     stop: Stop
+    listen: Listen = _deaf
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
@@ -166,6 +174,7 @@ class _Rung:
                 self._send(now)  # the posture is held on, while nobody asks for more
                 return ""
             self._send(now)
+            self.listen(now)
 
     def _wrong(self, now: JointReading) -> str:
         if self.stop():

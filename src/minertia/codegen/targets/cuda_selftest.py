@@ -87,7 +87,9 @@ def render_selftest(style: CStyle, cases: Sequence[Case]) -> str:
         name=style.prefix,
         real=style.precision,
         compared=COMPARED,
-        tables="\n".join(selftest.tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases),
+        tables="\n".join(
+            selftest.tables(style, program.name, inputs, outputs) for program, inputs, outputs, _ in cases
+        ),
         host="".join(_host_call(style, *case) for case in cases),
         device="".join(_device_calls(style, *case) for case in cases),
     )

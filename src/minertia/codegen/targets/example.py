@@ -20,9 +20,53 @@ def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Ren
     if {"background", "synchronous"} <= found.keys() and not _has_steps(found["background"]):
         text = "Two rates, where the processor has no time for all of it in every period:"
         parts.append((text, _servo_loop(style, found, rendered)))
+    if "watch_terms" in found:
+        text = (
+            "The on-line watch, at the rate of its levels. Moments of inertia of a load that the motion does not "
+            "determine have deviations\n(the root of the sum of squares of their row of `root`) as large as they are: "
+            "do not enter them in a controller."
+        )
+        parts.append((text, _watch(style, found["watch_terms"], rendered["watch_terms"])))
     if not parts and programs:
         parts.append(("One call:", _plain(style, programs[0], rendered[programs[0].name])))
     return "\n".join(f"{text}\n\n```c\n{example}```\n" for text, example in parts)
+
+
+WATCH = Template("""#include "watch_levels.h" /* of `minertia watch MODEL --normal LOGS --out DIR`; has $prefix.h */
+
+/* yours: sensors, what to do */
+void read_drives($real *q, $real *tau);$sensor
+void load_changed(const $real *load);
+void stop(int joint);
+
+static ${prefix}_watch watch; /* ${prefix}_watch_start(&watch) once, while the robot stands */
+$once
+void control_loop(void)
+{
+  $real q[$n], tau[$n]$warm; /* efforts at the joints: currents times gains and ratios */
+  read_drives(q, tau);$measured
+  switch (${prefix}_watch_step(&${prefix}_levels, &watch, q, tau, 0$given)) {
+  case ${guard}_WATCH_SUSPECTED: break; /* watch.joint; it is named some seconds later */
+  case ${guard}_WATCH_LOAD: load_changed(watch.load); break;
+  case ${guard}_WATCH_RESIDUAL: stop(watch.joint); break;
+  }
+}
+""")
+
+
+def _watch(style: CStyle, program: Program, rendered: Rendered) -> str:
+    is_warm = any(port.name == "temperature" for port in program.inputs)
+    n = str(program.ports[0].size)
+    given = ", temperature" * is_warm + f", &for_{program.name}" * rendered.has_prepare
+    return WATCH.substitute(
+        _warmth(style, n, is_warm),
+        prefix=style.prefix,
+        guard=style.prefix.upper(),
+        real=style.precision,
+        n=n,
+        once=_once(style, {program.name: program}, [program.name]) if rendered.has_prepare else "",
+        given=given,
+    )
 
 
 LOOP = Template("""#include "$prefix.h"

@@ -16,7 +16,7 @@ from minertia.dynamics import model
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State
 from minertia.robot.effects import ROTOR_SYMBOLS
-from minertia.robot.parameters import LINK_SYMBOLS, split_name
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 Array = NDArray[np.float64]
 Arrays = dict[str, Array]
@@ -40,6 +40,32 @@ def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
     r = given["gain"] * (p - given["momentum"])
     rate = np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g + r
     return named(program, given), {"r": r, "momentum_next": given["momentum"] + 1e-3 * rate}
+
+
+def _watch_terms(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    given = inputs | {"tau": rng.uniform(-20.0, 20.0, inputs["qd"].shape)}
+    return named(program, given), watched_terms(setting, given, chi)
+
+
+def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
+    """The robot's as the observer has them, the load's from the regressor of the last link."""
+    robot, q, qd, n = setting.robot, given["q"], given["qd"], setting.robot.n
+    C, g = (model.coriolis_matrix(robot, q, qd, parameters=chi), model.gravity_torques(robot, q, parameters=chi))
+    warmth = list(given["temperature"].T) if "temperature" in given else None
+    left = moving_efforts(
+        robot.numeric, chi, State(list(q.T), list(qd.T), [0] * n), [0] * n, list(given["tau"].T), warmth
+    )
+    names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
+    rest = np.zeros_like(qd)
+    options: dict[str, Any] = {"columns": names, "gravity": (0, 0, 0)}
+    shifted = model.torque_regressor(robot, q + STEP * 1j * qd, rest, qd, **options).imag / STEP
+    whole = model.torque_regressor(robot, q, qd, rest, columns=names)
+    return {
+        "p": np.einsum("kij,kj->ki", model.mass_matrix(robot, q, parameters=chi), qd),
+        "p_rate": np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g,
+        "Yp": np.asarray(model.torque_regressor(robot, q, rest, qd, **options)),
+        "Yc": np.asarray(whole - shifted),
+    }
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
@@ -173,6 +199,7 @@ MORE: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
     "power_regressor": _power_regressor,
     "differentiator": _differentiator,
     "low_pass": _low_pass,
+    "watch_terms": _watch_terms,
     "adaptive_start": _adaptive_start,
     "adaptive_law": _adaptive_law,
 }

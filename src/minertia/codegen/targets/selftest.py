@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     inputs: Arrays = dict(zip(("q", "qd", "qdd"), (np.asarray(part) for part in state), strict=True))
     if samples >= SAMPLES and not setting.robot.open_cuts:  # loops do not close everywhere
         _special_postures(setting, inputs["q"][:, 7 * setting.robot.is_floating :])
-    inputs |= _parameter_inputs(setting, rng)
+    inputs |= parameter_inputs(setting, rng)
     if setting.takes("temperature"):
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     closed = _closed(setting, program, inputs, rng)
@@ -92,7 +92,8 @@ def _special_postures(setting: Setting, q: Array) -> None:
     q[3] = [1.0 if each.upper is None else each.upper for each in limits]
 
 
-def _parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
+def parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
+    """Values of the inputs that carry parameters; a load, where there is one, that can be told from none."""
     if setting.robot.has_parameters or setting.parameters == "baked":
         found = setting.nominal_inputs()
     else:
@@ -197,20 +198,34 @@ _FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
 }
 
 
-def render_selftest(style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]]) -> str:
+class MoreTests(NamedTuple):
+    """Further constant arrays and statements of a self-test, as text."""
+
+    tables: str = ""
+    calls: str = ""
+
+
+NO_MORE = MoreTests()
+
+
+def render_selftest(
+    style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]], more: MoreTests = NO_MORE
+) -> str:
     """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
-    texts = "\n".join(tables(style, program, inputs, outputs) for program, inputs, outputs, _ in cases)
-    calls = "".join(_calls(style, *case) for case in cases)
+    texts = (
+        "\n".join(tables(style, program.name, inputs, outputs) for program, inputs, outputs, _ in cases) + more.tables
+    )
+    calls = "".join(_calls(style, *case) for case in cases) + more.calls
     return SELFTEST.substitute(compared=COMPARED, name=style.prefix, real=style.precision, tables=texts, calls=calls)
 
 
-def tables(style: CStyle, program: Program, inputs: Arrays, outputs: Arrays) -> str:
-    """Inputs and expected outputs as constant arrays."""
+def tables(style: CStyle, name: str, inputs: Arrays, outputs: Arrays) -> str:
+    """Inputs and expected outputs of a function as constant arrays."""
     lines = []
     for kind, arrays in (("in", inputs), ("out", outputs)):
-        for name, array in arrays.items():
+        for part, array in arrays.items():
             values = [style.number(float(v) + 0.0) for v in np.asarray(array, float).ravel()]
-            label = f"static const {style.precision} {program.name}_{kind}_{name}[{len(values)}] = {{"
+            label = f"static const {style.precision} {name}_{kind}_{part}[{len(values)}] = {{"
             lines += [label, *(f"  {', '.join(values[k : k + 6])}," for k in range(0, len(values), 6)), "};"]
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,7 @@ SAME = "same"  # one value for all joints, fitted
 LAWS = ("p", "pd", "pid", "voltage")
 HOLDS = ("zero", "linear")
 DELAYED = ("command", "effort")
-REFERENCES = ("gains", "links", "none")
+REFERENCES = ("gains", "links", "load", "none")
 INTEGRATORS = ("midpoint", "euler")
 METHODS = ("output-error", "didim", "law")
 LINKS = ("robot", "physical")
@@ -35,7 +35,8 @@ class Command:
     one unknown for all.  velocity_reference: damping acts on the commanded less the measured velocity.  hold: how the
     command lasts between rows, "zero" or "linear".  delay [s], or "?" to fit it; delay_of: of the "command", or of the
     whole "effort" (a host closes the loop).  limit [N m, N] of the effort.  reference: what fixes the scale, "gains",
-    "links" (masses of the robot's file) or "none" (ratios to kp are told); by default the gains where they are known.
+    "links" (masses of the robot's file), "load" (one that is known in some logs) or "none" (ratios to kp are told); by
+    default the gains where they are known.
     method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]:
     motion is simulated by the "midpoint" rule, its step halved as needed, or by MuJoCo's "euler" at MuJoCo's step, for
     values that are meant for it.  zeros [rad, m]: of the robot's file less those of the log (links are at q + zeros),

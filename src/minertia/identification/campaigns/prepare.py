@@ -16,6 +16,7 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.cutoff import fitted_cutoff
 from minertia.identification.campaigns.judged import JudgedMotion
+from minertia.identification.campaigns.law_audit import law_findings
 from minertia.identification.campaigns.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
 from minertia.identification.campaigns.settle import settled
 from minertia.identification.evidence.overlap import Prints, row_prints
@@ -166,6 +167,7 @@ class _Read:
                     finding.text, file=log.file or log.name, column=finding.channel or None, row=finding.row
                 )
         recording = campaign.repaired(logged) if long is None else long.beginning()
+        findings = (*findings, *law_findings(recording, campaign.command))
         return cls(log, recording, findings, long, row_prints(logged.q, logged.efforts()))
 
 

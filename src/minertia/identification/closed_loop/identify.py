@@ -12,6 +12,7 @@ from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
+from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
@@ -46,10 +47,12 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     _refuse_unused(campaign)
     read = [_read(campaign, log, tell) for log in (*campaign.train, *campaign.validate)]
     count = len(campaign.train)
-    logs, unseen = [r.loop for r in read[:count]], [r.loop for r in read[count:]]
     tell("deriving the loop")
-    period = min(log.period for log in logs)
+    period = min(r.loop.period for r in read[:count])
     model = loop_model(campaign, period)
+    loops = with_loads(model, [r.loop for r in read], [r.log for r in read])
+    read = [replace(r, loop=loop) for r, loop in zip(read, loops, strict=True)]
+    logs, unseen = loops[:count], loops[count:]
     tell("fitting")
     fit = fitted(model, logs, campaign.command.method)
     loose = loose_gains(fit)
@@ -70,8 +73,7 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
 
 def _refuse_unused(campaign: Campaign) -> None:
     """Refuse what has no effect on a fit of commands, which nobody should believe that it had."""
-    if any(log.load is not None for log in (*campaign.train, *campaign.validate)):
-        raise CampaignError("loads of logs are not known to a fit of commands; leave loaded logs out")
+    refuse_loads(campaign)
     if campaign.estimator not in ("auto", "weighted", "wls"):
         raise CampaignError(
             f"the estimator '{campaign.estimator}' does not fit commands: state method in [command], and links = "
@@ -110,6 +112,8 @@ def scale(model: ServoModel) -> str:
             "scale: your gains; a gain wrong by 10 % makes every inertia wrong by 10 %, and no log of positions can "
             "show it"
         )
+    if model.command.reference == "load":
+        return "scale: the load that you gave; a mass wrong by 10 % makes gains, friction and inertia wrong by 10 %"
     if model.keeps_links:
         return "scale: the masses of the robot's file; where they are wrong, gains and friction are wrong alike"
     return "scale: the gains that you gave, one for each group of joints that inertia ties together"

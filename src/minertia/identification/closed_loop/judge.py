@@ -22,6 +22,9 @@ POOR = 0.3  # relative deviation of a gain above which it has no scale of its ow
 TOLD_APART = 3.0  # by how much delay and damping together may be better known than damping alone
 LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
+FRICTION = "friction alone on the file's masses"
+FRICTIONAL = ("FV", "FC", "FCL")  # symbols of what friction alone fits, besides gains and delay
+TIE = 1.02  # residual over that of a rival up to which a model is no worse
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,27 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
     others = tuple(position_residuals(model, theta, log, h) for log in unseen)
     left = None if unseen else _left_out(fit, logs, h)
     file = file_values(model, theta)
-    rivals = {} if file is None or not unseen else {FILE: tuple(position_residuals(model, file, u, h) for u in unseen)}
+    rivals = {}
+    if file is not None and unseen:
+        rivals[FILE] = tuple(position_residuals(model, file, u, h) for u in unseen)
+        plain = _friction_alone(fit, logs, file)
+        if plain is not None:
+            rivals[FRICTION] = tuple(position_residuals(plain.model, plain.theta, u, h) for u in unseen)
     return LoopJudged(training, own, others, left, rivals, _verdict(fit, training, others, left, rivals, reference))
+
+
+def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
+    """Friction, gains and delay fitted, all else as the robot's file has it; None where there is nothing else."""
+    names = fit.model.names
+    fixed = {name: float(file[k]) for k, name in enumerate(names) if not _is_frictional(name)}
+    if not fixed or len(fixed) == len(names):
+        return None
+    start = np.array([fit.theta[k] for k, name in enumerate(names) if name not in fixed])
+    return output_error(fit.model.with_fixed(fixed), logs, start, steps=fit.steps)
+
+
+def _is_frictional(name: str) -> bool:
+    return "+" in name or name == "delay" or name[:2] in ("KP", "KD", "KI") or symbol_of(name) in FRICTIONAL
 
 
 def _left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
@@ -121,8 +143,9 @@ def _verdict(
             reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
         for name, theirs in rivals.items():
             level = float(np.mean([r.relative for r in theirs]))
-            is_good &= own <= level
-            reasons.append(f"{'better' if own < level else 'worse'} than {name} there ({_percent(level)})")
+            is_good &= own <= TIE * level
+            word = "better" if own < level else "no better" if own <= TIE * level else "worse"
+            reasons.append(f"{word} than {name} there ({_percent(level)})")
     else:
         reasons.append("no unseen log was given, and the fitted one is too short to leave a part out")
     reasons += [reference, *hidden_sentences(fit), *fit.hidden.values(), *fit.notes]

@@ -61,15 +61,16 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
         return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
 
     columns, known = _columns(model, own, low_pass(u, cutoff, rate) - measured[0], measured[1], rate)
+    constant = model.constant + (0.0 if log.carried is None else log.carried)
     Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
     for kind, values in columns.items():
         series, places = thinned(values), model.places[kind]
         if kind == "link":
             Y += series @ model.G[places]
-            tau = tau - series @ model.constant[places]
+            tau = tau - series @ constant[places]
         else:
             Y += series[:, :, None] * model.G[places]
-            tau = tau - series * model.constant[places]
+            tau = tau - series * constant[places]
     return LawRows(Y, tau)
 
 

@@ -25,6 +25,7 @@ class LoopLog:
     """One log: period [s], positions q and commands u (N, n), commanded velocities or None, and the start.
 
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
+    carried: what a load that is known adds to the atoms of a model, None where there is none.
     """
 
     name: str
@@ -37,6 +38,7 @@ class LoopLog:
     v0: Array
     lead: float
     first: int
+    carried: Array | None = None
 
     @property
     def rows(self) -> slice:

@@ -185,6 +185,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
         )
     groups = tied_groups(robot)
     builder = _ServoBuilder(robot, command, linear, groups, keeps)
+    builder.loaded = {robot.payload_frame(log.load.at).joint for log in campaign.train if log.load is not None}
     builder.add_effects()
     builder.add_gains()
     builder.add_zeros()
@@ -219,6 +220,7 @@ class _ServoBuilder:
         self.lower: dict[str, float] = {}
         self.rest = np.zeros(self.n)
         self.gauges: list[int] = []
+        self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
         for term in linear.choice.terms:
             if term.symbol == "KS":
                 self.rest[term.joint] = term.settings.get("rest", 0.0)
@@ -267,13 +269,21 @@ class _ServoBuilder:
                 atom = Atom(kind, j)
                 if not isinstance(value, str):
                     self.constant[self.where[atom]] = float(value)
-                elif kind == "kp" and self.reference == "none" and (j in self._firsts or value == SAME):
+                elif kind == "kp" and self._is_gauge(j, value):
                     self.constant[self.where[atom]] = GAUGE
                     self.gauges.append(j)
                 else:
                     number = "" if value == SAME else str(j + 1)
                     twin = f"+FV{number}" if kind == "kd" and self._has_friction(j) else ""
                     self.add(f"{kind.upper()}{number}{twin}", {atom: 1.0}, 0.0)
+
+    def _is_gauge(self, j: int, value: str) -> bool:
+        """Whether nothing fixes the scale of a joint's group, so that this kp is set."""
+        if self.reference == "none":
+            return j in self._firsts or value == SAME
+        weighed = [group for group in self.tied if self.loaded & set(group)]
+        is_tied = value == SAME and bool(weighed)
+        return self.reference == "load" and j in self._firsts and not is_tied and not any(j in g for g in weighed)
 
     def _has_friction(self, j: int) -> bool:
         return self.damping_is_one[j] and f"FV{j + 1}" in self.linear.choice.own
@@ -300,6 +310,8 @@ class _ServoBuilder:
                 f'kp of joint {names[min(loose)]} and of all joints tied to it is "?" and the reference is "gains": '
                 'give a gain, or state reference = "links" (masses of the robot\'s file) or "none" (ratios to kp)'
             )
+        if self.reference == "load" and self.keeps:
+            raise CampaignError('the reference "load" needs links that are fitted: state links = "physical" in [model]')
         if self.reference == "links" and not self.keeps:
             raise CampaignError('the reference "links" keeps the masses of the robot\'s file: state links = "robot"')
         if self.reference == "none" and self.keeps and loose:

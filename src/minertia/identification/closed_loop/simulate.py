@@ -28,7 +28,7 @@ class Simulated:
 
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
     """A log from its start, `steps` steps between rows; None where the motion runs away."""
-    values = model.atom_values(theta)
+    values = model.atom_values(theta) + (0.0 if log.carried is None else log.carried)
     q = np.empty_like(log.q)
     n, count = model.robot.n, model.count
     S = np.zeros((len(q), n, count + 2 * n if slopes else 0))

@@ -145,7 +145,7 @@ def payload_beside(
             problem = _loaded_and_unloaded(model, unloaded, loaded, at, load or _no_load(model))
             values, covariance, silent = _from_logs(problem, gains)
             load = load_efforts(model, values[:-10]) if model.choice.needs_load else None
-    return _payload(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
+    return payload_of(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
 
 
 def payload_on(
@@ -163,7 +163,7 @@ def payload_on(
             load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
             problem = observe(loaded_model(model, at, True), loaded, load=load)
             ten, covariance, silent = _from_model(problem, known.beta, known.covariance, gains)
-    return _payload(model.robot, at, ten, covariance, silent, physical)
+    return payload_of(model.robot, at, ten, covariance, silent, physical)
 
 
 def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
@@ -242,7 +242,7 @@ def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
     return {n.removeprefix("load "): why for n, why in not_excited.items() if n.startswith("load ")}
 
 
-def _payload(
+def payload_of(
     robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
 ) -> Payload:
     """Mass, centre and inertia of ten parameters, deviations by linear propagation."""

@@ -1,0 +1,126 @@
+"""`minertia watch`: logs as an on-line watch sees them, and the levels that it needs on a controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.campaigns import Columns, read_map
+from minertia.cli.options import AsJson, Force, not_negative
+from minertia.cli.progress import progress
+from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.errors import InputError
+
+if TYPE_CHECKING:
+    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.online.levels import WatchLevels
+    from minertia.identification.watch import Watched
+
+FORMAT = 1
+LEVELS, HEADER = "levels.toml", "watch_levels.h"
+
+
+def watch(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
+    logs: Annotated[
+        list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to watch.", show_default=False)
+    ] = None,
+    normal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--normal", metavar="LOG...", help="Logs without a fault and without a load, to learn what is normal.",
+            show_default=False,
+        ),
+    ] = None,
+    levels: Annotated[
+        Path | None,
+        typer.Option("--levels", metavar="FILE", help="What is normal, as --out wrote it.", show_default=False),
+    ] = None,
+    per_hour: Annotated[
+        float | None,
+        typer.Option(
+            "--per-hour", metavar="N", callback=not_negative,
+            help="False alarms an hour of all joints together, on average at most (0.1 unless told).",
+            show_default=False,
+        ),
+    ] = None,
+    velocities: Annotated[
+        bool, typer.Option("--velocities", help="Take logged velocities; else they come from positions.")
+    ] = False,
+    single: Annotated[bool, typer.Option("--float", help="Numbers of the C header in single precision.")] = False,
+    columns: Columns = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help=f"Folder for {LEVELS} and, for generated C, {HEADER}.", show_default=False
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    from minertia.identification.model_file import read_model
+    from minertia.identification.watch import watch_log
+
+    known = read_model(model)
+    mapping = None if columns is None else read_map(columns)
+    with progress(len(normal or ()) + len(logs or ()) + 1) as tell:
+        level = _levels(known, normal, levels, velocities, mapping, tell)
+        level = level if per_hour is None else level.at(per_hour=per_hour)
+        found = [watch_log(known, log, level, columns=mapping, tell=tell) for log in logs or ()]
+    if out is not None:
+        _write(out, known, level, "float" if single else "double", force)
+    if as_json:
+        seen = [one.to_dict() for one in found]
+        say_json({"format": FORMAT, "robot": known.robot.name, "levels": level.to_dict(), "watched": seen})
+    else:
+        _say(level, found)
+    if any(one.alarms for one in found):
+        raise typer.Exit(1)
+
+
+def _levels(
+    model: IdentifiedModel, normal: list[str] | None, file: Path | None, velocities: bool, columns: Any, tell: Any
+) -> WatchLevels:
+    from minertia.identification.online.levels import WatchOptions
+    from minertia.identification.online.levels_file import read_levels
+    from minertia.identification.watch import learn_levels
+
+    if bool(normal) == (file is not None):
+        raise InputError("what is normal comes from --normal LOG..., or from a file that --out wrote with --levels")
+    if file is not None:
+        return read_levels(file)
+    return learn_levels(model, normal or (), options=WatchOptions(velocities=velocities), columns=columns, tell=tell)
+
+
+def _write(out: Path, model: IdentifiedModel, levels: WatchLevels, precision: str, force: bool) -> None:
+    from minertia.files import folder_at_once, write_file
+    from minertia.identification.online.c_levels import levels_header
+    from minertia.identification.online.levels_file import levels_text
+
+    with folder_at_once(out, force=force) as draft:
+        write_file(draft / LEVELS, levels_text(levels))
+        write_file(draft / HEADER, levels_header(levels, model.robot.name, precision))
+    diagnose(f"wrote {out}")
+
+
+def _say(levels: WatchLevels, found: list[Watched]) -> None:
+    from minertia.report.tables import Table
+
+    rows = tuple(
+        (joint, f"{sigma:.3g}", f"{alike:.2f}", f"{slow:.2g}")
+        for joint, sigma, alike, slow in zip(levels.joints, levels.sigma, levels.alike, levels.slow, strict=True)
+    )
+    headers = ("joint", "residual [N m or N]", "likeness", "slides above [rad/s or m/s]")
+    say(
+        f"normal, over {levels.options.block:g} s, from {60 * levels.hours:.2g} min of motion; at most "
+        f"{levels.options.per_hour:g} false alarms an hour of all joints together, on average"
+    )
+    say_table(Table(headers, rows, right=(1, 2, 3)))
+    for one in found:
+        for sentence in one.sentences():
+            say(f"{one.log}: {sentence}")
+        for caution in () if one.load is None else one.load.cautions:
+            say(f"{one.log}: caution: {caution}")

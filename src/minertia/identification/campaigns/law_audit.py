@@ -1,0 +1,110 @@
+"""Measured efforts held against the law of the joints' position loops, where a log has both efforts and commands.
+
+The law is fitted to the efforts of each joint, tau = kp (u - q) - kd qd + a constant, at the delay that leaves least.
+A law that explains the efforts and asks for other gains than those stated says that one of the two is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.command import Command
+from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.signals.filtering import low_pass, rate_of_change
+from minertia.identification.signals.spectrum import chosen_cutoff
+
+Array = NDArray[np.float64]
+FOLLOWS = 0.3  # of the efforts: a law that leaves more does not make them
+OFF = 0.1  # relative difference from a stated gain that is told
+SURE = 3.0  # deviations that it must have, too
+LATEST = 0.05  # s: the longest delay that is tried
+SHORTEST = 200  # rows
+
+
+@dataclass(frozen=True)
+class FittedLaw:
+    """The law of one joint: kp, kd, ki with deviations, the delay [s], and the part of the effort that it leaves."""
+
+    gains: dict[str, tuple[float, float]]
+    delay: float
+    relative: float
+
+
+def law_findings(recording: Recording, command: Command) -> Iterator[Finding]:
+    """Whether efforts are what the law makes of the commands, and with which gains; nothing without either."""
+    u, tau = recording.channels.get("command"), recording.tau
+    if u is None or tau is None or len(recording) < SHORTEST or recording.has_gaps_in_values:
+        return
+    stated = {name: command.each(name, recording.n) for name in ("kp", "kd", "ki")}
+    for j in range(recording.n):
+        found = fitted_law(recording, u[:, j], j, command)
+        channel = recording.column(f"tau{j + 1}")
+        if found is None or found.relative > FOLLOWS:
+            left = "does not move" if found is None else f"leaves {100 * found.relative:.3g} % of them"
+            yield Finding("info", "law", f"the efforts do not follow the commands by a law: the best {left}", channel)
+            continue
+        yield Finding("info", "law", f"the efforts follow the commands: {_told(found, recording)}", channel)
+        own = {name: values[j] for name, values in stated.items() if not isinstance(values[j], str)}
+        if recording.effort_unit == SI:
+            yield from _disagreements(found, own, channel)  # type: ignore[arg-type]
+
+
+def _told(law: FittedLaw, recording: Recording) -> str:
+    unit = "" if recording.effort_unit == SI else f" [{recording.effort_unit} and rad or m]"
+    gains = ", ".join(f"{name} = {value:.4g} +- {deviation:.2g}" for name, (value, deviation) in law.gains.items())
+    return f"{gains}{unit}, {1e3 * law.delay:.3g} ms late, leave {100 * law.relative:.2g} % of them"
+
+
+def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> Iterator[Finding]:
+    """Stated gains that are not those of the efforts; one that is not stated, or 0, is not compared."""
+    for name, (value, deviation) in law.gains.items():
+        known = stated.get(name, 0.0)
+        if known and abs(value - known) > max(OFF * known, SURE * deviation):
+            text = (
+                f"{name} = {known:.4g} is stated and the efforts ask for {value:.4g} +- {deviation:.2g}: the gain, the "
+                "scale of the efforts or the law is wrong"
+            )
+            yield Finding("warning", "law", text, channel)
+
+
+def fitted_law(recording: Recording, u: Array, j: int, command: Command) -> FittedLaw | None:
+    """The law of one joint by least squares on filtered signals; None where nothing moves."""
+    rate = recording.rate_hz
+    q, tau = recording.q[:, j], recording.efforts()[:, j]
+    if not (np.ptp(q) > 0 and np.ptp(tau) > 0):
+        return None
+    cutoff = min(chosen_cutoff(recording.q, rate), 0.2 * rate)
+    smooth = low_pass(np.column_stack([q, u, tau]), cutoff, rate)
+    speed = rate_of_change(smooth[:, :1], rate)[:, 0]
+    longest = round(LATEST * rate)
+    fits = [_at(smooth, speed, k, longest, rate, command) for k in range(longest + 1)]
+    return min(fits, key=lambda law: law.relative)
+
+
+def _at(smooth: Array, speed: Array, late: int, longest: int, rate: float, command: Command) -> FittedLaw:
+    """The law with a command, or an effort, that is late by so many rows."""
+    rows = slice(longest, None)
+    shift = slice(longest - late, len(smooth) - late)
+    told = smooth[shift, 1]
+    is_effort = command.delay_of == "effort"
+    q, qd = (smooth[shift, 0], speed[shift]) if is_effort else (smooth[rows, 0], speed[rows])
+    columns = {"kp": told - q}
+    if command.law != "p":
+        columns["kd"] = (np.gradient(told, 1 / rate) if command.velocity_reference else 0.0) - qd
+    if command.law == "pid":
+        columns["ki"] = np.cumsum(told - q) / rate
+    A = np.column_stack([*columns.values(), np.ones(len(q))])
+    tau = smooth[rows, 2]
+    found, *_ = np.linalg.lstsq(A, tau, rcond=None)
+    rest = tau - A @ found
+    alike = min(max(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), 0.0), 0.999)
+    spread = np.linalg.pinv(A.T @ A) * (rest @ rest) / len(rest) * (1 + alike) / (1 - alike)
+    deviations = np.sqrt(np.diag(spread))
+    gains = {name: (float(found[k]), float(deviations[k])) for k, name in enumerate(columns)}
+    size = float(np.linalg.norm(tau - tau.mean()))
+    return FittedLaw(gains, late / rate, float(np.linalg.norm(rest)) / max(size, 1e-300))

@@ -1,0 +1,59 @@
+"""Logs of commands in which a known load is carried: it adds to the links, and fixes the scale of its joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import CampaignError
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import Atom, ServoModel
+from minertia.identification.loads.carried import carried
+from minertia.identification.loads.load import Load
+from minertia.robot.inertia import transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+
+Array = NDArray[np.float64]
+
+
+def refuse_loads(campaign: Campaign) -> None:
+    """Refuse loads where the links are those of the file, and the reference to a load that no fitted log has."""
+    is_loaded = any(log.load is not None for log in (*campaign.train, *campaign.validate))
+    if is_loaded and campaign.links == "robot":
+        raise CampaignError(
+            'loads of logs are known to a fit of commands only where the links are fitted: state links = "physical" in '
+            "[model], or leave loaded logs out"
+        )
+    if campaign.command.reference == "load" and not any(log.load is not None for log in campaign.train):
+        raise CampaignError(
+            'the reference "load" needs a fitted log with a load that is known: load = {mass = ..., com = [...]} in '
+            "[logs]"
+        )
+
+
+def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log]) -> list[LoopLog]:
+    """The logs with what their loads add to the numbers that a rollout reads."""
+    pairs = zip(logs, named, strict=True)
+    return [log if given.load is None else replace(log, carried=_atoms(model, given.load)) for log, given in pairs]
+
+
+def _atoms(model: ServoModel, load: Load) -> Array:
+    """What a load adds to the atoms: its ten parameters, regrouped as those of the links are."""
+    robot, linear = model.robot, model.linear
+    body = carried(robot, load)
+    assert body is not None
+    frame = robot.payload_frame(load.at)
+    if frame.joint is None:
+        raise CampaignError("a load on the ground moves with no joint and fixes no scale")
+    ten = transport_ten(list(body.ten), numeric_pose(frame.pose, robot.symbol_values))
+    named = {full_name(s, frame.joint + 1): float(v) for s, v in zip(LINK_SYMBOLS, ten, strict=True)}  # type: ignore[arg-type]
+    standard = linear.standard_values(linear.values(named))
+    found = np.zeros(len(model.atoms))
+    for k, name in enumerate(model.links):
+        found[model.index(Atom("link", k).kind, k)] = standard[name]
+    return found

@@ -1,0 +1,222 @@
+"""What is normal: how large the residuals of each joint are in motion without a fault, and how alike successive ones.
+
+Residuals are watched in blocks of some tenths of a second.  Those of a joint are taken for noise of first order with
+the level sigma and the likeness of neighbours rho; both are learned from normal motion and taken at the unsafe ends of
+their intervals: rho no smaller than sums over several blocks show, sigma so large that the evidence of a change, whose
+mean must not exceed 1 without one (docs/howto/watch.md), does not exceed it on that motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.watch_rules import CLIP, SIGNED
+from minertia.errors import InputError
+from minertia.notebook import stated
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+SPANS = (2, 5, 10)  # blocks in sums that show how alike neighbours are
+MOST_ALIKE = 0.98
+FEWEST = 30  # blocks of a joint in motion that its level is learned from
+SLOW = 0.1  # of the rms velocity of a joint in normal motion: below it friction may be anything
+SLOWEST = 1e-3  # rad/s or m/s
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """How samples are watched.
+
+    cutoff_hz: of the low-pass on positions and efforts; gain [1/s]: of the filter that makes accelerations needless;
+    block [s]: that residuals are averaged over.  per_hour: false alarms of all joints together in an hour, on average.
+    heaviest [kg]: load that may be met.  velocities: samples have them; else they come from positions.
+    """
+
+    cutoff_hz: float = 10.0
+    gain: float = 30.0
+    block: float = 0.2
+    per_hour: float = 0.1
+    heaviest: float = 20.0
+    velocities: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("cutoff_hz", "gain", "block", "per_hour", "heaviest"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and 0 < value <= 1e6):
+                raise InputError(f"the option '{name}' of a watch is a number above 0, not {value:g}")
+
+    def __repr__(self) -> str:
+        return stated(self)
+
+    def for_rate(self, rate: float) -> WatchOptions:
+        """The same with a cut-off and a gain that samples of this rate [Hz] allow."""
+        return replace(self, cutoff_hz=min(self.cutoff_hz, 0.2 * rate), gain=min(self.gain, 0.5 * rate))
+
+
+@dataclass(frozen=True)
+class WatchLevels:
+    """What is normal for one robot at one rate [Hz].
+
+    sigma [N m or N], alike (rho), slow [rad/s or m/s]: of each joint.  hours: of normal motion that they come from.
+    """
+
+    joints: tuple[str, ...]
+    rate: float
+    sigma: tuple[float, ...]
+    alike: tuple[float, ...]
+    slow: tuple[float, ...]
+    hours: float
+    options: WatchOptions = WatchOptions()
+
+    def __post_init__(self) -> None:
+        if self.options.cutoff_hz >= 0.25 * self.rate or self.options.gain >= self.rate:
+            raise InputError(
+                f"a watch at {self.rate:g} Hz needs a cut-off below {0.25 * self.rate:g} Hz and a gain below "
+                f"{self.rate:g} / s; set cutoff_hz and gain of its options"
+            )
+        for name in ("sigma", "alike", "slow"):
+            values = getattr(self, name)
+            if len(values) != len(self.joints) or not np.all(np.isfinite(values)) or min(values, default=0.0) < 0:
+                raise InputError(f"levels of a watch need a '{name}' of at least 0 for each of the joints")
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{v:.3g}" for v in self.sigma[:8])
+        return f"<WatchLevels: sigma {values}; at {self.rate:.4g} Hz, from {60 * self.hours:.2g} min of normal motion>"
+
+    @property
+    def samples(self) -> int:
+        """Samples in a block."""
+        return max(1, round(self.options.block * self.rate))
+
+    @property
+    def settling(self) -> int:
+        """Samples for which a joint must slide before its residual counts: three time constants of the gain."""
+        return max(1, round(3.0 * self.rate / self.options.gain))
+
+    @property
+    def threshold(self) -> float:
+        """Mean evidence at which the alarm is raised: blocks of time, on average, to a false one."""
+        return max(1.0, 3600.0 * self.rate / self.samples / self.options.per_hour)
+
+    def at(self, **options: Any) -> WatchLevels:
+        """The same levels with other options of judging (per_hour, heaviest)."""
+        return replace(self, options=replace(self.options, **options))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for files."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> WatchLevels:
+        """What `to_dict` made."""
+        try:
+            lists = {key: tuple(data[key]) for key in ("joints", "sigma", "alike", "slow")}
+            return WatchLevels(
+                **lists,
+                rate=float(data["rate"]),
+                hours=float(data["hours"]),
+                options=WatchOptions(**data["options"]),
+            )
+        except (KeyError, TypeError, ValueError) as err:
+            raise InputError(f"these are no levels of a watch ({err}); `minertia watch --out` writes them") from None
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Means over blocks: residuals e (N, n), columns Y (N, n, 10) of a load, and whether a joint slid enough (N, n).
+
+    t (N,): end of each block [s].
+    """
+
+    t: Array
+    e: Array
+    Y: Array
+    valid: Flags
+
+
+def learned_levels(parts: Sequence[Blocks], base: WatchLevels) -> WatchLevels:
+    """Levels of normal motion, which is given in unbroken parts; base: everything but sigma and alike."""
+    found = [_joint_level([(part.e[:, j], part.valid[:, j]) for part in parts], base.joints[j]) for j in _each(base)]
+    sigma, alike = zip(*found, strict=True)
+    hours = sum(len(part.t) for part in parts) * base.samples / base.rate / 3600.0
+    return replace(base, sigma=tuple(sigma), alike=tuple(alike), hours=hours)
+
+
+def slow_speeds(velocities: Sequence[Array]) -> tuple[float, ...]:
+    """Velocities (n,) below which the friction of joints is not known, from those (N, n) of normal motion."""
+    rms = np.sqrt(np.mean(np.concatenate(velocities) ** 2, axis=0))
+    return tuple(np.maximum(SLOW * rms, SLOWEST).tolist())
+
+
+def _each(base: WatchLevels) -> range:
+    return range(len(base.joints))
+
+
+def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[float, float]:
+    count = sum(int(valid.sum()) for _, valid in parts)
+    if count < FEWEST:
+        raise InputError(
+            f"joint '{joint}' slides for {count} blocks of the normal motion and its level needs {FEWEST}; give longer "
+            "logs in which every joint moves"
+        )
+    rms = float(np.sqrt(sum(float(np.sum(e[valid] ** 2)) for e, valid in parts) / count))
+    if rms == 0.0:
+        raise InputError(f"the efforts of joint '{joint}' are predicted without any residual; give measured logs")
+    rho = min(max(_likeness([(e / rms, valid) for e, valid in parts], count), 0.0), MOST_ALIKE)
+    white = np.concatenate([whitened(e / rms, valid, rho) for e, valid in parts])
+    upper = 1 + 2 / np.sqrt(2 * count)  # two deviations of an rms of so many innovations
+    return rms * max(_fair_scale(white), 1.0) * float(upper), float(rho)
+
+
+def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
+    """The largest rho that sums over some blocks ask for, about zero: what does not forget counts as alike."""
+    found = []
+    for span in SPANS:
+        runs = [e[k : k + span] for e, valid in parts for k in range(len(e) - span + 1) if valid[k : k + span].all()]
+        if len(runs) >= FEWEST // 2:
+            x = np.array(runs)
+            growth = float(np.mean(x.sum(axis=1) ** 2) / max(np.sum(np.mean(x**2, axis=0)), 1e-300))
+            found.append(_first_order(growth, span))
+    return float(max(found, default=0.0) + 1 / np.sqrt(count))
+
+
+def _first_order(growth: float, span: int) -> float:
+    """rho of noise of first order whose sum over a span has so many times the variance of independent blocks."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        rho = 0.5 * (low + high)
+        sum_ = 1 + 2 * sum((1 - k / span) * rho**k for k in range(1, span))
+        low, high = (rho, high) if sum_ < growth else (low, rho)
+    return low
+
+
+def whitened(x: Array, valid: Flags, rho: float) -> Array:
+    """Innovations of noise of first order with deviation 1, at the blocks that count."""
+    where = np.flatnonzero(valid)
+    apart = np.diff(where, prepend=where[:1] - 1)
+    likeness = rho**apart
+    likeness[:1] = 0.0
+    last = np.concatenate([[0.0], x[where[:-1]]])[: len(where)]
+    return np.asarray((x[where] - likeness * last) / np.sqrt(1 - likeness**2))
+
+
+def _fair_scale(w: Array) -> float:
+    """The factor on sigma with which no step, to either side, gains evidence on average over normal blocks."""
+    signs = np.array(SIGNED)
+
+    def gains(scale: float) -> bool:
+        clipped = np.clip(w / scale, -CLIP, CLIP)
+        return bool(np.max(np.mean(np.exp(np.outer(signs, clipped) - signs[:, None] ** 2 / 2), axis=1)) > 1)
+
+    low, high = 0.25, 16.0
+    if gains(high):
+        return high
+    for _ in range(40):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if gains(middle) else (low, middle)
+    return high

@@ -1,0 +1,302 @@
+"""`OnlineWatch`: load and residuals of a robot while it works, from an identified model and samples as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.codegen.watch_rules import LOAD, NOTHING, SUSPECTED
+from minertia.errors import InputError, RecordingError, ShapeError
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.loads.payload import Payload, payload_of
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.even import check_finite, even_rate
+from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.model_file import read_model
+from minertia.identification.online.evidence import BlockStage
+from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
+from minertia.identification.online.samples import SampleStage, WatchedRobot, blocks_of_log, filtered_motion
+from minertia.identification.validate import campaign_like
+from minertia.notebook import clipped, plural
+from minertia.robot.inertia import transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+from minertia.threads import one_thread
+
+Array = NDArray[np.float64]
+USUAL = WatchOptions()
+SAME_RATE = 0.1  # part by which the rate of a log may differ from that of the levels
+HIDDEN = 0.9  # of the deviation before anything is known: what stays above it the motion does not show
+
+
+@dataclass(frozen=True)
+class WatchAlarm:
+    """A change that was seen: what it is, "load" or "residual", and when.
+
+    raised [s]: when the evidence reached its threshold; since [s]: when it began.  joint: whose residual shows it most.
+    before, mass, deviation [kg]: of a load that changed.  is_named: False while a load may still explain it.
+    """
+
+    what: str
+    raised: float
+    since: float
+    joint: str
+    before: float = 0.0
+    mass: float = 0.0
+    deviation: float = 0.0
+    is_named: bool = True
+
+    def sentence(self) -> str:
+        """What happened."""
+        since = f"since {self.since:.1f} s (alarm at {self.raised:.1f} s)"
+        if self.what == "load":
+            return f"load changed: {self.before:.3g} -> {self.mass:.3g} +- {self.deviation:.2g} kg {since}"
+        return f"residual of joint '{self.joint}' high {since}" + ("" if self.is_named else ", not yet named")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        found: dict[str, Any] = {"what": self.what, "raised": self.raised, "since": self.since, "joint": self.joint}
+        load = {"before": self.before, "mass": self.mass, "deviation": self.deviation} if self.what == "load" else {}
+        return {**found, **load, "sentence": self.sentence()}
+
+
+class OnlineWatch:
+    """Takes samples one by one, at the rate of its levels, and says when load or residuals change.
+
+    A joint counts while it slides, for friction at standstill may be anything.  alarms: all so far, the last one named
+    some seconds after it was raised.
+    """
+
+    def __init__(self, model: IdentifiedModel | Robot, levels: WatchLevels) -> None:
+        self.robot = model.robot if isinstance(model, IdentifiedModel) else model
+        if tuple(levels.joints) != self.robot.coordinate_names:
+            raise InputError(f"the levels are those of other joints than '{self.robot.name}' has; learn them anew")
+        self.levels = levels
+        self.gain_deviation = _gain_deviation(model)
+        self.samples = SampleStage(WatchedRobot(self.robot), levels)
+        self.blocks = BlockStage(levels)
+        self.alarms = list[WatchAlarm]()
+        self.count = 0
+        self.largest = 0.0  # evidence over its threshold
+
+    def __repr__(self) -> str:
+        return (
+            f"<OnlineWatch of '{clipped(self.robot.name, 40)}': {self.seconds:.1f} s, "
+            f"{plural(len(self.alarms), 'alarm')}, at most {self.levels.options.per_hour:g} false ones an hour>"
+        )
+
+    @property
+    def seconds(self) -> float:
+        """Time watched."""
+        return self.count / self.levels.rate
+
+    def step(self, q: ArrayLike, tau: ArrayLike, qd: ArrayLike | None = None) -> WatchAlarm | None:
+        """One sample: positions, efforts on the joint side, and velocities where the options say so, (n,) each.
+
+        The alarm when one is raised, and again, named, some seconds later.
+        """
+        given = [None if x is None else np.asarray(x, float) for x in (q, tau, qd)]
+        for name, x in zip(("q", "tau", "qd"), given, strict=True):
+            if x is not None and (x.shape != (self.robot.n,) or not np.isfinite(x).all()):
+                raise ShapeError(f"{name} of a sample must be {self.robot.n} finite numbers; its shape is {x.shape}")
+        self.count += 1
+        full = self.samples.step(*given)  # type: ignore[arg-type]
+        return None if full is None else self.take(*full)
+
+    def take(self, e: Array, Y: Array, valid: NDArray[np.bool_]) -> WatchAlarm | None:
+        """One block of residuals, of columns of a load, and whether joints slid."""
+        before, since, raised = float(self.blocks.load[9]), self.blocks.since, self.blocks.raised
+        code = self.blocks.step(e, Y, valid)
+        self.largest = max(self.largest, self.blocks.evidence / self.levels.threshold)
+        if code == NOTHING:
+            return None
+        joint = self.levels.joints[self.blocks.joint]
+        if code == SUSPECTED:
+            now = self._time(self.blocks.raised)
+            self.alarms.append(WatchAlarm("residual", now, self._time(since), joint, is_named=False))
+            return self.alarms[-1]
+        found = WatchAlarm("residual", self._time(raised), self._time(since), joint)
+        if code == LOAD:
+            mass = float(self.blocks.load[9])
+            deviation = float(np.sqrt(self.covariance[9, 9]))
+            found = replace(found, what="load", before=before, mass=mass, deviation=deviation)
+        self.alarms[-1] = found
+        return found
+
+    def _time(self, block: int) -> float:
+        """Seconds from the first sample to the end of a block."""
+        late = 0 if self.levels.options.velocities else 4
+        return (late + block * self.levels.samples) / self.levels.rate
+
+    @property
+    def covariance(self) -> Array:
+        """Of the load's ten parameters (10, 10); gains that are off by a part are off with all of it."""
+        S, load = self.blocks.root, self.blocks.load
+        return np.asarray(S @ S.T + self.gain_deviation**2 * np.outer(load, load))
+
+    @property
+    def load(self) -> Payload | None:
+        """The load in the frame of the last link, with cautions; None while nothing but the model's own is carried."""
+        ten, covariance = self.blocks.load, self.covariance
+        if ten[9] <= 0:
+            return None
+        pose = numeric_pose(self.robot.payload_frame(None).pose, self.robot.symbol_values)
+        moved = np.column_stack([np.array(transport_ten(unit.tolist(), pose), float) for unit in np.eye(10)])
+        back = np.linalg.inv(moved)
+        deviation = np.sqrt(np.diag(self.blocks.root @ self.blocks.root.T))
+        hidden = {
+            symbol: f"the motion so far does not show {symbol} of the load"
+            for symbol, d, doubt in zip(LINK_SYMBOLS, deviation, self.blocks.doubt, strict=True)
+            if d > HIDDEN * doubt and symbol != "M"
+        }
+        return payload_of(self.robot, None, back @ ten, back @ covariance @ back.T, hidden, False)
+
+
+def _gain_deviation(model: IdentifiedModel | Robot) -> float:
+    """Part by which the gains of the drives may be off, where efforts come from gains."""
+    if not isinstance(model, IdentifiedModel):
+        return 0.0
+    found = campaign_like(model, ()).map.drive.gain_uncertainty()
+    return 0.0 if found is None else float(np.sqrt(np.mean(np.square(found))))
+
+
+# ------------------------------------------------------------------ logs
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a watch saw in a log: alarms, the load at its end, the largest evidence over its threshold."""
+
+    log: str
+    seconds: float
+    alarms: tuple[WatchAlarm, ...]
+    largest: float
+    per_hour: float
+    load: Payload | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Watched '{clipped(self.log, 50)}': {self.seconds:.1f} s, {plural(len(self.alarms), 'alarm')}>"
+
+    def sentences(self) -> list[str]:
+        """What was seen, in words."""
+        if self.alarms:
+            return [alarm.sentence() for alarm in self.alarms]
+        return [
+            f"nothing changed in {self.seconds:.1f} s (evidence at most {100 * self.largest:.2g} % of the threshold)"
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "log": self.log,
+            "seconds": self.seconds,
+            "false_alarms_per_hour": self.per_hour,
+            "evidence": self.largest,
+            "alarms": [alarm.to_dict() for alarm in self.alarms],
+            "load": None if self.load is None else self.load.to_dict(),
+        }
+
+
+def learn_levels(
+    model: IdentifiedModel | str | Path,
+    logs: LogLike | Sequence[LogLike],
+    *,
+    options: WatchOptions = USUAL,
+    columns: ColumnMap | str | Path | None = None,
+    tell: Tell = silent,
+) -> WatchLevels:
+    """What is normal, from logs without a fault and without a load beyond the model's; best such as were not fitted.
+
+    Cut-off and gain of the options are lowered to what the rate of the logs allows.
+    """
+    known = _whole(model)
+    recordings = _recordings(known, logs, columns, tell)
+    if not recordings:
+        raise InputError("no log is given; levels are learned from normal motion")
+    n, joints = known.robot.n, known.robot.coordinate_names
+    rate = even_rate(recordings[0])
+    base = WatchLevels(joints, rate, (1.0,) * n, (0.0,) * n, (0.0,) * n, 0.0, options.for_rate(rate))
+    normal = [(_at_its_rate(r, base), r.t, _samples(r, options)) for r in recordings]
+    with one_thread():
+        slow = slow_speeds([filtered_motion(own, *motion)[1] for own, _, motion in normal])
+        watched = WatchedRobot(known.robot)
+        parts = [blocks_of_log(watched, replace(own, slow=slow), t, *motion) for own, t, motion in normal]
+    return learned_levels(parts, replace(base, slow=slow))
+
+
+def watch_log(
+    model: IdentifiedModel | str | Path,
+    log: LogLike,
+    levels: WatchLevels,
+    *,
+    columns: ColumnMap | str | Path | None = None,
+    tell: Tell = silent,
+) -> Watched:
+    """A log taken sample by sample, as a watch would have seen it."""
+    known = _whole(model)
+    (recording,) = _recordings(known, [log], columns, tell)
+    levels = _at_its_rate(recording, levels)
+    watch = OnlineWatch(known, levels)
+    motion = _samples(recording, levels.options)
+    with one_thread():
+        blocks = blocks_of_log(watch.samples.watched, levels, recording.t, *motion)
+        for e, Y, valid in zip(blocks.e, blocks.Y, blocks.valid, strict=True):
+            watch.take(e, Y, valid)
+    name = Path(recording.source).name or "recording"
+    alarms = tuple(replace(alarm, is_named=True) for alarm in watch.alarms)
+    return Watched(name, recording.duration, alarms, watch.largest, levels.options.per_hour, watch.load)
+
+
+def _whole(model: IdentifiedModel | str | Path) -> IdentifiedModel:
+    known = model if isinstance(model, IdentifiedModel) else read_model(model)
+    known.robot.require_tree("an on-line watch")
+    if len(known.linear.rows) != known.robot.n_velocity or known.robot.is_floating:
+        raise InputError("a watch needs a model of a robot on a fixed base that was identified from all of its joints")
+    return known
+
+
+def _recordings(
+    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], columns: ColumnMap | str | Path | None, tell: Tell
+) -> list[Recording]:
+    """Logs as they were measured, at even stamps, on the joint side; nothing is filtered."""
+    campaign: Campaign = campaign_like(model, logs, columns)
+    found = []
+    for log in campaign.validate:
+        tell(f"reading {log.name}")
+        recording = campaign.recording(log, whole=True)
+        recording.efforts()
+        check_finite(recording)
+        if recording.effort_unit != SI:
+            raise RecordingError(
+                f"the efforts are in {recording.effort_unit} and their gains are not known; give [drive] gains",
+                file=recording.source or log.name,
+            )
+        found.append(recording)
+    return found
+
+
+def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
+    """The levels at the rate of a log, which is about theirs."""
+    rate = even_rate(recording)
+    if abs(rate / levels.rate - 1) > SAME_RATE:
+        raise RecordingError(
+            f"the log has {rate:.4g} samples a second and the levels are for {levels.rate:.4g}; learn levels from logs "
+            "of this rate",
+            file=recording.source or None,
+        )
+    return replace(levels, rate=rate)
+
+
+def _samples(recording: Recording, options: WatchOptions) -> tuple[Array, Array, Array | None]:
+    """q, tau, and qd where the options ask for it."""
+    if options.velocities and recording.qd is None:
+        raise RecordingError("the log has no velocities; leave out the option 'velocities'", file=recording.source)
+    return recording.q, recording.efforts(), recording.qd if options.velocities else None

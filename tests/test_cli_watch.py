@@ -1,0 +1,52 @@
+"""`minertia watch`: what it prints, writes and ends with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minertia.cli import main
+from minertia.identification.online.levels_file import read_levels
+from tests.arm import LOAD, recorded_arm
+from tests.conftest import Run
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = recorded_arm(tmp_path_factory.mktemp("arm"))
+    assert main(["identify", str(folder / "arm.urdf"), str(folder / "a.csv"), "--out", str(folder / "result")]) == 0
+    return folder
+
+
+def test_a_load_is_named_and_ends_with_1(arm: Path, run: Run) -> None:
+    model = arm / "result" / "model.toml"
+    normal = ("--normal", arm / "b.csv", arm / "c.csv")
+    code, out, _ = run("watch", model, arm / "a.csv", *normal, "--out", arm / "levels")
+    assert code == 0 and "a.csv: nothing changed in 12.0 s" in out
+    code, out, _ = run("watch", model, arm / "loaded.csv", "--levels", arm / "levels" / "levels.toml", "--json")
+    (seen,) = json.loads(out)["watched"]
+    (alarm,) = seen["alarms"]
+    assert code == 1 and alarm["what"] == "load" and alarm["raised"] < 3.0
+    assert alarm["mass"] == pytest.approx(LOAD, abs=4 * alarm["deviation"]) and alarm["deviation"] < 0.1
+    assert seen["false_alarms_per_hour"] == 0.1
+    code, out, _ = run("watch", model, arm / "loaded.csv", *normal)
+    assert code == 1 and "loaded.csv: load changed: 0 -> 0.7" in out
+    assert "loaded.csv: caution: these logs do not determine" in out  # a planar arm shows one moment of inertia
+    levels = read_levels(arm / "levels" / "levels.toml")
+    assert "arm_watch_levels arm_levels = {" in (arm / "levels" / "watch_levels.h").read_text()
+    assert levels.joints == ("shoulder", "elbow") and levels.rate == pytest.approx(200.0)
+
+
+def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:
+    model = arm / "result" / "model.toml"
+    for args, sentence in (
+        ((model, arm / "a.csv"), "--normal LOG"),
+        ((model, arm / "a.csv", "--levels", model), "kind = 'levels of a watch'"),
+        ((model, arm / "a.csv", "--levels", arm / "none.toml"), "--out DIR"),
+        ((model, arm / "a.csv", "--normal", arm / "b.csv", "--velocities"), "no velocities"),
+        ((model, arm / "a.csv", "--normal", arm / "b.csv", "--per-hour", 0), "'per_hour'"),
+    ):
+        code, _, err = run("watch", *args)
+        assert code == 2 and sentence in err and len(err.splitlines()) <= 4
