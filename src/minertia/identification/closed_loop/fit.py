@@ -19,6 +19,7 @@ from minertia.identification.closed_loop.law import independent_columns, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
@@ -117,7 +118,7 @@ class _OutputError:
 
     def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
         self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
-        n, p = model.robot.n, model.count
+        n, p = model.layout.size, model.count
         self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
         self.total = p + 2 * n * len(logs)
         self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
@@ -152,7 +153,7 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """The motion of some values; None where it runs away."""
-        n, p = self.model.robot.n, self.model.count
+        n, p = self.model.layout.size, self.model.count
         motions = []
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
             placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
@@ -167,8 +168,9 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        tried = [with_springs(self.model, self.logs, theta) for theta in tried if theta is not None]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
-        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried if theta is not None]
+        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
         points = [self.at(theta, steps) for theta in first]
         usable = [point for point in points if point is not None]
         if not usable:
@@ -203,7 +205,7 @@ class _OutputError:
             parts = []
             for k, e in enumerate(point.rest):
                 for group in self.model.groups:
-                    own = list(group.joints)
+                    own = self.model.layout.outputs_of(group.joints)
                     S, places = self._columns(point, k, own)
                     rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
                     R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))

@@ -15,7 +15,7 @@ from minertia.identification.campaigns.prepare import Tell, refuse_twins
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
-from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.logs.columns import choose
@@ -44,7 +44,10 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     """Fit a campaign of commands, and judge it by simulation."""
     refuse_twins(campaign)
     _refuse_unused(campaign)
-    read = [_read(campaign, log, tell) for log in (*campaign.train, *campaign.validate)]
+    named = (*campaign.train, *campaign.validate)
+    logged = [_logged(campaign, log, tell) for log in named]
+    campaign = with_encoder(campaign, logged)
+    read = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
     count = len(campaign.train)
     logs, unseen = [r.loop for r in read[:count]], [r.loop for r in read[count:]]
     tell("deriving the loop")
@@ -79,9 +82,12 @@ def _refuse_unused(campaign: Campaign) -> None:
         )
 
 
-def _read(campaign: Campaign, log: Log, tell: Tell) -> ReadLog:
+def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
     tell(f"reading {log.name}")
-    logged = campaign.as_logged(log, effort=False)
+    return campaign.as_logged(log, effort=False)
+
+
+def _read(campaign: Campaign, log: Log, logged: Recording) -> ReadLog:
     return ReadLog(log, made_log(campaign, log.name, logged), audit(logged, campaign.robot))
 
 
