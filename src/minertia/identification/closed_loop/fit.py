@@ -29,12 +29,14 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
 FINEST = 2e-4  # s
+FINEST_ELASTIC = 1e-4  # s, where springs ring
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
 ITERATIONS = 40
+FEW = 10  # iterations from each of several starts
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
@@ -128,13 +130,15 @@ class _OutputError:
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
+        self.held: set[int] = set()  # unknowns that do not move yet
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
         point, wider = self._start(steps, start), None
         while iterate:
             point = self._settled(point, steps)
             finer = tuple(2 * k for k in steps)
-            is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
+            finest = FINEST_ELASTIC if self.model.layout.elastic else FINEST
+            is_finest = any(log.period / k < finest for log, k in zip(self.logs, finer, strict=True))
             if is_fixed or is_finest:
                 break
             again = self.at(point.theta, finer)
@@ -168,7 +172,7 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
-        tried = [with_springs(self.model, self.logs, theta) for theta in tried if theta is not None]
+        tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
         points = [self.at(theta, steps) for theta in first]
@@ -178,6 +182,10 @@ class _OutputError:
                 "no start of the fit can be simulated: the motion runs away with the gains given; are the law, the "
                 "gains and the robot those of the log?"
             )
+        if len(usable) > 2:  # of elastic joints with one encoder: the right resonance shows after some steps
+            self.held = {k for k, name in enumerate(self.names) if name.startswith("DJ")}
+            usable = [self._settled(point, steps, FEW) for point in usable]
+            self.held = set()
         return min(usable, key=lambda point: point.cost)
 
     def _guess(self) -> Array:
@@ -228,7 +236,7 @@ class _OutputError:
     def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
         """Values of the next step, and deviations for white residuals."""
         whole = self._triangle(point)
-        kept = independent_columns(whole[:-1, :-1], TOGETHER)
+        kept = [k for k in independent_columns(whole[:-1, :-1], TOGETHER) if k not in self.held]
         others = [k for k in range(self.total) if k not in kept]
         columns = [whole[:, kept], (whole[:, -1] - whole[:, others] @ point.theta[others])[:, None]]
         R = triangle(np.concatenate(columns, axis=1))
@@ -252,10 +260,10 @@ class _OutputError:
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
 
-    def _settled(self, point: _Rolled, steps: Sequence[int]) -> _Rolled:
+    def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
         """Gauss-Newton steps, damped as needed, until they are small."""
         damping = DAMPING
-        for _ in range(ITERATIONS):
+        for _ in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             if self.promised < SMALL_FALL:
@@ -285,7 +293,7 @@ class _OutputError:
         used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
         hidden = self._hidden(kept, point)
-        notes = [f"{self.model.names[k]} is at its bound {self.model.lower[k]:g}" for k in at_bound]
+        notes = [_bound_note(self.model, k) for k in at_bound]
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
             spread(part, own, sigma), (*self.notes, *notes),
@@ -316,6 +324,13 @@ class _OutputError:
             others = ", ".join(self.names[kept[c]] for c in order)
             found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
         return found
+
+
+def _bound_note(model: ServoModel, k: int) -> str:
+    name = model.names[k]
+    if name.startswith("CJ"):
+        return f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves as a rigid one: it need not be elastic"
+    return f"{name} is at its bound {model.lower[k]:g}"
 
 
 def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:

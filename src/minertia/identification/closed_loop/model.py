@@ -376,7 +376,11 @@ class _ServoBuilder:
                 self.constant[self.where[Atom("zero", j)]] = float(value)
 
     def add_springs(self, campaign: Campaign) -> None:
-        """Compliance and damping of elastic joints; with two encoders also the difference of their zeros."""
+        """Compliance and damping of elastic joints; with two encoders also the difference of their zeros.
+
+        Behind a spring the rotor moves by itself, so that its inertia is an unknown even where a rigid joint's is one
+        with that of its link.
+        """
         self.begin, self.layout = campaign.elastic.of(self.robot), layout_of(campaign)
         for j in self.layout.elastic:
             if f"FCL{j + 1}" in self.columns:
@@ -384,6 +388,8 @@ class _ServoBuilder:
                     f"load_coulomb is not simulated at joint {self.robot.coordinate_names[j]}, which is elastic: leave "
                     "it out of effects there"
                 )
+            if f"IA{j + 1}" not in self.columns:
+                self.add(f"IA{j + 1}", {Atom("ia", j): 1.0}, 0.0)
             self.add(f"CJ{j + 1}", {Atom("cj", j): 1.0}, 1 / STIFFNESS[1])
             self.add(f"DJ{j + 1}", {Atom("dj", j): 1.0}, 0.0)
             if self.layout.encoder == "both":

@@ -22,23 +22,36 @@ from minertia.identification.closed_loop.simulate import simulated
 Array = NDArray[np.float64]
 RESONANCES = np.geomspace(1.5, 60.0, 12)  # Hz, of the link against a held motor, that are tried
 DAMPED = 0.1  # part of critical damping that a fit starts with
+ROTORS, USUAL_ROTOR = (0.01, 3.0), 0.2  # inertia of a rotor over that of its link: between which it is believed, else
+APART = np.log(3.0)  # of compliances of two starts
+STARTS = 3  # that are followed from each set of other values
 ROUNDS = 2  # of the scan over all elastic joints
 LONGEST = 8.0  # s of a log that the scan simulates
 STEP = 2e-3  # s, of the scan
 
 
-def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
-    """Values with a start for stiffness and damping of elastic joints, the others as they are."""
+def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> list[Array]:
+    """Values with starts for stiffness and damping of elastic joints, the others as they are; the best comes first.
+
+    Several where one encoder tells resonances alone, of which a fit may find the wrong one.
+    """
     if not model.layout.elastic:
-        return theta
+        return [theta]
     found = theta.copy()
     inertia = link_inertias(model, theta, logs[0])
+    for j in model.layout.elastic:  # rotors that least squares does not tell from their links
+        name = f"IA{j + 1}"
+        if (
+            name in model.names
+            and not ROTORS[0] * inertia[j] <= found[model.names.index(name)] <= ROTORS[1] * inertia[j]
+        ):
+            found[model.names.index(name)] = USUAL_ROTOR * inertia[j]
     for j in model.layout.elastic:
         own = model.begin[j].stiffness
         stiff = inertia[j] * (2 * np.pi * RESONANCES[-1]) ** 2 if own is None else own
         found = _placed(model, found, inertia, j, stiff)
     if model.layout.encoder == "both":
-        return _from_both_sides(model, logs, found, inertia)
+        return [_from_both_sides(model, logs, found, inertia)]
     return _scanned(model, logs[0], found, inertia)
 
 
@@ -108,19 +121,31 @@ def link_efforts(model: ServoModel, theta: Array, q: Array, qd: Array, qdd: Arra
 # ---------------------------------------------------------------------- one encoder
 
 
-def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> Array:
-    """The best of some resonances at each elastic joint, one joint after the other."""
+def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> list[Array]:
+    """The best of some resonances at each elastic joint, one joint after the other, and others that are not near it."""
     rows = min(len(log.q), round(LONGEST / log.period))
     short = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
     best, lowest = theta, _cost(model, theta, short)
+    seen = [(lowest, best)]
     for _ in range(ROUNDS):
         for j in model.layout.elastic:
             for hertz in RESONANCES:
                 tried = _placed(model, best, inertia, j, inertia[j] * (2 * np.pi * hertz) ** 2)
-                cost = _cost(model, tried, short)
-                if cost < lowest:
-                    best, lowest = tried, cost
-    return best
+                seen.append((_cost(model, tried, short), tried))
+                if seen[-1][0] < lowest:
+                    lowest, best = seen[-1]
+    return _distinct(model, seen)
+
+
+def _distinct(model: ServoModel, seen: Sequence[tuple[float, Array]]) -> list[Array]:
+    """The best values of a scan that differ in some resonance."""
+    own = [model.names.index(f"CJ{j + 1}") for j in model.layout.elastic if f"CJ{j + 1}" in model.names]
+    found: list[Array] = []
+    for _, theta in sorted(seen, key=lambda pair: pair[0]):
+        far = [np.abs(np.log(theta[own] / other[own])).max(initial=0.0) > APART for other in found]
+        if all(far) and len(found) < STARTS:
+            found.append(theta)
+    return found
 
 
 def _cost(model: ServoModel, theta: Array, log: LoopLog) -> float:
