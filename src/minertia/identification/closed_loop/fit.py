@@ -333,6 +333,34 @@ def _bound_note(model: ServoModel, k: int) -> str:
     return f"{name} is at its bound {model.lower[k]:g}"
 
 
+def probed(
+    model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int]
+) -> tuple[Array, Array, Array] | None:
+    """The first step of a fit from some values: where it goes, deviations, and the part of each residual it takes.
+
+    Deviations hold under correlated residuals; None where the motion runs away.
+    """
+    with one_thread():
+        fit = _OutputError(model, logs)
+        ends = [x for log in fit.logs for x in (*log.q0, *log.v0)]
+        point = fit.at(np.clip(np.concatenate([theta, ends]), fit.lower, fit.upper), steps)
+        if point is None:
+            return None
+        for _ in range(2):  # first the starts of the logs, of which nothing is to be learnt here
+            fit.held = set(range(model.count))
+            moved = fit.at(fit._proposed(point, 0.0)[0], steps)
+            point = moved if moved is not None and moved.cost < point.cost else point
+        fit.held = set()
+        step, deviation = fit._proposed(point, 0.0)
+        before, after = (np.zeros(len(point.rms)) for _ in range(2))
+        for k, e in enumerate(point.rest):
+            S, places = fit._columns(point, k, range(e.shape[1]))
+            before += np.sum(e**2, axis=0)
+            after += np.sum((e - S @ (step - point.theta)[places]) ** 2, axis=0)
+        left = np.sqrt(np.mean(after / before))  # deviations are those of what the step leaves
+        return step, left * fit._inflation(point) * deviation, 1 - after / before
+
+
 def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
     """Measured less simulated positions of the rows that count; None where the motion runs away."""
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)

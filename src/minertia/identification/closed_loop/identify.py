@@ -12,6 +12,7 @@ from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
+from minertia.identification.closed_loop.elasticity import elasticity_notes
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
@@ -65,7 +66,8 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
             f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
             "the servos were taken to be the same, with one kp",
         )
-    fit = replace(fit, notes=(*notes, *fit.notes))
+    tell("looking for elastic joints")
+    fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     tell("judging")
     found = judged(fit, logs, unseen, scale(fit.model))
     return LoopOutcome(campaign, tuple(read[:count]), tuple(read[count:]), fit, found)

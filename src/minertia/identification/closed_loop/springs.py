@@ -49,7 +49,7 @@ def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> li
     for j in model.layout.elastic:
         own = model.begin[j].stiffness
         stiff = inertia[j] * (2 * np.pi * RESONANCES[-1]) ** 2 if own is None else own
-        found = _placed(model, found, inertia, j, stiff)
+        found = placed(model, found, inertia, j, stiff)
     if model.layout.encoder == "both":
         return [_from_both_sides(model, logs, found, inertia)]
     return _scanned(model, logs[0], found, inertia)
@@ -74,7 +74,7 @@ def _mass(model: ServoModel, group: JointGroup, values: Array, q: Array) -> Arra
     return np.asarray(compile_function(group.kernel.terms)(wide, 0 * wide, *x)[0])
 
 
-def _placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: float) -> Array:
+def placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: float) -> Array:
     """Values with this stiffness at a joint, and with the damping of its start or a usual one."""
     found, k = theta.copy(), float(np.clip(stiffness, *STIFFNESS))
     rotor = max(float(model.atom_values(theta)[model.index("ia", j)]), 0.02 * inertia[j])
@@ -100,7 +100,7 @@ def _from_both_sides(model: ServoModel, logs: Sequence[LoopLog], theta: Array, i
         columns = np.stack([np.ones_like(tau), tau], axis=1)
         (rest, compliance), *_ = np.linalg.lstsq(columns, wound, rcond=None)
         if compliance > 1 / STIFFNESS[1]:
-            found = _placed(model, found, inertia, j, 1 / compliance)
+            found = placed(model, found, inertia, j, 1 / compliance)
         if f"RJ{j + 1}" in model.names:
             found[model.names.index(f"RJ{j + 1}")] = rest
     return found
@@ -130,7 +130,7 @@ def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> l
     for _ in range(ROUNDS):
         for j in model.layout.elastic:
             for hertz in RESONANCES:
-                tried = _placed(model, best, inertia, j, inertia[j] * (2 * np.pi * hertz) ** 2)
+                tried = placed(model, best, inertia, j, inertia[j] * (2 * np.pi * hertz) ** 2)
                 seen.append((_cost(model, tried, short), tried))
                 if seen[-1][0] < lowest:
                     lowest, best = seen[-1]
