@@ -63,8 +63,8 @@ def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tu
         if together > max(TOGETHER, CHANCE / np.sqrt(max(count, 1.0))):
             about = float(x @ x) / float(x @ y)
             notes.append(
-                f"joint {names[j]} is elastic: its motor is ahead of its link in proportion to the effort, by about "
-                f"{about:.2g} {_unit(model, j)}; a rigid fit misses it, name it in [elastic]"
+                f"joint {names[j]} is elastic: its motor is ahead of its link in proportion to the effort, with about "
+                f"{about:.2g} {_unit(model, j)}; a rigid fit misses it: name the joint in [elastic]"
             )
     return tuple(notes)
 
