@@ -9,7 +9,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import KINDS, LoopCommand, LoopValues, Rollout
+from minertia.codegen.rollout.task import KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
 LINKS = ("ZZ1", "ZZ2", "MX2", "MY2", "MX1", "MY1")
@@ -31,7 +31,7 @@ def task(
 
 
 def unknowns(links: int) -> tuple[tuple[str, int], ...]:
-    own = [(kind, j) for kind in KINDS[1:] if kind != "delay" for j in range(2)]
+    own = [(kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2)]
     return (*(("link", k) for k in range(links)), *own, ("delay", 0))
 
 

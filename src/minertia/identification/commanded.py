@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.campaign import Campaign
@@ -31,6 +32,8 @@ from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.solve import inverse
 from minertia.identification.result import Identification, is_possible
 from minertia.notebook import clipped, plural
+from minertia.robot.joint import Elastic
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 LOOP = "loop"  # key of a model's evidence that holds its position loops
@@ -74,10 +77,10 @@ class LoopIdentification(Identification):
             "physical": {},
             "standard_excess": 0.0,
             "recordings": [r.to_dict() for r in self.evidence.logs],
-            "noise": dict(zip(model.robot.coordinate_names, self.fit.sigma.tolist(), strict=True)),
+            "noise": dict(zip(model.output_names, self.fit.sigma.tolist(), strict=True)),
         }
         return IdentifiedModel(
-            model.linear,
+            replace(model.linear, robot=_sprung(model, theta)),
             model.linear.values(standard),
             np.asarray(slopes @ self.fit.covariance @ slopes.T),
             tuple(self._entries()),
@@ -112,11 +115,23 @@ class LoopIdentification(Identification):
         return parameter_table(title, self._entries(), self.verdict.reasons)
 
 
+def _sprung(model: ServoModel, theta: Array) -> Robot:
+    """The robot with the stiffness and damping that were found at its elastic joints."""
+    robot, values = model.robot, model.atom_values(theta)
+    joints = list(robot.joints)
+    for j in model.layout.elastic:
+        found = Elastic(1 / float(values[model.index("cj", j)]), float(values[model.index("dj", j)]))
+        joints[robot.independent[j]] = replace(joints[robot.independent[j]], elastic=found)
+    return replace(robot, joints=tuple(joints))
+
+
 def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
     """All standard parameters, and whether a robot can have them; fitted links are bodies with these efforts."""
     standard = model.standard(theta)
     if not model.keeps_links:
-        space = physical_space(model.linear, None, {}, np.ones(model.robot.n)).free()
+        rotors = [f"IA{j + 1}" for j in model.layout.elastic]
+        known = {name: standard[name] for name in rotors if name in standard}
+        space = physical_space(model.linear, None, known, np.ones(model.robot.n)).free()
         try:
             x = nearest_with_base(space, model.linear.values(standard))
             standard = dict(zip(model.linear.standard, x.tolist(), strict=True))
@@ -138,8 +153,8 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
     robot = model.robot
     made = loop_model(replace(campaign, robot=robot, command=command, links="robot", effects=None, fix={}), period)
     values = dict(robot.effect_values)
-    theta = [float(loop["delay"]) if name == "delay" else values.get(name, 0.0) for name in made.names]
-    return made, np.array(theta)
+    values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
+    return made, np.array([values.get(name, 0.0) for name in made.names])
 
 
 def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
@@ -159,7 +174,25 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "damping_is_one": [f"KD{j + 1}+FV{j + 1}" in model.names or "KD+FV" in model.names for j in range(n)],
         "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
     }
-    return found | ({} if None in limit else {"limit": [float(v) for v in limit]})
+    found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    return found | ({"elastic": _elastic_record(model, values)} if model.layout.elastic else {})
+
+
+def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
+    """Elastic joints [N m/rad, N m s/rad; N/m, N s/m], and everything of them that a simulation reads, by name."""
+    layout, names = model.layout, model.robot.coordinate_names
+    numbers = {kind: [float(values[model.index(kind, j)]) for j in layout.elastic] for kind in (*OF_SPRINGS, "ia")}
+    return {
+        "joints": [names[j] for j in layout.elastic],
+        "stiffness": [1 / c for c in numbers["cj"]],
+        "damping": numbers["dj"],
+        "rest": numbers["rj"],
+        "encoder": layout.encoder,
+        "feedback": layout.feedback,
+        "values": {
+            f"{kind.upper()}{j + 1}": own[k] for kind, own in numbers.items() for k, j in enumerate(layout.elastic)
+        },
+    }
 
 
 def loop_identification(outcome: LoopOutcome) -> LoopIdentification:
@@ -185,6 +218,8 @@ def _parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
         if k not in fit.kept:
             continue
         value, deviation = float(fit.theta[k]), float(fit.deviation[k])
+        if name.startswith("CJ"):  # fitted as a compliance, told as a stiffness
+            name, value, deviation = f"KJ{name[2:]}", 1 / value, deviation / value**2
         relative = deviation / abs(value) if value else float("inf")
         half = NORMAL * deviation
         kind = "combination" if "+" in name else "alone"

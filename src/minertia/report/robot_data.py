@@ -51,6 +51,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
         "follows": _follows(robot, joint),
         "passive": joint.is_passive,
         "motor": joint.has_motor or j in robot.independent,
+        "elastic": None if joint.elastic is None else asdict(joint.elastic),
         "parameters": None if link is None else [float(v) for v in link],
         "effects": dict(robot.effects[j]),
         "motor_effects": dict(robot.motor_effects[motor]) if motor is not None and robot.motor_effects else {},

@@ -128,7 +128,12 @@ def follows_text(robot: Robot, joint: Joint) -> str:
 
 def drive_text(robot: Robot, j: int) -> str:
     """Rotor inertia, friction and offset of a joint and of the motor that turns with it."""
-    return " ".join(f"{symbol}={value:.4g}" for symbol, value in _drive(robot, j).items())
+    values = [f"{symbol}={value:.4g}" for symbol, value in _drive(robot, j).items()]
+    elastic = robot.joints[j].elastic
+    if elastic is not None:
+        spring = {"KJ": elastic.stiffness, "DJ": elastic.damping}
+        values += [f"{symbol}={'?' if value is None else f'{value:.4g}'}" for symbol, value in spring.items()]
+    return " ".join(values)
 
 
 def _drive(robot: Robot, j: int) -> dict[str, float]:

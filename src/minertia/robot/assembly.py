@@ -101,6 +101,7 @@ class _Assembly:
                     follows=self._follows(spec),
                     file_frame=spec.child_frame,
                     has_motor=spec.has_motor,
+                    elastic=spec.elastic,
                 )
             )
             self.place[spec.child] = (j, spec.child_frame)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import DescriptionError
 from minertia.robot.inertia import Ten
-from minertia.robot.joint import Limits
+from minertia.robot.joint import Elastic, Limits
 from minertia.robot.robot import EARTH, Note
 
 MAX_JOINTS = 2000
@@ -40,6 +40,7 @@ class JointSpec:
     child_frame: pose of the child body's own frame in the joint frame.
     effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether a
     loop moves it, None where the file does not say.  has_motor: whether it has a motor though a loop moves it.
+    elastic: spring and damper between motor and link, None for a rigid joint.
     """
 
     name: str
@@ -55,6 +56,7 @@ class JointSpec:
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     is_passive: bool | None = None
     has_motor: bool = False
+    elastic: Elastic | None = None
 
 
 @dataclass(frozen=True, slots=True)

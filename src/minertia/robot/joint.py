@@ -44,6 +44,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Elastic:
+    """A joint whose motor turns its link through a spring and a damper, as the description states them.
+
+    stiffness [N m/rad, N/m], damping [N m s/rad, N s/m]: in the units of the link side; None where they are not known.
+    """
+
+    stiffness: float | None = None
+    damping: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Follows:
     """A dependent joint: position = sum of ratio * position of each leader + offset (theory, eq. 11)."""
 
@@ -67,6 +78,8 @@ class Joint:
     file_frame: pose of the description file's own link frame in the joint frame.
     is_passive: whether it moves by the closing of a loop, so that it is no coordinate; in a parallelogram it follows
     others, too.  has_motor: whether a passive joint has a motor all the same (redundant actuation).
+    elastic: what is between motor and link; None for a rigid joint, as everything but simulated position loops and
+    programs for elastic joints takes it.
     """
 
     name: str
@@ -80,6 +93,7 @@ class Joint:
     file_frame: Pose = HERE
     is_passive: bool = False
     has_motor: bool = False
+    elastic: Elastic | None = None
 
     def __repr__(self) -> str:
         parent = "the ground" if self.parent is None else f"joint {self.parent + 1}"

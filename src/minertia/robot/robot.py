@@ -25,7 +25,7 @@ from minertia.robot.effects import (
     WORDS,
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
-from minertia.robot.joint import Joint, numeric_pose, partial_pose
+from minertia.robot.joint import Elastic, Joint, numeric_pose, partial_pose
 from minertia.robot.loop import CUT_KINDS, Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
@@ -156,6 +156,12 @@ class Robot:
     def coordinate_names(self) -> tuple[str, ...]:
         """Names of the independent joints."""
         return tuple(self.joints[j].name for j in self.independent)
+
+    @property
+    def elastic(self) -> dict[int, Elastic]:
+        """Coordinates (from 0) whose motor turns the link through a spring, with what the file says of it."""
+        found = ((c, self.joints[j].elastic) for c, j in enumerate(self.independent))
+        return {c: elastic for c, elastic in found if elastic is not None}
 
     def ancestors(self, j: int) -> tuple[int, ...]:
         """Joints on the path from the ground to joint j, j last."""

@@ -17,6 +17,9 @@ def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note
         if lost:
             text = f"{where} has no place for the {', the '.join(lost)}: left out, so that efforts differ by it"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
+        if joint.elastic is not None:
+            text = f"{where} has no place for its elasticity: written as a rigid joint"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
     return notes
 
 

@@ -62,6 +62,11 @@ def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
     Limits of position and effort are left out: the controller and the trajectory answer for them.  Constant efforts and
     what MuJoCo has no element for are applied by the plant.
     """
+    return compiled_spec(plant_spec(mujoco, robot, timestep), robot)
+
+
+def plant_spec(mujoco: Any, robot: Robot, timestep: float) -> Any:
+    """The same as a specification, to which more can be added."""
     _check_possible(robot)
     joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
     applied = [name for name in robot.effect_values if split_name(name)[0] in ("OFF", "OFFM")]
@@ -75,7 +80,7 @@ def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
         joint.solref_friction = STIFF
     for equality in spec.equalities:
         equality.solref = STIFF
-    return compiled_spec(spec, robot)
+    return spec
 
 
 def _check_possible(robot: Robot) -> None:

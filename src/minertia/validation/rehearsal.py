@@ -47,6 +47,7 @@ from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, R
 from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
 from minertia.validation.soft_loops import soft_loops
+from minertia.validation.sprung_plant import rehearse_springs
 from minertia.validation.tracking import Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
@@ -54,6 +55,7 @@ GAINS = Gains(10.0)
 VELOCITY_CUTOFF = 20.0  # Hz, of the controller's velocities
 LOGS, MODEL, CODE, CONTROLLERS = ("training", "unseen"), "identified.toml", "code", "controllers"  # in the folder
 SHOWN_CUTOFF = 80.0  # Hz, of velocities where a collision must be felt within 10 ms
+SPRING_RATE = 250.0  # Hz, of logs of elastic joints under position loops
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
@@ -87,6 +89,9 @@ def rehearse(
         warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
         robot = robot.without_effects(warm)
         notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
+    if robot.elastic:
+        told = ", ".join(robot.coordinate_names[j] for j in robot.elastic)
+        notes = (*notes, f"{told} elastic: simulated so under position loops; where efforts are measured, as rigid")
     bounds = limits or motion_limits(robot)
     if out is None:
         return _RehearsalRun(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
@@ -156,6 +161,8 @@ class _RehearsalRun:
             self._generate(self.robot)
             return result
         self._identify(*recordings)
+        if self.robot.elastic:
+            self._springs()
         assert result.model is not None
         model = self._generate(result.model.to_robot())
         if with_control:
@@ -270,6 +277,19 @@ class _RehearsalRun:
                 write_model(result.model, path)
                 result.files.append(path)
             say("a robot with these parameters can exist" if result.model.is_physical else "no real robot has these")
+
+    def _springs(self) -> None:
+        """Elastic joints under position loops with two encoders; the steps before it take them as rigid."""
+        result, s = self.result, self.options
+        assert result.training is not None and result.unseen is not None
+        rate = min(s.rate, SPRING_RATE)
+        motions = [m.motion.sample(round(s.duration * rate) + 1).q for m in (result.training, result.unseen)]
+        try:
+            with self._step("elastic joints") as say:
+                result.springs = rehearse_springs(self.robot, motions, 1 / rate, s.resolutions(self.robot), s.seed)
+                say(result.springs.sentence())
+        except MinertiaError as err:
+            result.skipped.append(f"elastic joints: {err}")
 
     def _generate(self, robot: Robot) -> ControlModel | None:
         """Code for the robot; its functions where there is a compiler."""

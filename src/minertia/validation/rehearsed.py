@@ -21,6 +21,7 @@ from minertia.robot.robot import Robot
 from minertia.validation.online_payload import OnlinePayload
 from minertia.validation.shows import SHOWS, Shown
 from minertia.validation.soft_loops import SoftLoops
+from minertia.validation.sprung_plant import SpringsRehearsed
 from minertia.validation.tracking import TrackingTable
 
 Array = NDArray[np.float64]
@@ -117,8 +118,8 @@ class Rehearsal:
 
     held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone; stirred:
     of efforts faster than the filter, which the controller makes of the steps of the encoders.  load: mass
-    [kg] that was picked up and put down again while it was weighed.  soft: closed loops in MuJoCo.  shown: what came of
-    the controllers of `RehearsalOptions.show`.
+    [kg] that was picked up and put down again while it was weighed.  soft: closed loops in MuJoCo.  springs: of elastic
+    joints.  shown: what came of the controllers of `RehearsalOptions.show`.
     """
 
     robot: Robot
@@ -141,6 +142,7 @@ class Rehearsal:
     load: float = 0.0
     weighed: OnlinePayload | None = None
     soft: SoftLoops | None = None
+    springs: SpringsRehearsed | None = None
     shown: dict[str, Shown] = field(default_factory=dict)
 
     @property
@@ -185,6 +187,7 @@ class Rehearsal:
             "is_compiled": self.is_compiled,
             "control": [table.to_dict() for table in self.control],
             "payload": self._weighed_data(),
+            "springs": None if self.springs is None else self.springs.to_dict(),
             "loops_in_mujoco": None if self.soft is None else self.soft.to_dict(),
             "shown": {name: found.to_dict() for name, found in self.shown.items()},
             "files": [path.name for path in self.files],

@@ -5,6 +5,8 @@
      (D + IA + h/2 (FV + KD) + h^2/4 (KP + KS)) dv = h (KP (u - q - h/2 v) + KD (ud - v) - FV v - ... + f),
 
    with friction f within its limits, at its limit against the velocity after the step or with that velocity zero.
+   Elastic joints have two coordinates, link and motor, with a spring and a damper between them, which the same rule
+   takes implicitly: it has no limit of stability, however stiff they are.
    The robot's own terms come from two functions that are generated for it. */
 
 #include <math.h>
@@ -13,10 +15,10 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0, ZERO };
+enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
 
 typedef struct {
-    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler;
+    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
     const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit, *zero; /* (n) each */
@@ -26,6 +28,9 @@ typedef struct {
     const int *kind, *place; /* (columns) */
     double *q_out;           /* (steps / every + 1, n) */
     double *S_out;           /* (steps / every + 1, n, columns), or null */
+    const double *cj, *dj, *rj;    /* (springs): compliance, damping, motor less link position without effort */
+    const int *at_link, *at_motor; /* (springs): coordinates on both sides */
+    const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
 } Loop;
 
 #define MOST 64
@@ -215,6 +220,17 @@ static void axpy(int p, double a, const double *restrict x, double *restrict y)
             y[c] += a * x[c];
 }
 
+/* what a law makes of the motion of another coordinate, which it sees as foreseen for the middle of the step */
+static void far(int seen, int p, double by_place, double by_rate, double h, double mid, const double *Sq, const double *Sv,
+                const double *Sd, double *restrict row)
+{
+    const size_t at = (size_t)seen * p;
+    if (by_place == 0 && by_rate == 0)
+        return;
+    for (int i = 0; i < p; i++)
+        row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
+}
+
 __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
 {
     const int n = o->n, is_carried = o->S_out != 0;
@@ -226,7 +242,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
     const int is_euler = o->is_euler;
     const double mid = is_euler ? 0 : 0.5, quarter = is_euler ? 0 : 0.25, end = is_euler ? 1 : 0.5;
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
-    double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST];
+    double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
     int sat[MOST];
     Contact *c = calloc(1, sizeof *c);
@@ -258,14 +274,18 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         }
     for (int i = 0; i < ring; i++) /* before the start: the effort of the start */
         for (int j = 0; j < n; j++) {
-            const double full = o->kp[j] * (o->u[j] - q[j]) - o->kd[j] * v[j];
+            const int seen = o->sees[j];
+            const double full = o->kp[j] * (o->u[j] - q[seen]) - o->kd[j] * v[seen];
             past[i * n + j] = fmin(fmax(full, -o->limit[j]), o->limit[j]);
-            for (int k2 = 0; is_carried && fabs(full) < o->limit[j] && k2 < columns; k2++)
-                if (o->place[k2] == j) {
-                    const int kind = o->kind[k2];
-                    const double d = kind == Q0 ? -o->kp[j] : kind == V0 ? -o->kd[j] : kind == KP ? o->u[j] - q[j] : kind == KD ? -v[j] : 0;
-                    St[(size_t)i * block + (size_t)j * p + k2] = d;
-                }
+            for (int k2 = 0; is_carried && fabs(full) < o->limit[j] && k2 < columns; k2++) {
+                const int kind = o->kind[k2], is_own = o->place[k2] == j, is_seen = o->place[k2] == seen;
+                const double d = kind == Q0 && is_seen   ? -o->kp[j]
+                                 : kind == V0 && is_seen ? -o->kd[j]
+                                 : kind == KP && is_own  ? o->u[j] - q[seen]
+                                 : kind == KD && is_own  ? -v[seen]
+                                                         : 0;
+                St[(size_t)i * block + (size_t)j * p + k2] = d;
+            }
         }
     const double *in[4], *in2[4];
     double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
@@ -291,13 +311,20 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
             const double rate = ud ? ud[j] : 0, kp = o->kp[j] + mid * h * o->ki[j];
-            const double by_place = kp * (u[j] - qm[j]) + o->ki[j] * z[j], by_rate = o->kd[j] * (rate - vm[j]);
+            const int seen = o->sees[j];
+            const double by_place = kp * (u[j] - qm[seen]) + o->ki[j] * z[j], by_rate = o->kd[j] * (rate - vm[seen]);
             const double limited = by_place + (o->is_voltage ? 0 : by_rate);
             sat[j] = limited > o->limit[j] ? 1 : limited < -o->limit[j] ? -1 : 0;
             gp[j] = sat[j] ? 0 : kp;
             gd[j] = sat[j] && !o->is_voltage ? 0 : o->kd[j];
-            held[j] = sat[j] ? sat[j] * o->limit[j] : kp * (u[j] - qm[j]) + o->ki[j] * z[j];
+            held[j] = sat[j] ? sat[j] * o->limit[j] : by_place;
             held[j] += gd[j] * rate; /* what is not the joint's own motion in the step */
+            far_p[j] = far_d[j] = 0;
+            if (seen != j) { /* another coordinate's motion is that of the step's middle, foreseen */
+                held[j] -= gd[j] * vm[seen];
+                far_p[j] = gp[j], far_d[j] = gd[j];
+                gp[j] = gd[j] = 0;
+            }
             double old = 0;
             if (ring && whole == 0)
                 old = w * past[((k - 1 + ring) % ring) * n + j];
@@ -311,6 +338,14 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             for (int i = 0; i < n; i++)
                 c->A[j * n + i] = D[j * n + i];
             c->A[j * n + j] += o->ia[j] + h * (end * o->fv[j] + mid * s * gd[j]) + quarter * h * h * (s * gp[j] + o->ks[j]);
+        }
+        for (int k2 = 0; k2 < o->springs; k2++) {
+            const int i = o->at_link[k2], j = o->at_motor[k2];
+            const double stiff = 1 / o->cj[k2], damp = o->dj[k2], both = h * end * damp + quarter * h * h * stiff;
+            const double effort = h * (stiff * (qm[j] - qm[i] - o->rj[k2]) + damp * (v[j] - v[i]));
+            r[i] += effort, r[j] -= effort;
+            c->A[i * n + i] += both, c->A[j * n + j] += both;
+            c->A[i * n + j] -= both, c->A[j * n + i] -= both;
         }
         code = contact(c, n, h, r, v, F);
         if (code) {
@@ -360,6 +395,23 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 if (t0)
                     for (int i = 0; i < p; i++)
                         row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
+                far(o->sees[j], p, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+            }
+            for (int k2 = 0; k2 < o->springs; k2++) {
+                const int i = o->at_link[k2], j = o->at_motor[k2];
+                const double stiff = 1 / o->cj[k2], damp = o->dj[k2], swing = c->dv[j] - c->dv[i];
+                const double wound = qm[j] - qm[i] - o->rj[k2] + quarter * h * swing, rate = v[j] - v[i] + end * swing;
+                double *restrict link = R + (size_t)i * p, *restrict motor = R + (size_t)j * p;
+                for (int m = 0; m < p; m++) {
+                    const double d = h * (stiff * (T1[(size_t)j * p + m] - T1[(size_t)i * p + m])
+                                          + damp * (Sv[(size_t)j * p + m] - Sv[(size_t)i * p + m]));
+                    link[m] += d, motor[m] -= d;
+                }
+                for (int m = 0; m < columns; m++) {
+                    const int kind = o->place[m] == k2 ? o->kind[m] : LINK;
+                    const double d = kind == CJ ? -stiff * stiff * wound : kind == DJ ? rate : kind == RJ ? -stiff : 0;
+                    link[m] += h * d, motor[m] -= h * d;
+                }
             }
             for (int k2 = 0; k2 < columns; k2++) {
                 const int j = o->place[k2], kind = o->kind[k2];
@@ -373,12 +425,15 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                             const double *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
                             d = (before[i] - now[i]) / h;
                         } else
-                            d = gp[i] * o->u_d[(size_t)k * n + i] + (o->ud_d ? gd[i] * o->ud_d[(size_t)k * n + i] : 0);
+                            d = (gp[i] + far_p[i]) * o->u_d[(size_t)k * n + i]
+                                + (o->ud_d ? (gd[i] + far_d[i]) * o->ud_d[(size_t)k * n + i] : 0);
                         R[(size_t)i * p + k2] += h * d;
                     }
                     continue;
                 }
                 const double middle = qm[j] + quarter * h * c->dv[j], rate = ud ? ud[j] : 0;
+                const int seen = o->sees[j];
+                const double error = u[j] - (seen == j ? middle : qm[seen]), slip = rate - (seen == j ? slope[j] : vm[seen]);
                 double d = 0;
                 if (kind == IA)
                     d = -a[j];
@@ -393,11 +448,11 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 else if (kind == KS)
                     d = -(middle - o->rest[j]);
                 else if (kind == KP)
-                    d = sat[j] ? 0 : s * (u[j] - middle);
+                    d = sat[j] ? 0 : s * error;
                 else if (kind == KI)
-                    d = sat[j] ? 0 : s * (mid * h * (u[j] - middle) + z[j]);
+                    d = sat[j] ? 0 : s * (mid * h * error + z[j]);
                 else if (kind == KD)
-                    d = sat[j] && !o->is_voltage ? 0 : s * (rate - slope[j]);
+                    d = sat[j] && !o->is_voltage ? 0 : s * slip;
                 R[(size_t)j * p + k2] += h * d;
             }
             for (int j = 0; j < n; j++)
@@ -422,28 +477,34 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             }
             if (ring) {
                 double *now = St + (size_t)(k % ring) * block;
-                for (int j = 0; j < n; j++)
+                for (int j = 0; j < n; j++) {
                     for (int i = 0; i < p; i++) {
                         const size_t at = (size_t)j * p + i;
                         now[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
                                   + (sat[j] ? 0 : o->ki[j] * Sz[at]);
                     }
+                    far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, now + (size_t)j * p);
+                }
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int j = o->place[k2];
-                    const double middle = qm[j] + quarter * h * c->dv[j], rate = ud ? ud[j] : 0;
+                    if (o->kind[k2] != KP && o->kind[k2] != KI && o->kind[k2] != KD)
+                        continue;
+                    const int seen = o->sees[j];
+                    const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
                     if (o->kind[k2] == KP && !sat[j])
-                        now[(size_t)j * p + k2] += u[j] - middle;
+                        now[(size_t)j * p + k2] += error;
                     if (o->kind[k2] == KI && !sat[j])
-                        now[(size_t)j * p + k2] += mid * h * (u[j] - middle) + z[j];
+                        now[(size_t)j * p + k2] += mid * h * error + z[j];
                     if (o->kind[k2] == KD && !(sat[j] && !o->is_voltage))
-                        now[(size_t)j * p + k2] += rate - slope[j];
+                        now[(size_t)j * p + k2] += (ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]);
                 }
             }
             for (int j = 0; j < n; j++) {
                 const double open = sat[j] ? 0 : h;
+                const size_t seen = (size_t)o->sees[j] * p;
                 for (int i = 0; i < p; i++) {
                     const size_t at = (size_t)j * p + i;
-                    Sz[at] -= open * (T1[at] + quarter * h * R[at]);
+                    Sz[at] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
                     Sq[at] += h * (Sv[at] + end * R[at]);
                     Sv[at] += R[at];
                     Sd[at] = R[at];
@@ -459,7 +520,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
             if (!sat[j])
-                z[j] += h * (u[j] - qm[j] - quarter * h * c->dv[j]);
+                z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
             q[j] += h * (v[j] + end * c->dv[j]);
             v[j] = c->slide[j] ? v[j] + c->dv[j] : 0;
             dvp[j] = c->dv[j];

@@ -21,7 +21,7 @@ from minertia.codegen.kernels.task import PORTS, address
 from minertia.codegen.program import Program
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
 from minertia.codegen.rollout.programs import slopes_program, terms_program
-from minertia.codegen.rollout.task import AT_JOINTS, KINDS, Array, LoopCommand, LoopValues, Rollout
+from minertia.codegen.rollout.task import AT_JOINTS, KINDS, OF_SPRINGS, Array, LoopCommand, LoopValues, Rollout, Springs
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
 
@@ -35,11 +35,12 @@ class _Loop(ctypes.Structure):
     _fields_ = (
         *(
             (name, ctypes.c_int)
-            for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler")
+            for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler", "springs")
         ),
         *((name, ctypes.c_double) for name in ("h", "delay_steps")),
         *((name, ctypes.c_void_p) for name in ("terms", "slopes", *AT_JOINTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
+        *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
     )
 
 
@@ -48,13 +49,16 @@ class LoopKernel:
 
     joints: coordinates of the group, from 0; the others stand at 0 and must not be tied to it by inertia.  links: full
     names of the links' parameters that a rollout is given (all others are zero); the robot's own numbers without any.
+    motors: those of elastic joints, coordinates behind the joints.
     """
 
-    def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str] = ()) -> None:
-        if len(joints) > MOST:
-            raise MinertiaError(f"a loop of {len(joints)} joints cannot be simulated; {MOST} are the most")
-        self.joints, self.links = tuple(joints), tuple(links)
-        self.terms, self.slopes = terms_program(robot, joints, links), slopes_program(robot, joints, links)
+    def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0) -> None:
+        if len(joints) + motors > MOST:
+            raise MinertiaError(
+                f"a loop of {len(joints) + motors} coordinates cannot be simulated; {MOST} are the most"
+            )
+        self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
+        self.terms, self.slopes = (make(robot, joints, links, motors) for make in (terms_program, slopes_program))
         self._compiled: tuple[Any, int, int] | None = None
         self._plain: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
@@ -74,7 +78,7 @@ class LoopKernel:
             self._plain = compile_function(self.terms), compile_function(self.slopes)
         terms, slopes = self._plain
         x = (task.values.links,) if self.links else ()
-        empty = np.zeros((len(self.joints), 0))
+        empty = np.zeros((self.size, 0))
 
         def of_links(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
             found = slopes(q, qd, qdd, *x)
@@ -121,9 +125,10 @@ def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple
     given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d")}
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
+    kept |= _elastic(x)
     loop = _Loop(
         n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
-        ring=task.ring, is_euler=int(x.is_euler), h=task.h,
+        ring=task.ring, is_euler=int(x.is_euler), springs=len(x.springs.link), h=task.h,
         delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
@@ -133,15 +138,28 @@ def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple
     return None if code else (q_out, S_out)
 
 
+def _elastic(x: LoopValues) -> dict[str, Any]:
+    """Elastic joints as the compiled loop reads them."""
+    s = x.springs
+    values = {"cj": s.compliance, "dj": s.damping, "rj": s.rest}
+    places = {"at_link": np.array(s.link, dtype=np.int32), "at_motor": np.array(s.motor, dtype=np.int32)}
+    return {name: _numbers(own) for name, own in values.items()} | places | {"sees": x.seen}
+
+
 def _numbers(values: Array) -> Array:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _loop_fault(library: ctypes.CDLL) -> str:
     """What is wrong with the compiled loop, against NumPy on two joints with everything at them."""
-    for effort_delay, is_euler in ((None, False), (0.013, False), (None, True)):
+    for effort_delay, is_euler, sees in (
+        (None, False, ()),
+        (0.013, False, (0, 0)),
+        (None, True, ()),
+        (None, False, (0, 0)),
+    ):
         task = _trial(effort_delay)
-        task = replace(task, values=replace(task.values, is_euler=is_euler))
+        task = replace(task, values=replace(task.values, is_euler=is_euler, sees=sees))
         wanted = PlainLoop(task, _terms, _slopes).run()
         callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
         calls = [callback(_as_c(_terms, 2)), callback(_as_c(_slopes, 3))]
@@ -163,8 +181,10 @@ def _trial(effort_delay: float | None) -> Rollout:
     values = LoopValues(
         0.02 * two, 0.1 * two, 0.3 * two, 0.05 * two, 0.05 * two, 0.4 * two, 0.1 * two, 8 * two, 0.3 * two, 2 * two,
         np.array([3.0, np.inf]), 0.1 * two, effort_delay=effort_delay,
+        springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
-    unknowns = tuple((kind, j) for kind in KINDS[1:] if kind != "delay" for j in range(2))
+    unknowns = tuple((kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))
+    unknowns += tuple((kind, 0) for kind in OF_SPRINGS)
     return Rollout(values, LoopCommand(u, -slope), 0.005, 4, 0.1 * two, 0 * two, (*unknowns, ("delay", 0)))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from minertia.codegen.rollout.task import Array, Rollout
+from minertia.codegen.rollout.task import OF_SPRINGS, Array, Rollout
 
 SWEEPS = 4000
 SETTLED = 1e-13  # of the largest friction: what Gauss-Seidel may still change
@@ -82,7 +82,12 @@ class PlainLoop:
         self.dvp, self.z, self.load = np.zeros(n), np.zeros(n), np.zeros(n)
         self.Sq, self.Sv, self.Sd, self.Sz, self.Sl = (np.zeros((n, p)) for _ in range(5))
         self.friction = _Friction(np.sign(self.v).astype(np.int64), np.zeros(n))
-        x, self.ring = task.values, task.ring
+        x, self.ring, self.seen = task.values, task.ring, task.values.seen
+        self.is_far = self.seen != np.arange(n)  # laws that read another coordinate, as foreseen for the step's middle
+        self.pairs = np.zeros((len(x.springs.link), n))  # motor less link of each elastic joint
+        for row, i, j in zip(self.pairs, x.springs.link, x.springs.motor, strict=True):
+            row[i], row[j] = -1.0, 1.0
+        self.stiff = 1.0 / x.springs.compliance
         first, slope = self._first_effort()
         self.past, self.St = np.tile(first, (max(self.ring, 1), 1)), np.tile(slope, (max(self.ring, 1), 1, 1))
         later = (x.effort_delay or 0.0) / task.h
@@ -94,13 +99,15 @@ class PlainLoop:
 
     def _first_effort(self) -> tuple[Array, Array]:
         """The effort of the start, which is also that before it, and its derivatives."""
-        x, error = self.task.values, self.task.command.u[0] - self.q
-        full = x.kp * error - x.kd * self.v
+        x, seen = self.task.values, self.seen
+        error = self.task.command.u[0] - self.q[seen]
+        full = x.kp * error - x.kd * self.v[seen]
         slope = np.zeros((len(full), len(self.task.unknowns)))
         for c, (kind, j) in enumerate(self.task.unknowns):
-            own = {"q0": -x.kp, "v0": -x.kd, "kp": error, "kd": -self.v}.get(kind)
-            if own is not None and abs(full[j]) < x.limit[j]:
-                slope[j, c] = own[j]
+            own = {"q0": -x.kp, "v0": -x.kd, "kp": error, "kd": -self.v[seen]}.get(kind)
+            if own is not None:
+                acts = seen == j if kind in ("q0", "v0") else np.arange(len(full)) == j
+                slope[:, c] = np.where(acts & (np.abs(full) < x.limit), own, 0.0)
         return np.clip(full, -x.limit, x.limit), slope
 
     def run(self) -> tuple[Array, Array]:
@@ -122,14 +129,20 @@ class PlainLoop:
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm + x.zero, vm)
         kp = x.kp + self.mid * h * x.ki
-        by_place = kp * (u - self.qm) + x.ki * self.z
-        limited = by_place + (0.0 if x.is_voltage else x.kd * (rate - vm))
+        by_place = kp * (u - self.qm[self.seen]) + x.ki * self.z
+        limited = by_place + (0.0 if x.is_voltage else x.kd * (rate - vm[self.seen]))
         sat = np.where(limited > x.limit, 1, np.where(limited < -x.limit, -1, 0))
         gp, gd = np.where(sat, 0.0, kp), np.where((sat != 0) & (not x.is_voltage), 0.0, x.kd)
         held = np.where(sat, sat * np.where(np.isinf(x.limit), 0.0, x.limit), by_place) + gd * rate
+        self.far = np.where(self.is_far, gp, 0.0), np.where(self.is_far, gd, 0.0)
+        held -= self.far[1] * vm[self.seen]
+        gp, gd = gp - self.far[0], gd - self.far[1]
         r = h * (s * (held - gd * self.v) + self._old(self.past, k) - x.fv * self.v - x.off)
         r -= h * (x.ks * (self.qm - x.rest) + b)
         A = D + np.diag(x.ia + h * (self.end * x.fv + self.mid * s * gd) + self.quarter * h * h * (s * gp + x.ks))
+        S, damp = self.pairs, x.springs.damping
+        r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
+        A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
         self.friction.step(A, r, self.v, np.maximum(x.fc + x.fcl * np.abs(self.load), 0.0), h)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
@@ -139,7 +152,7 @@ class PlainLoop:
         if self.ring:
             self.past[k % self.ring] = tau
         self.load = b + x.ia * a + D @ a
-        self.z = self.z + np.where(sat, 0.0, h * (u - self.qm - self.quarter * h * dv))
+        self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
@@ -163,12 +176,13 @@ class PlainLoop:
         sign = slide * x.fcl * np.sign(self.load)
         g3 = np.where(sat, 0.0, s * x.ki)
         R = (s * gp + x.ks)[:, None] * T1 + (s * gd + x.fv)[:, None] * self.Sv - g3[:, None] * self.Sz
-        R = h * (self._old(self.St, k) - links - R - sign[:, None] * self.Sl)
+        R = h * (self._old(self.St, k) - links - R - sign[:, None] * self.Sl + s * self._by_far(T1))
+        R += h * self._by_springs(T1)
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
                 R[:, c] += h * self._by_delay(k, motion[3], gp, gd)
-            elif kind not in ("link", "q0", "v0", "zero"):
+            elif kind not in ("link", "q0", "v0", "zero", *OF_SPRINGS):
                 own_effort, rest = self._by_value(k, kind, place, motion, law)
                 effort[place, c] = own_effort
                 R[place, c] += h * (s * own_effort + rest)
@@ -183,12 +197,13 @@ class PlainLoop:
         if self.ring:
             self.St[k % self.ring] = (
                 effort
+                + self._by_far(T1)
                 - gp[:, None] * (T1 + self.quarter * h * R)
                 - gd[:, None] * (self.Sv + self.mid * R)
                 + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
             )
         opened = np.where(sat, 0.0, h)[:, None]
-        self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)
+        self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)[self.seen]
         for c, (kind, _) in enumerate(self.task.unknowns):
             if kind == "delay" and not self.ring:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
@@ -209,17 +224,36 @@ class PlainLoop:
             now = self.past[(k - self.whole) % self.ring] if self.whole else tau
             return np.asarray((self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h)
         command = self.task.command
+        gp, gd = gp + self.far[0], gd + self.far[1]
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))
+
+    def _by_far(self, T1: Array) -> Array:
+        """Derivatives of what laws make of the motion of another coordinate."""
+        by_place, by_rate = self.far
+        rates = self.Sv + self.mid * self.Sd
+        return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])
+
+    def _by_springs(self, T1: Array) -> Array:
+        """Derivatives of the efforts of elastic joints, by what has moved them and by their own values."""
+        S, springs, dv = self.pairs, self.task.values.springs, self.friction.dv
+        found = -S.T @ (self.stiff[:, None] * (S @ T1) + springs.damping[:, None] * (S @ self.Sv))
+        wound = S @ (self.qm + self.quarter * self.task.h * dv) - springs.rest
+        own = {"cj": self.stiff**2 * wound, "dj": -(S @ (self.v + self.end * dv)), "rj": self.stiff}
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind in own:
+                found[:, c] += S[place] * own[kind][place]
+        return np.asarray(found)
 
     def _by_value(
         self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]
     ) -> tuple[float, float]:
         """Derivatives of the law's effort and of the other efforts by a value at joint j."""
         x, h, command = self.task.values, self.task.h, self.task.command
-        _, a, slope, _ = motion
-        sat = law[0]
+        vm, a, slope, _ = motion
+        sat, seen = law[0], self.seen[j]
         middle = self.qm[j] + self.quarter * h * self.friction.dv[j]
-        error = 0.0 if sat[j] else command.u[k, j] - middle
+        error = 0.0 if sat[j] else command.u[k, j] - (self.qm[seen] if self.is_far[j] else middle)
+        damped = vm[seen] if self.is_far[j] else slope[j]
         slide = float(self.friction.slide[j])
         rate = 0.0 if command.ud is None else command.ud[k, j]
         found = {
@@ -231,6 +265,6 @@ class PlainLoop:
             "ks": (0.0, -(middle - x.rest[j])),
             "kp": (error, 0.0),
             "ki": (0.0 if sat[j] else self.mid * h * error + self.z[j], 0.0),
-            "kd": (0.0 if sat[j] and not x.is_voltage else rate - slope[j], 0.0),
+            "kd": (0.0 if sat[j] and not x.is_voltage else rate - damped, 0.0),
         }
         return found[kind]

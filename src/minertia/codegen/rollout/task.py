@@ -10,7 +10,22 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 AT_JOINTS = ("ia", "fv", "fc", "off", "fcl", "ks", "rest", "kp", "kd", "ki", "limit", "zero")
 # kinds of unknowns, in the order of closed_loop.c
-KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0", "zero")
+OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
+KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS)
+
+
+@dataclass(frozen=True)
+class Springs:
+    """Elastic joints of a group, each (m,): coordinates of link and motor, and what is between them.
+
+    compliance [rad/(N m), m/N], damping [N m s/rad, N s/m]; rest: motor less link position without effort [rad, m].
+    """
+
+    link: tuple[int, ...] = ()
+    motor: tuple[int, ...] = ()
+    compliance: Array = field(default_factory=lambda: np.zeros(0))
+    damping: Array = field(default_factory=lambda: np.zeros(0))
+    rest: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -22,7 +37,8 @@ class LoopValues:
     parameters that are inputs of the kernel; zero: they are at q + zero.  effort_delay: by which the loop's effort acts
     later [s], None where only the command does.  is_voltage: the limit holds for the part that is proportional to the
     position error alone, and damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the
-    midpoint rule.
+    midpoint rule.  springs: elastic joints, whose motors are coordinates of their own behind the joints; sees: the
+    coordinate that the law of each coordinate reads, its own where none is given.
     """
 
     ia: Array
@@ -41,6 +57,13 @@ class LoopValues:
     effort_delay: float | None = None
     is_voltage: bool = False
     is_euler: bool = False
+    springs: Springs = field(default_factory=Springs)
+    sees: tuple[int, ...] = ()
+
+    @property
+    def seen(self) -> NDArray[np.int32]:
+        """The coordinate that each law reads."""
+        return np.array(self.sees or range(len(self.kp)), dtype=np.int32)
 
     @staticmethod
     def at_rest(n: int, links: Array | None = None) -> LoopValues:

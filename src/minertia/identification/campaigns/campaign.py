@@ -14,6 +14,7 @@ import numpy as np
 from minertia.errors import CampaignError, InputError, MinertiaError, UnknownName
 from minertia.identification.campaigns.command import LINKS, Command
 from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns import ColumnMap
@@ -89,7 +90,8 @@ class Campaign:
     (regrouped parameters) or "mlc" (minimal linear combinations of composite bodies); both have the same efforts.
     evaluation: how residuals are judged (None: from the first log).  command: the law of the joints' position loops,
     for logs of commands without efforts; links: whether these keep the links of the robot's file ("robot") or fit them,
-    as bodies that can exist ("physical").  places: folders in which files are looked up.
+    as bodies that can exist ("physical"); elastic: joints whose motors turn their links through springs.  places:
+    folders in which files are looked up.
     """
 
     robot: Robot
@@ -108,6 +110,7 @@ class Campaign:
     prior: str | Path | Robot | Mapping[str, float] | None = None
     evaluation: Evaluation | None = None
     command: Command = field(default_factory=Command)
+    elastic: ElasticJoints = field(default_factory=ElasticJoints)
     links: str = "robot"
     source: str = ""
     places: tuple[Path, ...] = ()
@@ -133,6 +136,7 @@ class Campaign:
             prior: str | Path | Robot | Mapping[str, float] | None = None,
             evaluation: Evaluation | None = None,
             command: Command = ...,
+            elastic: ElasticJoints = ...,
             links: str = "robot",
             source: str = "",
             places: Sequence[Path] = (),

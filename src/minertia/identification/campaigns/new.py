@@ -162,7 +162,7 @@ class _CampaignWriter:
         lines = ["[columns]", *self._stated(), clock]
         if chosen.time_unit != "s":
             lines.append(f"time_unit = {_quoted(chosen.time_unit)}")
-        for signal in ("q", "qd", "qdd", "effort", "command", "command_velocity"):
+        for signal in ("q", "qd", "qdd", "effort", "command", "command_velocity", "motor"):
             names = getattr(chosen, signal)
             if names is not None and not self._is_useless(signal):
                 lines.append(f"{signal} = {self._names(names)}")

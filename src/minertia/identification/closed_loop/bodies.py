@@ -25,6 +25,8 @@ class Bodies:
         self.own = [k for k, name in enumerate(names) if name in self.linear.names]
         self.others = [k for k, name in enumerate(names) if name not in self.linear.names]
         fixed = {name: 0.0 for name in self.linear.names if name not in model.names}
+        rotors = [f"IA{j + 1}" for j in model.layout.elastic]  # behind springs: no part of what moves with the links
+        fixed |= {name: 0.0 for name in rotors if name in self.linear.standard and name not in self.linear.names}
         self.space = physical_space(self.linear, None, fixed, np.ones(model.robot.n))
 
     def beta(self, theta: Array) -> Array:

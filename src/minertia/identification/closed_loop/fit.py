@@ -19,6 +19,7 @@ from minertia.identification.closed_loop.law import independent_columns, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
@@ -28,12 +29,14 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
 FINEST = 2e-4  # s
+FINEST_ELASTIC = 1e-4  # s, where springs ring
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
 ITERATIONS = 40
+FEW = 10  # iterations from each of several starts
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
@@ -117,7 +120,7 @@ class _OutputError:
 
     def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
         self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
-        n, p = model.robot.n, model.count
+        n, p = model.layout.size, model.count
         self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
         self.total = p + 2 * n * len(logs)
         self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
@@ -127,13 +130,15 @@ class _OutputError:
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
+        self.held: set[int] = set()  # unknowns that do not move yet
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
         point, wider = self._start(steps, start), None
         while iterate:
             point = self._settled(point, steps)
             finer = tuple(2 * k for k in steps)
-            is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
+            finest = FINEST_ELASTIC if self.model.layout.elastic else FINEST
+            is_finest = any(log.period / k < finest for log, k in zip(self.logs, finer, strict=True))
             if is_fixed or is_finest:
                 break
             again = self.at(point.theta, finer)
@@ -152,7 +157,7 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """The motion of some values; None where it runs away."""
-        n, p = self.model.robot.n, self.model.count
+        n, p = self.model.layout.size, self.model.count
         motions = []
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
             placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
@@ -167,8 +172,9 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
-        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried if theta is not None]
+        first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
         points = [self.at(theta, steps) for theta in first]
         usable = [point for point in points if point is not None]
         if not usable:
@@ -176,6 +182,10 @@ class _OutputError:
                 "no start of the fit can be simulated: the motion runs away with the gains given; are the law, the "
                 "gains and the robot those of the log?"
             )
+        if len(usable) > 2:  # of elastic joints with one encoder: the right resonance shows after some steps
+            self.held = {k for k, name in enumerate(self.names) if name.startswith("DJ")}
+            usable = [self._settled(point, steps, FEW) for point in usable]
+            self.held = set()
         return min(usable, key=lambda point: point.cost)
 
     def _guess(self) -> Array:
@@ -203,7 +213,7 @@ class _OutputError:
             parts = []
             for k, e in enumerate(point.rest):
                 for group in self.model.groups:
-                    own = list(group.joints)
+                    own = self.model.layout.outputs_of(group.joints)
                     S, places = self._columns(point, k, own)
                     rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
                     R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
@@ -226,7 +236,7 @@ class _OutputError:
     def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
         """Values of the next step, and deviations for white residuals."""
         whole = self._triangle(point)
-        kept = independent_columns(whole[:-1, :-1], TOGETHER)
+        kept = [k for k in independent_columns(whole[:-1, :-1], TOGETHER) if k not in self.held]
         others = [k for k in range(self.total) if k not in kept]
         columns = [whole[:, kept], (whole[:, -1] - whole[:, others] @ point.theta[others])[:, None]]
         R = triangle(np.concatenate(columns, axis=1))
@@ -250,10 +260,10 @@ class _OutputError:
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
 
-    def _settled(self, point: _Rolled, steps: Sequence[int]) -> _Rolled:
+    def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
         """Gauss-Newton steps, damped as needed, until they are small."""
         damping = DAMPING
-        for _ in range(ITERATIONS):
+        for _ in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             if self.promised < SMALL_FALL:
@@ -283,7 +293,7 @@ class _OutputError:
         used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
         hidden = self._hidden(kept, point)
-        notes = [f"{self.model.names[k]} is at its bound {self.model.lower[k]:g}" for k in at_bound]
+        notes = [_bound_note(self.model, k) for k in at_bound]
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
             spread(part, own, sigma), (*self.notes, *notes),
@@ -314,6 +324,41 @@ class _OutputError:
             others = ", ".join(self.names[kept[c]] for c in order)
             found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
         return found
+
+
+def _bound_note(model: ServoModel, k: int) -> str:
+    name = model.names[k]
+    if name.startswith("CJ"):
+        return f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves as a rigid one: it need not be elastic"
+    return f"{name} is at its bound {model.lower[k]:g}"
+
+
+def probed(
+    model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int]
+) -> tuple[Array, Array, Array] | None:
+    """The first step of a fit from some values: where it goes, deviations, and the part of each residual it takes.
+
+    Deviations hold under correlated residuals; None where the motion runs away.
+    """
+    with one_thread():
+        fit = _OutputError(model, logs)
+        ends = [x for log in fit.logs for x in (*log.q0, *log.v0)]
+        point = fit.at(np.clip(np.concatenate([theta, ends]), fit.lower, fit.upper), steps)
+        if point is None:
+            return None
+        for _ in range(2):  # first the starts of the logs, of which nothing is to be learnt here
+            fit.held = set(range(model.count))
+            moved = fit.at(fit._proposed(point, 0.0)[0], steps)
+            point = moved if moved is not None and moved.cost < point.cost else point
+        fit.held = set()
+        step, deviation = fit._proposed(point, 0.0)
+        before, after = (np.zeros(len(point.rms)) for _ in range(2))
+        for k, e in enumerate(point.rest):
+            S, places = fit._columns(point, k, range(e.shape[1]))
+            before += np.sum(e**2, axis=0)
+            after += np.sum((e - S @ (step - point.theta)[places]) ** 2, axis=0)
+        left = np.sqrt(np.mean(after / before))  # deviations are those of what the step leaves
+        return step, left * fit._inflation(point) * deviation, 1 - after / before
 
 
 def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:

@@ -13,10 +13,11 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
+from minertia.identification.closed_loop.elasticity import elasticity_notes
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
-from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel, loop_model
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.logs.columns import choose
@@ -45,7 +46,10 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     """Fit a campaign of commands, and judge it by simulation."""
     refuse_twins(campaign)
     _refuse_unused(campaign)
-    read = [_read(campaign, log, tell) for log in (*campaign.train, *campaign.validate)]
+    named = (*campaign.train, *campaign.validate)
+    logged = [_logged(campaign, log, tell) for log in named]
+    campaign = with_encoder(campaign, logged)
+    read = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
     count = len(campaign.train)
     tell("deriving the loop")
     period = min(r.loop.period for r in read[:count])
@@ -65,7 +69,8 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
             f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
             "the servos were taken to be the same, with one kp",
         )
-    fit = replace(fit, notes=(*notes, *fit.notes))
+    tell("looking for elastic joints")
+    fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     tell("judging")
     found = judged(fit, logs, unseen, scale(fit.model))
     return LoopOutcome(campaign, tuple(read[:count]), tuple(read[count:]), fit, found)
@@ -81,9 +86,12 @@ def _refuse_unused(campaign: Campaign) -> None:
         )
 
 
-def _read(campaign: Campaign, log: Log, tell: Tell) -> ReadLog:
+def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
     tell(f"reading {log.name}")
-    logged = campaign.as_logged(log, effort=False)
+    return campaign.as_logged(log, effort=False)
+
+
+def _read(campaign: Campaign, log: Log, logged: Recording) -> ReadLog:
     return ReadLog(log, made_log(campaign, log.name, logged), audit(logged, campaign.robot))
 
 

@@ -43,11 +43,11 @@ def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) 
     """What simulation leaves of a log, from a start that its first rows tell; infinite where it runs away."""
     steps = steps_of(log, h)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
-    joints, lag = model.robot.coordinate_names, (log.q - log.u)[log.rows]
+    joints, lag = model.output_names, log.lag[log.rows]
     if found is None:
         endless = (float("inf"),) * len(joints)
         return Residuals(log.name, float("inf"), float("inf"), joints, endless, endless)
-    return residuals_of_arrays(log.name, joints, lag, (found.q - log.u)[log.rows])
+    return residuals_of_arrays(log.name, joints, lag, (found.q - log.told)[log.rows])
 
 
 def steps_of(log: LoopLog, h: float) -> int:

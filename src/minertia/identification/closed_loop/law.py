@@ -60,7 +60,10 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
         """A column through the filter that all of them pass, at the rows that stay."""
         return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
 
-    columns, known = _columns(model, own, low_pass(u, cutoff, rate) - measured[0], measured[1], rate)
+    motors = list(model.layout.motor_outputs)
+    seen = motors if model.layout.feedback == "motor" else list(range(model.robot.n))
+    error = low_pass(u, cutoff, rate) - measured[0][:, seen]
+    columns, known = _columns(model, own, error, measured[1][:, seen], rate)
     constant = model.constant + (0.0 if log.carried is None else log.carried)
     Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
     for kind, values in columns.items():
@@ -72,6 +75,15 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
             Y += series[:, :, None] * model.G[places]
             tau = tau - series * constant[places]
     return LawRows(Y, tau)
+
+
+def filtered_signals(log: LoopLog) -> tuple[Array, Array, Array]:
+    """Filtered positions that were measured, velocities and accelerations (M, outputs), without what filters spoil."""
+    rate, factor, cutoff = _rates(log)
+    ends = int(TRIM / cutoff * rate)
+    found = _signals(log.q, log.period, factor, cutoff, rate)
+    q, qd, qdd = (x[ends : len(x) - ends] for x in found)
+    return q, qd, qdd
 
 
 def _rates(log: LoopLog) -> tuple[float, int, float]:
@@ -98,19 +110,21 @@ def _columns(
     model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
 ) -> tuple[dict[str, Array], Array]:
     """Efforts for unit atoms of each kind (N, n), of links (N, n, links), and what the robot's file asks for (N, n)."""
-    q, qd, qdd = own
+    q, qd, qdd = (x[:, : model.robot.n] for x in own)
+    at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
+    rates, accelerations = own[1][:, at_motor], own[2][:, at_motor]
     known, columns = np.zeros_like(q), {}
     if model.keeps_links:
         robot = model.robot.without_effects(tuple(model.robot.effect_values))
         known = BatchKernel(torque_program(robot), compiling=False)(q, qd, qdd)
     elif model.links:
         columns["link"] = BatchKernel(regressor_program(model.robot, model.links), compiling=False)(q, qd, qdd)
-    sign = np.where(np.abs(qd) > STILL * np.abs(qd).max(axis=0), np.sign(qd), 0.0)
+    sign = np.where(np.abs(rates) > STILL * np.abs(rates).max(axis=0), np.sign(rates), 0.0)
     area = np.cumsum(error, axis=0) / rate
     reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
     columns |= {
-        "ia": qdd, "fv": qd, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest, "kp": -error, "ki": -area,
-        "kd": speed - reference,
+        "ia": accelerations, "fv": rates, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest, "kp": -error,
+        "ki": -area, "kd": speed - reference,
     }  # fmt: skip
     return columns, np.asarray(known)
 
@@ -125,7 +139,7 @@ def observation_of(
         store = Accumulator(Y.shape[1], Y.shape[2] + 1, size, BLOCKS, "qr")
         store.add(Y, tau)
         triangles, counts = store.finish()
-        logs.append(LogTriangles(title, triangles, counts, store.largest, (), np.zeros((3, model.robot.n))))
+        logs.append(LogTriangles(title, triangles, counts, store.largest, (), np.zeros((3, Y.shape[1]))))
 
     def stream(change: Change | None = None) -> Iterator[Rows]:
         for k, (Y, tau) in enumerate(rows):
@@ -205,7 +219,9 @@ def _fit_at(
     try:
         if any(isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
             # zero would explain the efforts of a joint whose gain is unknown, too: noise must not set its weight
-            R = part.triangle(np.sqrt(np.mean(np.concatenate([log.u - log.q for log in logs]) ** 2, axis=0)))
+            R = part.triangle(
+                np.sqrt(np.mean(np.concatenate([log.lag[:, : model.robot.n] for log in logs]) ** 2, axis=0))
+            )
         else:
             _, R, _ = weighted_solution(part)
     except np.linalg.LinAlgError:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.rollout.task import LoopCommand
-from minertia.errors import RecordingError
+from minertia.errors import CampaignError, RecordingError
 from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.closed_loop.layout import Layout
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 
@@ -24,6 +26,7 @@ FEWEST = 20  # rows that can be fitted
 class LoopLog:
     """One log: period [s], positions q and commands u (N, n), commanded velocities or None, and the start.
 
+    With elastic joints (layout) q holds what was measured, and the start all coordinates.
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
     carried: what a load that is known adds to the atoms of a model, None where there is none.
     """
@@ -39,6 +42,17 @@ class LoopLog:
     lead: float
     first: int
     carried: Array | None = None
+    layout: Layout | None = None
+
+    @property
+    def told(self) -> Array:
+        """The command of each position that was measured, (N, outputs)."""
+        return self.u if self.layout is None else np.asarray(self.u[:, self.layout.joint_of])
+
+    @property
+    def lag(self) -> Array:
+        """Measured positions less their commands."""
+        return np.asarray(self.q - self.told)
 
     @property
     def rows(self) -> slice:
@@ -53,7 +67,7 @@ class LoopLog:
     def part(self, first: int, stop: int) -> LoopLog:
         """Rows of the log as a log of its own."""
         rows = slice(first, stop)
-        q0, v0 = start_of(self.q[rows], self.period)
+        q0, v0 = start_of(self.q[rows], self.period, self.layout)
         ud = None if self.ud is None else self.ud[rows]
         return replace(
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
@@ -140,14 +154,61 @@ def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
     first = round(SKIPPED / period)
     if len(whole) - first < FEWEST:
         raise RecordingError(f"the log has {len(whole)} rows, too few to be simulated and fitted", file=name)
-    q0, v0 = start_of(whole.q, period)
+    layout = layout_of(campaign)
+    q = _measured(whole, layout)
+    q0, v0 = start_of(q, period, layout)
     lead = period if campaign.map.command_when == "after" else 0.0
     ud = whole.channels.get("command_velocity")
-    return LoopLog(name, whole, period, np.asarray(whole.q), np.asarray(u), ud, q0, v0, lead, first)
+    return LoopLog(name, whole, period, q, np.asarray(u), ud, q0, v0, lead, first, layout)
 
 
-def start_of(q: Array, period: float) -> tuple[Array, Array]:
-    """Position and velocity at the first row, from a parabola through the first ones; at rest where that is likely."""
+def layout_of(campaign: Campaign) -> Layout:
+    """Coordinates of a campaign's robot; refused where it is not said on which side elastic joints were measured."""
+    robot, given = campaign.robot, campaign.elastic
+    elastic = tuple(given.of(robot))
+    if elastic and given.encoder is None:
+        raise CampaignError(
+            "some joints are elastic and the logs hold one position each: say on which side it was measured, encoder = "
+            '"motor" or "link" in [elastic], or name the columns of the second encoder, motor in [columns]'
+        )
+    return Layout(robot.n, elastic, given.encoder or "link", given.feedback)
+
+
+def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
+    """A campaign that says on which side its elastic joints were measured: both where the logs have two encoders."""
+    given = campaign.elastic
+    if given.encoder is not None or not given.of(campaign.robot):
+        return campaign
+    both = all("motor" in recording.channels for recording in recordings)
+    return replace(campaign, elastic=replace(given, encoder="both")) if both else campaign
+
+
+def _measured(whole: Recording, layout: Layout) -> Array:
+    """What was measured of each coordinate that a fit counts with, (N, outputs)."""
+    q, motor = np.asarray(whole.q), whole.channels.get("motor")
+    if not layout.elastic or layout.encoder == "link" or (layout.encoder == "motor" and motor is None):
+        return q
+    if motor is None:
+        raise RecordingError(
+            "the log has one encoder where two are asked for; name the columns of the motors' positions: motor in "
+            '[columns], or say encoder = "motor" or "link" in [elastic]',
+            file=whole.source or None,
+        )
+    own = np.asarray(motor[:, layout.elastic])
+    if not np.isfinite(own).all():
+        raise RecordingError(
+            "a position of a motor is not a number; drop such rows with --drop-torn", file=whole.source or None
+        )
+    if layout.encoder == "both":
+        return np.asarray(np.hstack([q, own]))
+    return np.asarray(np.where(np.isin(np.arange(layout.n), layout.elastic), motor, q))
+
+
+def start_of(q: Array, period: float, layout: Layout | None = None) -> tuple[Array, Array]:
+    """Position and velocity at the first row, from a parabola through the first ones; at rest where that is likely.
+
+    layout: of elastic joints, whose coordinates that are not measured begin with the other side of their spring.
+    """
     rows = min(START_ROWS, len(q))
     t = period * np.arange(rows)
     A = np.stack([np.ones(rows), t, t * t], axis=1)
@@ -155,4 +216,6 @@ def start_of(q: Array, period: float) -> tuple[Array, Array]:
     noise = np.sqrt(np.sum((q[:rows] - A @ found) ** 2, axis=0) / max(rows - 3, 1))
     deviation = noise * np.sqrt(np.linalg.inv(A.T @ A)[1, 1])
     is_still = np.abs(found[1]) <= REST * deviation + 1e-12
-    return np.where(is_still, q[:rows].mean(axis=0), found[0]), np.where(is_still, 0.0, found[1])
+    q0, v0 = np.where(is_still, q[:rows].mean(axis=0), found[0]), np.where(is_still, 0.0, found[1])
+    own = slice(None) if layout is None else list(layout.shown_by)
+    return q0[own], v0[own]

@@ -6,7 +6,8 @@ atoms = constant + G theta; so values that are known, tied or regrouped need no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import AT_JOINTS, LoopValues
+from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
 from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
 from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
+from minertia.identification.campaigns.elastic import STIFFNESS
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
+from minertia.identification.closed_loop.layout import AT_MOTOR, Layout
+from minertia.identification.closed_loop.logs import layout_of
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
+from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
@@ -58,7 +63,8 @@ class ServoModel:
 
     linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
     the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
-    gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.
+    gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
+    which of them are measured.  begin: stiffness and damping of elastic joints to start from, None where not known.
     """
 
     robot: Robot
@@ -73,7 +79,9 @@ class ServoModel:
     lower: Array
     groups: tuple[JointGroup, ...]
     rest: Array
+    layout: Layout
     gauges: tuple[int, ...] = ()
+    begin: Mapping[int, Elastic] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -106,20 +114,61 @@ class ServoModel:
 
     def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
         """What a rollout of a group is given, from the values of all atoms."""
-        own = list(group.joints)
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
-        named = {name: self.of_kind(name, values)[own] for name in AT_JOINTS if name not in ("limit", "rest")}
+        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", "rest")}
+        given |= {"limit": limits, "rest": self.rest}
         delayed = self.command.delay_of == "effort"
+        own: dict[str, Any] = {name: self._at_coordinates(group, name, x) for name, x in given.items()}
         return LoopValues(
-            **named,
-            rest=self.rest[own],
-            limit=limits[own],
+            **own,
             links=self.of_kind("link", values) if not self.keeps_links else np.zeros(0),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
             is_voltage=self.command.law == "voltage",
             is_euler=self.command.integrator == "euler",
+            springs=self._springs(group, values),
+            sees=self._sees(group),
         )
+
+    def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
+        """Values of all joints at a group's coordinates: of elastic ones at the motor, or at the link."""
+        own, motors = list(group.joints), list(self.layout.inside(group.joints))
+        nothing = np.inf if name == "limit" else 0.0
+        if name not in (*AT_MOTOR, "limit"):
+            return np.append(values[own], np.zeros(len(motors)))
+        return np.append(np.where(np.isin(own, motors), nothing, values[own]), values[motors])
+
+    def _springs(self, group: JointGroup, values: Array) -> Springs:
+        inside = self.layout.inside(group.joints)
+        if not inside:
+            return Springs()
+        first = len(group.joints)
+        numbers = [np.array([values[self.index(kind, j)] for j in inside]) for kind in OF_SPRINGS]
+        link = tuple(group.joints.index(j) for j in inside)
+        return Springs(link, tuple(range(first, first + len(inside))), *numbers)
+
+    def _sees(self, group: JointGroup) -> tuple[int, ...]:
+        """Coordinates that the laws of a group read; none where each reads its own."""
+        inside = self.layout.inside(group.joints)
+        if not inside or self.layout.feedback == "motor":
+            return ()
+        return (*range(len(group.joints)), *(group.joints.index(j) for j in inside))
+
+    def place_in(self, group: JointGroup, atom: Atom) -> int:
+        """Where a rollout of a group has an atom: a number among links, its spring or its coordinate."""
+        if atom.kind in ("link", "delay"):
+            return atom.place
+        inside = self.layout.inside(group.joints)
+        if atom.kind in OF_SPRINGS:
+            return inside.index(atom.place)
+        if atom.kind in AT_MOTOR and atom.place in inside:
+            return len(group.joints) + inside.index(atom.place)
+        return group.joints.index(atom.place)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the positions that are measured."""
+        return self.layout.names(self.robot.coordinate_names)
 
     def standard(self, theta: Array) -> dict[str, float]:
         """The robot's standard parameters and effects with these values."""
@@ -162,7 +211,7 @@ class ServoModel:
     @property
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
-        most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO}
+        most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])
 
 
@@ -189,13 +238,22 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     builder.add_effects()
     builder.add_gains()
     builder.add_zeros()
+    builder.add_springs(campaign)
     builder.add_delay(campaign.map.command_when, period)
     model = builder.model()
-    fixed = {name: value for name, value in campaign.fix.items() if name in model.names}
-    unknown = [name for name in campaign.fix if name not in fixed]
+    given = {
+        _compliance(name): 1 / value if name != _compliance(name) else value for name, value in campaign.fix.items()
+    }
+    fixed = {name: value for name, value in given.items() if name in model.names}
+    unknown = [name for name in given if name not in fixed]
     if unknown:
         raise CampaignError(f"{unknown[0]} is fixed and no unknown here; the unknowns are: {', '.join(model.names)}")
     return model.with_fixed(fixed)
+
+
+def _compliance(name: str) -> str:
+    """The unknown that is fitted for a stiffness KJ2: its compliance CJ2, in which motion is nearly linear."""
+    return f"CJ{name[2:]}" if re.fullmatch(r"KJ\d+", name) else name
 
 
 class _ServoBuilder:
@@ -208,7 +266,7 @@ class _ServoBuilder:
         self.n = robot.n
         kept = [linear.standard[k] for k in linear.kept]
         self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
-        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero"]
+        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero", *OF_SPRINGS]
         self.atoms = (
             *(Atom("link", k) for k in range(len(self.links))),
             *(Atom(kind, j) for kind in kinds for j in range(self.n)),
@@ -221,6 +279,7 @@ class _ServoBuilder:
         self.rest = np.zeros(self.n)
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
+        self.layout, self.begin = Layout(robot.n), dict[int, Elastic]()
         for term in linear.choice.terms:
             if term.symbol == "KS":
                 self.rest[term.joint] = term.settings.get("rest", 0.0)
@@ -328,6 +387,26 @@ class _ServoBuilder:
             else:
                 self.constant[self.where[Atom("zero", j)]] = float(value)
 
+    def add_springs(self, campaign: Campaign) -> None:
+        """Compliance and damping of elastic joints; with two encoders also the difference of their zeros.
+
+        Behind a spring the rotor moves by itself, so that its inertia is an unknown even where a rigid joint's is one
+        with that of its link.
+        """
+        self.begin, self.layout = campaign.elastic.of(self.robot), layout_of(campaign)
+        for j in self.layout.elastic:
+            if f"FCL{j + 1}" in self.columns:
+                raise CampaignError(
+                    f"load_coulomb is not simulated at joint {self.robot.coordinate_names[j]}, which is elastic: leave "
+                    "it out of effects there"
+                )
+            if f"IA{j + 1}" not in self.columns:
+                self.add(f"IA{j + 1}", {Atom("ia", j): 1.0}, 0.0)
+            self.add(f"CJ{j + 1}", {Atom("cj", j): 1.0}, 1 / STIFFNESS[1])
+            self.add(f"DJ{j + 1}", {Atom("dj", j): 1.0}, 0.0)
+            if self.layout.encoder == "both":
+                self.add(f"RJ{j + 1}", {Atom("rj", j): 1.0})
+
     def add_delay(self, when: str | None, period: float) -> None:
         """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
         atom, value = Atom("delay", 0), self.command.delay
@@ -343,13 +422,17 @@ class _ServoBuilder:
         if not names:
             raise MinertiaError("everything is known in this campaign: nothing is left to fit")
         groups = tuple(
-            JointGroup(joints, LoopKernel(self.robot, joints, self.links), self._atoms_of(joints, G))
+            JointGroup(
+                joints,
+                LoopKernel(self.robot, joints, self.links, len(self.layout.inside(joints))),
+                self._atoms_of(joints, G),
+            )
             for joints in self.tied
         )
         lower = np.array([self.lower[name] for name in names])
         return ServoModel(
             self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
-            groups, self.rest, tuple(self.gauges),
+            groups, self.rest, self.layout, tuple(self.gauges), self.begin,
         )  # fmt: skip
 
     def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:

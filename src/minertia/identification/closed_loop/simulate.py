@@ -17,9 +17,9 @@ STARTS = 6  # steps towards the start of a log that is only predicted
 
 @dataclass(frozen=True)
 class Simulated:
-    """Simulated positions of one log (N, n), and their derivatives (N, n, count + 2 n).
+    """Simulated positions of one log (N, outputs), and their derivatives (N, outputs, count + 2 coordinates).
 
-    By the unknowns, and by the positions and velocities of all joints at the start.
+    By the unknowns, and by the positions and velocities of all coordinates at the start.
     """
 
     q: Array
@@ -29,20 +29,22 @@ class Simulated:
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
     """A log from its start, `steps` steps between rows; None where the motion runs away."""
     values = model.atom_values(theta) + (0.0 if log.carried is None else log.carried)
-    q = np.empty_like(log.q)
-    n, count = model.robot.n, model.count
-    S = np.zeros((len(q), n, count + 2 * n if slopes else 0))
+    layout, size, count = model.layout, model.layout.size, model.count
+    q = np.empty((len(log.u), len(layout.outputs)))
+    S = np.zeros((*q.shape, count + 2 * size if slopes else 0))
     for group in model.groups:
         found = model_rollout(model, group, values, log, steps, slopes=slopes)
         if found is None:
             return None
-        own = list(group.joints)
-        q[:, own] = found[0]
+        simulates = layout.coordinates(group.joints)
+        own = layout.outputs_of(group.joints)
+        shown = [simulates.index(layout.outputs[k]) for k in own]
+        q[:, own] = found[0][:, shown]
         if slopes:
             known = len(group.atoms)
-            S[:, own, :count] = found[1][:, :, :known] @ model.G[list(group.atoms)]
-            places = [*(count + j for j in own), *(count + n + j for j in own)]
-            S[np.ix_(range(len(q)), own, places)] = found[1][:, :, known:]
+            S[:, own, :count] = found[1][:, shown, :known] @ model.G[list(group.atoms)]
+            places = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
+            S[np.ix_(range(len(q)), own, places)] = found[1][:, shown, known:]
     return Simulated(q, S)
 
 
@@ -50,12 +52,11 @@ def model_rollout(
     model: ServoModel, group: JointGroup, values: Array, log: LoopLog, steps: int, *, slopes: bool
 ) -> tuple[Array, Array] | None:
     """Positions of a group at the rows of a log, and derivatives by its atoms and its start."""
-    command, own = model.command, list(group.joints)
+    command, own = model.command, list(model.layout.coordinates(group.joints))
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
-    told = log.command(steps, delay, group.joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
-    where = {j: k for k, j in enumerate(group.joints)}
-    atoms = [model.atoms[k] for k in group.atoms] if slopes else []
-    unknowns = tuple((a.kind, a.place if a.kind in ("link", "delay") else where[a.place]) for a in atoms)
+    joints = (*group.joints, *model.layout.inside(group.joints))
+    told = log.command(steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
+    unknowns = tuple((model.atoms[k].kind, model.place_in(group, model.atoms[k])) for k in group.atoms if slopes)
     if slopes:
         unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
     task = Rollout(
@@ -68,7 +69,7 @@ def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Loo
     """A log whose start is the one that its first rows, which do not count, are explained by best."""
     rows = log.first + 1
     begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
-    n, best, lowest = model.robot.n, log, np.inf
+    n, best, lowest = model.layout.size, log, np.inf
     for _ in range(STARTS):
         found = simulated(model, theta, begin, steps)
         if found is None:

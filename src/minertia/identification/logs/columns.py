@@ -20,7 +20,7 @@ EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = ("rad", "deg")
 LENGTHS = ("m", "mm")
 # signals that hardly anything needs: positions are differentiated
-OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity")
+OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity", "motor")
 MARKS = ("program", "load")  # what is logged once for each sample
 DELIMITERS = (",", ";", "\t", "|", " ")
 RATES = 0.01, 1e7  # samples per second that a log can have
@@ -36,6 +36,8 @@ class ColumnMap:
     name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
     temperature [degC]: of the joints, named in the same way; so are command and command_velocity, what the joints were
     told, in the units of positions.  command_when: whether a row's positions were read "before" or "after" its command.
+    motor: positions of the motors of elastic joints, a second encoder beside q, divided by the drive's ratios where it
+    has any; in a list of names "" stands for a joint without one.
     program (a number), load [kg]: names of columns that say what the robot runs and carries.
     angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
     header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
@@ -55,6 +57,7 @@ class ColumnMap:
     command: Names | None = None
     command_velocity: Names | None = None
     command_when: str | None = None
+    motor: Names | None = None
     program: str | None = None
     load: str | None = None
     angle: str = "rad"
@@ -110,12 +113,15 @@ class Chosen:
     marks: tuple[tuple[str, str], ...] = ()
     command: tuple[str, ...] | None = None
     command_velocity: tuple[str, ...] | None = None
+    motor: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
         signals = (self.q, self.qd, self.qdd, self.effort, self.temperature, self.command, self.command_velocity)
-        named = tuple(name for s in signals for name in s or ()) + tuple(name for _, name in self.marks)
+        named = tuple(name for s in (*signals, self.motor) for name in s or () if name) + tuple(
+            name for _, name in self.marks
+        )
         return ((self.t,) if self.t is not None else ()) + named
 
 
@@ -179,6 +185,8 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
         "q_cmd command target_position target action",
     ),
     "command_velocity": _patterns("qd_cmd qd_ref qd_des target_qd dq_cmd dq_des des_dof_vel", "qd_cmd target_velocity"),
+    # a second encoder, beside that of the link
+    "motor": _patterns("theta q_motor motor_q qm theta_m motor_position", "q_motor motor_position theta"),
 }
 
 
@@ -238,10 +246,12 @@ class _HeaderChoice:
         )  # fmt: skip
 
     def _commands(self, found: dict[str, tuple[str, ...] | None]) -> list[tuple[str, ...] | None]:
-        """Columns of commands: where there are no efforts, or where they are named."""
+        """Columns of commands: where there are no efforts, or where they are named; and of motors beside positions."""
         names = ("command", "command_velocity")
         is_wanted = found["effort"] is None or self.map.command is not None
-        return [found[name] if is_wanted else None for name in names]
+        told = [found[name] if is_wanted else None for name in names]
+        has_second = (self.map.motor is not None or told[0] is not None) and found["motor"] != found["q"]
+        return [*told, found["motor"] if has_second else None]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
         """Columns with one number for each sample that the map names, with what they are."""
@@ -295,7 +305,7 @@ class _HeaderChoice:
                 f"coordinates: {', '.join(self.joints)}"
             )
         for joint, name in zip(self.joints, names, strict=True):
-            if name not in self.known:
+            if name not in self.known and not (signal == "motor" and name == ""):
                 self._absent(name, f"{signal} of joint '{joint}'")
         if signal == "effort" and self.unit is None:
             self.unit = self._unit_of(names)

@@ -15,8 +15,8 @@ from minertia.tables import load_toml
 FORMAT = 1
 COLUMN_KEYS = (
     "t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "temperature", "command", "command_velocity",
-    "command_when", "program", "load", "angle", "length", "effort_unit", "header", "delimiter", "decimal", "topic",
-    "command_topic", "episode", "drop_torn",
+    "command_when", "motor", "program", "load", "angle", "length", "effort_unit", "header", "delimiter", "decimal",
+    "topic", "command_topic", "episode", "drop_torn",
 )  # fmt: skip
 DRIVE_KEYS = (
     "position", "effort", "ratios", "coupling", "gains", "gain_deviations", "signs", "effort_signs", "offsets",
@@ -64,6 +64,7 @@ def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
             command=columns.names("command"),
             command_velocity=columns.names("command_velocity"),
             command_when=columns.text("command_when"),
+            motor=columns.names("motor"),
             program=columns.text("program"),
             load=columns.text("load"),
             angle=columns.text("angle") or "rad",

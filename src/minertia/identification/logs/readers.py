@@ -41,7 +41,7 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_velocity")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_velocity", "motor")
 
 
 def read_recording(
@@ -170,10 +170,14 @@ class _Reading:
         if drive.ratios is None and drive.coupling is None and robot.coupling is not None:
             drive = replace(drive, coupling=robot.coupling)
         self.convert: Conversion = conversion(drive, sides, chosen.effort_unit, scale, str(log.path))
+        side = "joint" if drive.matrix(robot.n) is None else "motor"
+        turns = position_scale(columns, robot, side)
+        self.motor: Conversion = conversion(drive, (side, "joint"), chosen.effort_unit, turns, str(log.path))
         self.channels = {
             f"{'tau' if signal == 'effort' else signal}{j + 1}": name
             for signal in SIGNALS
             for j, name in enumerate(getattr(chosen, signal) or ())
+            if name
         }
         self.notes = list(chosen.notes)
         if columns.found:
@@ -201,6 +205,7 @@ class _Reading:
         }
         if further["command"] is not None:
             further["command"] = further["command"] + convert.offset
+        further["motor"] = self._motors(block, q + convert.offset)
         return Recording(
             t=self._times(block, np.flatnonzero(whole)),
             q=q + convert.offset,
@@ -219,6 +224,15 @@ class _Reading:
             torn=torn,
             marks={mark: block.columns[name] for mark, name in chosen.marks},
         )
+
+    def _motors(self, block: Block, q: Array) -> Array | None:
+        """Positions of the motors on the joint side; of joints without a second encoder those of the first."""
+        names, chosen = self.chosen.motor, self.chosen
+        if names is None:
+            return None
+        logged = tuple(name or own for name, own in zip(names, chosen.q, strict=True))
+        found = self._stack(block, logged, self.motor.position)
+        return None if found is None else np.where([bool(name) for name in names], found + self.motor.offset, q)
 
     def _stack(self, block: Block, names: tuple[str, ...] | None, matrix: Array) -> Array | None:
         if names is None:

@@ -61,8 +61,8 @@ class Recording:
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
     notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
     channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC], "command" and
-    "command_velocity" [as q and qd].  marks: what was logged once for each sample, name -> (N,): "program" (a number),
-    "load" [kg].
+    "command_velocity" [as q and qd], "motor" [as q]: positions of motors, a second encoder.
+    marks: what was logged once for each sample, name -> (N,): "program" (a number), "load" [kg].
     """
 
     t: Array

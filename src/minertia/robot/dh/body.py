@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
-from minertia.robot.joint import Limits
+from minertia.robot.joint import Elastic, Limits
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.tables import CheckedTable
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")
+ELASTIC_KEYS = ("stiffness", "damping")
 LIMIT_KEYS = ("position", "velocity", "acceleration", "effort")
 
 
@@ -120,6 +121,17 @@ def read_constants(table: CheckedTable) -> dict[str, dict[str, float]]:
                 f"'{symbol}' needs {', '.join(missing)}: write {symbol} = {{ value = ..., {example} }}", symbol
             )
     return {symbol: numbers for symbol, numbers in found.items() if numbers}
+
+
+def read_elastic(table: CheckedTable) -> Elastic:
+    """Spring and damper between motor and link, each a number or a question mark."""
+    table.only(ELASTIC_KEYS)
+    stiffness, damping = (None if table.get(key, "?") == "?" else table.number(key, 0.0) for key in ELASTIC_KEYS)
+    if stiffness is not None and not stiffness > 0:
+        raise table.fail("'stiffness' must be positive, or \"?\" where it is to be found", "stiffness")
+    if damping is not None and damping < 0:
+        raise table.fail("'damping' must not be negative; \"?\" stands for what is to be found", "damping")
+    return Elastic(stiffness, damping)
 
 
 def added(*effects: Mapping[str, float]) -> dict[str, float]:

@@ -19,6 +19,7 @@ from minertia.robot.dh.body import (
     joint_side,
     read_constants,
     read_effects,
+    read_elastic,
     read_limits,
     read_link,
     read_motor,
@@ -35,7 +36,7 @@ from minertia.robot.read import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.tables import CheckedTable, parse_table, shown
 
-FORMAT = 3  # 1 had IA FV FC OFF alone, each a number; 2 had no loops, and one leader of a follower
+FORMAT = 4  # 1 had IA FV FC OFF alone, each a number; 2 no loops, and one leader of a follower; 3 rigid joints alone
 UNKNOWN = "unknown"  # value of a symbol that has none
 TOP_KEYS = (
     "format",
@@ -51,7 +52,7 @@ TOP_KEYS = (
     "loop",
 )
 KINDS = ("revolute", "prismatic", "fixed")
-MOTION_KEYS = ("drive", "effects", "limits", "follows", "passive", "motor")  # what a fixed joint cannot have
+MOTION_KEYS = ("drive", "effects", "elastic", "limits", "follows", "passive", "motor")  # what a fixed joint cannot have
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
@@ -205,6 +206,7 @@ class _TableReader:
             follows=self._follows(row),
             line=row.line(),
             constants=read_constants(row.table("effects")),
+            elastic=read_elastic(row.table("elastic")) if "elastic" in row else None,
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 

@@ -21,6 +21,7 @@ JOINT_KEYS = (
     "link",
     "drive",
     "effects",
+    "elastic",
     "limits",
     "follows",
     "passive",

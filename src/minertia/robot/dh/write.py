@@ -25,7 +25,7 @@ from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
-from minertia.robot.joint import Joint, Limits
+from minertia.robot.joint import Elastic, Joint, Limits
 from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -64,8 +64,10 @@ def toml_text(robot: Robot) -> str:
 def _format(robot: Robot) -> int:
     """The first version of the format that can say all of the robot."""
     several = any(joint.follows is not None and len(joint.follows.joints) > 1 for joint in robot.joints)
-    if robot.cuts or several:
+    if any(joint.elastic is not None for joint in robot.joints):
         return FORMAT
+    if robot.cuts or several:
+        return 3
     return 2 if robot.other_effects else 1
 
 
@@ -91,6 +93,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
     parts = {
         "link": link,
         "effects": _effects(robot, j),
+        "elastic": {} if joint.elastic is None else _elastic(joint.elastic),
         "limits": _limits(joint.limits),
         "follows": _follows(robot, joint),
     }
@@ -116,6 +119,11 @@ def _effects(robot: Robot, j: int) -> dict[str, Any]:
             numbers = robot.effect_constants(j, symbol) if effect.constants else {}
             found[symbol] = {"value": float(value), **numbers} if numbers else float(value)
     return found
+
+
+def _elastic(elastic: Elastic) -> dict[str, Any]:
+    values = {"stiffness": elastic.stiffness, "damping": elastic.damping}
+    return {key: "?" if value is None else float(value) for key, value in values.items()}
 
 
 def _limits(limits: Limits) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""Whether joints that were fitted as rigid move as if there were a spring between motor and link.
+
+With two encoders the difference of both sides goes with the effort of the link.  With one, a spring is put into the
+fitted loop at every joint, far stiffer than any that would matter: where the first step of a fit asks for a softer one
+with many deviations, and takes much of a residual that is no noise, the rigid fit misses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.closed_loop.fit import LoopFit, probed
+from minertia.identification.closed_loop.law import filtered_signals
+from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.springs import link_efforts, link_inertias, placed
+from minertia.identification.signals.spectrum import chosen_cutoff
+
+Array = NDArray[np.float64]
+TOGETHER = 0.5  # correlation of motor less link position with effort from which they are tied
+CHANCE = 6.0  # deviations of such a correlation that chance makes
+STIFF = 40.0  # Hz, of the springs that are put in
+BEYOND_NOISE = 2.0  # residual over the encoder's noise from which something is missing at all
+SURE = 4.0  # deviations of a compliance
+PART = 0.6  # of a joint's residual, as a sum of squares, that springs must explain
+
+
+def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
+    """A sentence for each joint that was fitted as rigid and seems to be elastic."""
+    both = _both_sides(campaign, fit, logs)
+    return both if both is not None else _one_side(campaign, fit, logs)
+
+
+# ---------------------------------------------------------------------- two encoders
+
+
+def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...] | None:
+    """From the difference of two encoders; None where the logs do not have them."""
+    model, names = fit.model, campaign.robot.coordinate_names
+    if not all("motor" in log.recording.channels for log in logs):
+        return None
+    n, wound, efforts, count = model.robot.n, [], [], 0.0
+    for log in logs:
+        beside = replace(log, q=np.hstack([log.recording.q, log.recording.channels["motor"]]))
+        q, qd, qdd = filtered_signals(beside)
+        wound.append(q[:, n:] - q[:, :n])
+        efforts.append(link_efforts(model, fit.theta, q[:, :n], qd[:, :n], qdd[:, :n]))
+        count += 2 * band(beside) * len(log.q) * log.period
+    notes = []
+    for j in range(n):
+        if j in model.layout.elastic:
+            continue
+        x, y = (np.concatenate([part[:, j] for part in parts]) for parts in (efforts, wound))
+        x, y = x - x.mean(), y - y.mean()
+        together = float(x @ y) / max(float(np.linalg.norm(x) * np.linalg.norm(y)), 1e-300)
+        if together > max(TOGETHER, CHANCE / np.sqrt(max(count, 1.0))):
+            about = float(x @ x) / float(x @ y)
+            notes.append(
+                f"joint {names[j]} is elastic: its motor is ahead of its link in proportion to the effort, with about "
+                f"{about:.2g} {_unit(model, j)}; a rigid fit misses it: name the joint in [elastic]"
+            )
+    return tuple(notes)
+
+
+def band(log: LoopLog) -> float:
+    """Cut-off of a log's filter [Hz]."""
+    return float(chosen_cutoff(log.q, 1 / log.period))
+
+
+def _unit(model: ServoModel, j: int) -> str:
+    return "N m/rad" if model.robot.joints[model.robot.independent[j]].kind == "revolute" else "N/m"
+
+
+# ---------------------------------------------------------------------- one encoder
+
+
+def _one_side(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
+    loud = fit.sigma > BEYOND_NOISE * np.sqrt(np.mean([noise(log.q) ** 2 for log in logs], axis=0))
+    if fit.model.layout.elastic or not loud.any():
+        return ()
+    sides = [_springs_wanted(campaign, fit, logs, side) for side in ("motor", "link")]  # of the encoder: not known
+    wanted = max(sides, key=lambda found: sum(part for j, (_, part) in found.items() if loud[j]))
+    found = {j: part for j, (sure, part) in wanted.items() if loud[j] and sure > SURE and part > PART}
+    names = campaign.robot.coordinate_names
+    return tuple(
+        f"something is missing at joint {names[j]}: its residual {fit.sigma[j]:.2g} is no noise, and a spring between "
+        f"motor and link would take {100 * part:.0f} % of its square; is the joint elastic? Name it in [elastic]"
+        for j, part in found.items()
+    )
+
+
+def noise(q: Array) -> Array:
+    """Noise of an encoder from third differences, which motion has little part in; steps of its counts included."""
+    third = np.diff(q, n=3, axis=0)
+    return np.asarray(np.median(np.abs(third), axis=0) / 0.6745 / np.sqrt(20.0))
+
+
+def _springs_wanted(
+    campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], side: str
+) -> dict[int, tuple[float, float]]:
+    """For each joint the deviations of its compliance, and the part of its residual that springs would take."""
+    elastic = ElasticJoints(joints=tuple(range(1, campaign.robot.n + 1)), encoder=side)
+    known = {name: value for name, value in campaign.fix.items() if name in fit.model.linear.names}
+    try:
+        model = loop_model(replace(campaign, elastic=elastic, fix=known), min(log.period for log in logs))
+    except MinertiaError:
+        return {}  # what is not simulated at elastic joints
+    own = dict(zip(fit.model.names, fit.theta, strict=True))
+    theta = np.array([own.get(name, 0.0) for name in model.names])
+    inertia = link_inertias(model, theta, logs[0])
+    for j in range(campaign.robot.n):
+        theta = placed(model, theta, inertia, j, inertia[j] * (2 * np.pi * STIFF) ** 2)
+    again = [made_log(replace(campaign, elastic=elastic), log.name, log.recording) for log in logs]
+    found = probed(model, again, theta, fit.steps)
+    if found is None:
+        return {}
+    step, deviation, part = found
+    places = {j: model.names.index(f"CJ{j + 1}") for j in range(campaign.robot.n)}
+    return {j: (float(step[k] / deviation[k]), float(part[j])) for j, k in places.items()}
