@@ -73,6 +73,21 @@ def test_rates_and_drift_are_the_derivatives_of_closed_positions(robot: Robot) -
 
 
 @every_loop
+def test_equations_are_recorded_once_from_the_geometry(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    closing = Closing(robot)
+    q = closing.seed + np.random.default_rng(3).uniform(-0.3, 0.3, (5, closing.tree.n))
+    found = [[v for cut in closing.cuts for v in closing.cut_equations(cut, list(row))[0]] for row in q]
+    monkeypatch.setattr(Closing, "cut_equations", None)  # nobody walks through the geometry again
+    off, A = closing.equations(q)
+    assert np.allclose(off * closing.units, np.array(found, float), atol=1e-14)
+    h = 1e-6
+    for c in range(closing.tree.n):
+        step = h * np.eye(closing.tree.n)[c]
+        slope = (closing.equations(q + step)[0] - closing.equations(q - step)[0]) / (2 * h)
+        assert np.allclose(A[:, :, c], slope, atol=1e-8)
+
+
+@every_loop
 def test_power_is_the_rate_of_energy_of_all_links(robot: Robot) -> None:
     q, qd, qdd = motion(robot)
     h = 1e-6

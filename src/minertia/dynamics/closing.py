@@ -23,6 +23,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
+ON_THE_WAY = 2  # most Newton steps after each of these
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
@@ -31,6 +32,7 @@ REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
+SHARING, FEWEST_WAYS = 4, 8  # states drawn on one way from the seed, and ways of few states
 LOOKED_AT = 32  # states in which pivots must be good
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
@@ -49,12 +51,11 @@ class Closing(LoopEquations):
     def _closed_seed(self) -> Array:
         """The seed closed as far as numbers go, its coordinates kept."""
 
-        def step(q: Array) -> Array:
-            off, A = self.equations(q)
+        def step(q: Array, off: Array, A: Array) -> Array:
             change = np.zeros_like(q)
             change[0, self.passive] = np.linalg.lstsq(A[0][:, self.passive], off[0], rcond=DEPENDENT)[0]
             for _ in range(HALVINGS):  # a seed may be far off, where whole steps lead away
-                if self.off(q - change)[0] < self.off(q)[0]:
+                if self.off(q - change)[0] < _largest(off)[0]:
                     break
                 change = 0.5 * change
             return change
@@ -78,7 +79,7 @@ class Closing(LoopEquations):
             found = self.close(q.real).astype(complex)
             found[:, self.active] = q
             for _ in range(CORRECTIONS):
-                found = found - self._step(found)
+                found = found - self._step(found, *self.equations(found))
             return found
         found, done = self._found(q)
         if not done.all():
@@ -136,7 +137,7 @@ class Closing(LoopEquations):
         done: Flags = np.asarray(np.isfinite(found).all(axis=1))
         found[done] = self._newton(found[done], self._step)
         off, A = self.equations(found[done])
-        done[done] = self._is_good(off, A, SINGULAR) & (np.abs(off).max(axis=1, initial=0.0) < CLOSED)
+        done[done] = self._is_good(off, A, SINGULAR) & (_largest(off) < CLOSED)
         return found, done
 
     def _angles(self, q: Array) -> Array:
@@ -222,12 +223,12 @@ class Closing(LoopEquations):
         way[:, [self.active.index(c) for c in self._free]] = 0.0
         count = max(1, int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / step)))
         A = self.equations(q)[1]
+        last: Array | None = None  # how passive joints went in the step before
         for _ in range(count):
-            moved = self._moved(q[good], A[good], way[good] / count)
-            off, slopes = self.equations(moved)
+            moved, off, slopes, went = self._moved(q[good], A[good], way[good] / count, last)
             fine = self._is_good(off, slopes, least)
             q[np.flatnonzero(good)[fine]], A[np.flatnonzero(good)[fine]] = moved[fine], slopes[fine]
-            good[good] = fine
+            good[good], last = fine, went[fine]
             yield q, good
             if not good.any():
                 return
@@ -238,18 +239,27 @@ class Closing(LoopEquations):
         members = {c for cut in self.cuts for c in self.members(cut)}
         return [c for c in self.active if c not in members]
 
-    def _moved(self, q: Array, A: Array, change: Array) -> Array:
-        """States after a small change of their coordinates: along the tangent, then two steps of Newton's method."""
+    def _moved(self, q: Array, A: Array, change: Array, last: Array | None) -> tuple[Array, Array, Array, Array]:
+        """States after a small change of their coordinates, their equations, and how passive joints went at first.
+
+        Along the tangent, bent as it was since the step before, then steps of Newton's method until all are closed.
+        """
         moved = np.array(q)
         with np.errstate(all="ignore"):
             A = A[:, self.rows]
-            moved[:, self.solved] -= _solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
+            went = -_solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
+            moved[:, self.solved] += went if last is None else 1.5 * went - 0.5 * last
             moved[:, self.active] += change
-            moved = moved - self._step(moved)
-            return moved - self._step(moved)
+            off, A = self.equations(moved)
+            for _ in range(ON_THE_WAY):
+                if not (_largest(off) >= BROKEN).any():  # what is no number is given up
+                    break
+                moved = moved - self._step(moved, off, A)
+                off, A = self.equations(moved)
+        return moved, off, A, went
 
     def _is_good(self, off: Array, A: Array, least: float) -> Flags:
-        fine = np.isfinite(A).all(axis=(1, 2)) & (np.abs(off).max(axis=1) < BROKEN)
+        fine = np.isfinite(A).all(axis=(1, 2)) & (_largest(off) < BROKEN)
         A = np.where(fine[:, None, None], A * self.sizes, 0.0)
         for block in self.blocks:
             part = A[:, block.rows][:, :, block.passive]
@@ -258,22 +268,24 @@ class Closing(LoopEquations):
             fine &= np.sign(np.linalg.det(part)) == block.sign
         return np.asarray(fine)
 
-    def _step(self, q: Array) -> Array:
-        """A step of Newton's method, to be taken off."""
+    def _step(self, q: Array, off: Array, A: Array) -> Array:
+        """A step of Newton's method, to be taken off; off, A: the equations at q."""
         change = np.zeros_like(q)
-        off, A = self.equations(q)
         change[:, self.solved] = _solve(A[:, self.rows][:, :, self.solved], off[:, self.rows, None])[:, :, 0]
         return change
 
-    def _newton(self, q: Array, step: Callable[[Array], Array]) -> Array:
+    def _newton(self, q: Array, step: Callable[[Array, Array, Array], Array]) -> Array:
         """Newton's method until it improves nothing."""
-        best, off = q, self.off(q)
+        left, slopes = self.equations(q)
+        best, off = q, _largest(left)
         for _ in range(MOST_STEPS if len(q) else 0):
-            q = best - step(best)
-            now = self.off(q)
+            q = best - step(best, left, slopes)
+            new, A = self.equations(q)
+            now = _largest(new)
             better = now < off
             halved = bool((now < 0.5 * off).any()) or bool((better & (off > CLOSED)).any())
             best, off = np.where(better[:, None], q, best), np.where(better, now, off)
+            left, slopes = np.where(better[:, None], new, left), np.where(better[:, None, None], A, slopes)
             if not halved:
                 break
         return best
@@ -313,14 +325,21 @@ class Closing(LoopEquations):
         return np.asarray(self.drawn[:, self.active])
 
     def _regular(self, targets: Array, rng: np.random.Generator) -> Array:
-        """Positions (N, tree) somewhere on the way to targets (N, n)."""
-        starts = np.broadcast_to(self.seed, (len(targets), self.tree.n))
-        path, good = [np.array(starts)], np.zeros(len(targets), int)
-        for q, fine in self.march(starts, targets, REGULAR):
+        """Positions (N, tree) somewhere on the way to targets (N, n).
+
+        States share ways, which are what costs; coordinates that move no loop are each state's own.
+        """
+        ways = min(len(targets), max(FEWEST_WAYS, -(-len(targets) // SHARING)))
+        starts = np.broadcast_to(self.seed, (ways, self.tree.n))
+        path, good = [np.array(starts)], np.zeros(ways, int)
+        for q, fine in self.march(starts, targets[:ways], REGULAR):
             path.append(np.array(q))
             good += fine
-        place = np.rint(rng.uniform(size=len(targets)) * good).astype(int)
-        return np.asarray(np.stack(path)[place, np.arange(len(targets))], float)
+        way = np.arange(len(targets)) % max(ways, 1)
+        place = np.rint(rng.uniform(size=len(targets)) * good[way]).astype(int)
+        found = np.asarray(np.stack(path)[place, way], float)
+        found[:, self._free] = targets[:, [self.active.index(c) for c in self._free]]
+        return found
 
 
 def closing_of(robot: Robot) -> Closing:
@@ -330,6 +349,11 @@ def closing_of(robot: Robot) -> Closing:
         kept["_closing"] = Closing(robot)
     found: Closing = kept["_closing"]
     return found
+
+
+def _largest(off: Array) -> Array:
+    """The largest equation that is left of each sample."""
+    return np.asarray(np.abs(off).max(axis=1, initial=0.0))
 
 
 def _solve(A: Array, b: Array) -> Array:

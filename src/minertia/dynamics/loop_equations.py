@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from minertia.algebra.expr import Graph, Tape
 from minertia.algebra.scalar import Scalar
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.robot.closure_rows import (
@@ -57,18 +58,34 @@ class LoopEquations:
 
     def equations(self, q: Array) -> tuple[Array, Array]:
         """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
-        found = [self.cut_equations(cut, list(q.T)) for cut in self.cuts]
-        rows = [row for _, own in found for row in own]
-        A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
-        for k, row in enumerate(rows):
-            for c, entry in row.items():
-                A[:, k, c] = entry
-        values = _stacked([value for own, _ in found for value in own], len(q))
-        return np.asarray(values / self.units), np.asarray(A / self.units[:, None])
+        tape, equation, coordinate = self._traced
+        values = _stacked(tape.run(_inputs(q=q)), len(q), q.dtype)
+        A = np.zeros((len(q), len(self.units), self.tree.n), dtype=q.dtype)
+        A[:, equation, coordinate] = values[:, len(self.units) :]
+        return np.asarray(values[:, : len(self.units)] / self.units), np.asarray(A / self.units[:, None])
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
-        return np.asarray(_stacked(self.cut_bias(list(q.T), list(qd.T)), len(q)) / self.units)
+        values = self._traced_bias.run(_inputs(q=q, qd=qd))
+        return np.asarray(_stacked(values, len(q), np.result_type(q, qd)) / self.units)
+
+    @cached_property
+    def _traced(self) -> tuple[Tape, list[int], list[int]]:
+        """All equations, then their derivatives that are not structurally zero, with equation and coordinate of each.
+
+        Recorded once: states are closed in hundreds of steps, each of which would walk through the geometry again.
+        """
+        q = Graph().variables("q", self.tree.n)
+        found = [self.cut_equations(cut, q) for cut in self.cuts]
+        rows = [row for _, own in found for row in own]
+        entries = [(k, c, entry) for k, row in enumerate(rows) for c, entry in row.items()]
+        tape = Tape([value for own, _ in found for value in own] + [entry for _, _, entry in entries])
+        return tape, [k for k, _, _ in entries], [c for _, c, _ in entries]
+
+    @cached_property
+    def _traced_bias(self) -> Tape:
+        graph = Graph()
+        return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
 
     @cached_property
     def starts(self) -> list[int]:
@@ -101,5 +118,14 @@ class LoopEquations:
         return ", ".join(f"'{cut.name}'" for cut in self.cuts)
 
 
-def _stacked(values: Sequence[Scalar], count: int) -> Array:
-    return np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
+def _inputs(**arrays: Array) -> dict[str, Array]:
+    """Columns of arrays (N, tree) by the names of a graph's inputs."""
+    return {f"{name}[{c}]": column for name, array in arrays.items() for c, column in enumerate(array.T)}
+
+
+def _stacked(values: Sequence[Scalar], count: int, dtype: DTypeLike) -> Array:
+    """Scalars, of which some are arrays (count,), as columns."""
+    rows = np.empty((len(values), count), dtype=dtype)
+    for row, value in zip(rows, values, strict=True):
+        row[:] = value
+    return rows.T
