@@ -34,6 +34,7 @@ HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
 SHARING, FEWEST_WAYS = 4, 8  # states drawn on one way from the seed, and ways of few states
 LOOKED_AT = 32  # states in which pivots must be good
+MANY, EVERY = 64, 8  # samples of a log of which only every so many-th is reached from the seed, the rest from these
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
 
@@ -81,20 +82,21 @@ class Closing(LoopEquations):
             for _ in range(CORRECTIONS):
                 found = found - self._step(found, *self.equations(found))
             return found
-        found, done = self._found(q)
+        found, done = self.found(q)
         if not done.all():
             raise self._unreached(q, int(np.flatnonzero(~done)[0]))
         return found
 
     def is_reached(self, q: Array) -> Flags:
         """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed."""
-        return self._found(q)[1]
+        return self.found(q)[1]
 
-    def _found(self, q: Array) -> tuple[Array, Flags]:
+    def found(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
+        """Positions (N, tree) at positions (N, n), and where they are closed; near: closed ones to go from."""
         if all(dyad is not None for dyad in self.dyads):
             found, done = self._direct(q)
             return found, done & self._is_connected(q, done)
-        return self._carried_on(q)
+        return self._carried_on(q, near)
 
     @cached_property
     def dyads(self) -> list[Dyad | None]:
@@ -174,12 +176,9 @@ class Closing(LoopEquations):
             straight[left] = np.isfinite(self._angles(q[left] - (k / count) * way[left])).all(axis=1)
         return np.asarray(np.isin(parts, parts[straight]))
 
-    def _carried_on(self, q: Array) -> tuple[Array, Flags]:
+    def _carried_on(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
         """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
-        starts: Array = np.broadcast_to(self.seed, (len(q), self.tree.n))
-        if self.drawn.shape == starts.shape and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
-            starts = self.drawn  # whose way from the seed has been gone
-        found, done = self._reached(starts, q, SINGULAR)
+        found, done = self._reached(self._starts(q) if near is None else near, q, SINGULAR)
         while not done.all() and done.any():  # what cannot be reached straight from the seed may be from a neighbour
             left, beside = _next_to(done)
             if not left.size:
@@ -188,6 +187,17 @@ class Closing(LoopEquations):
             if not done[left].any():
                 break
         return found, done
+
+    def _starts(self, q: Array) -> Array:
+        """Closed positions (N, tree) from which these are reached: of neighbours where they are many."""
+        if self.drawn.shape == (len(q), self.tree.n) and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
+            return self.drawn  # whose way from the seed has been gone
+        starts = np.tile(self.seed, (len(q), 1))
+        if len(q) > MANY:
+            found, done = self._carried_on(q[::EVERY])
+            nearest = np.minimum((np.arange(len(q)) + EVERY // 2) // EVERY, len(done) - 1)
+            starts[done[nearest]] = found[nearest[done[nearest]]]
+        return starts
 
     def _unreached(self, q: Array, k: int) -> InputError:
         where = ", ".join(f"{v:.4g}" for v in q[k])
