@@ -117,6 +117,29 @@ def test_forward_dynamics_undo_inverse_dynamics_and_the_regressor_is_linear(robo
 
 
 @every_loop
+def test_derivatives_are_those_of_inverse_and_forward_dynamics(robot: Robot) -> None:
+    robot, step = with_drives(robot), 1e-30
+    smooth = tuple({s: v for s, v in own.items() if s != "FC"} for own in robot.effects)  # a sign has no slope
+    robot = replace(robot, effects=smooth)
+    q, qd, qdd = motion(robot, 5)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+
+    def slope(function, part: int, *state: np.ndarray) -> np.ndarray:
+        columns = []
+        for unit in np.eye(robot.n):
+            moved = [x + (step * 1j * unit if k == part else 0) for k, x in enumerate(state)]
+            columns.append(function(robot, *moved).imag / step)
+        return np.stack(columns, axis=2)
+
+    for part, found in enumerate(mi.inverse_dynamics_derivatives(robot, q, qd, qdd)):
+        wanted = slope(mi.inverse_dynamics, part, q, qd, qdd)
+        assert np.abs(found - wanted).max() < 1e-9 * np.abs(wanted).max()
+    for part, found in enumerate(mi.forward_dynamics_derivatives(robot, q, qd, tau)):
+        wanted = slope(mi.forward_dynamics, part, q, qd, tau)
+        assert np.abs(found - wanted).max() < 1e-8 * np.abs(wanted).max()
+
+
+@every_loop
 def test_friction_of_passive_joints_takes_the_power_of_their_own_rates(robot: Robot) -> None:
     driven = with_drives(robot)
     q, qd, qdd = motion(robot)

@@ -312,7 +312,11 @@ class Closing(LoopEquations):
 
     def drift(self, q: Array, qd: Array) -> Array:
         """Accelerations (N, tree) of the tree where its closed coordinates have none; qd: of the tree."""
-        A, b = self.equations(q)[1][:, self.rows], self.bias(q, qd)[:, self.rows]
+        return self.settled(q, self.bias(q, qd))
+
+    def settled(self, q: Array, bias: Array) -> Array:
+        """What passive coordinates do, (N, tree), for a bias (N, equations) of their equations: -A_p^-1 b."""
+        A, b = self.equations(q)[1][:, self.rows], bias[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]
         return found

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from minertia.algebra.derivative import replayed, reverse
 from minertia.algebra.expr import Graph, Tape
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.robot.closure_rows import (
     Row,
@@ -25,6 +26,7 @@ from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+MOTION = ("q", "qd", "qdd")
 
 
 class LoopEquations:
@@ -86,6 +88,23 @@ class LoopEquations:
     def _traced_bias(self) -> Tape:
         graph = Graph()
         return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
+
+    def acceleration_slopes(self, q: Scalars, qd: Scalars, qdd: Scalars) -> tuple[list[list[Scalar]], ...]:
+        """Derivatives of all equations' second rates A qdd + b on any scalar by q and by qd, a row each."""
+        tree, count = self.tree.n, len(self.units)
+        values = {f"{name}[{c}]": v for name, own in zip(MOTION, (q, qd, qdd), strict=True) for c, v in enumerate(own)}
+        entries = iter(replayed(self._traced_slopes, values))
+        return tuple([[next(entries) for _ in range(tree)] for _ in range(count)] for _ in range(2))
+
+    @cached_property
+    def _traced_slopes(self) -> list[Scalar]:
+        graph = Graph()
+        q, qd, qdd = (graph.variables(name, self.tree.n) for name in MOTION)
+        rows = [row for cut in self.cuts for row in self.cut_equations(cut, q)[1]]
+        moved = [total(*(mul(entry, qdd[c]) for c, entry in row.items())) for row in rows]
+        rates = [add(a, b) for a, b in zip(moved, self.cut_bias(q, qd), strict=True)]
+        adjoints = [reverse(graph, [rate], [graph.constant(1)]) for rate in rates]
+        return [by.get(x.id, 0) for part in (q, qd) for by in adjoints for x in part]
 
     @cached_property
     def starts(self) -> list[int]:

@@ -1,7 +1,7 @@
 """How far loops without a closed form are from singular postures: by the singular values of their equations.
 
-The smallest over the largest one of A_p, the passive joints' own equations (theory, eq. 37), is 0 where these joints move
-without bound; of a dyad the transmission angle says the same.
+The smallest over the largest one of A_p, the passive joints' own equations (theory, eq. 37), is 0 where these joints
+move without bound; of a dyad the transmission angle says the same.
 """
 
 from __future__ import annotations
