@@ -98,6 +98,27 @@ def test_the_self_test_of_generated_code_holds_loops_against_newton(tmp_path: Pa
     assert difference(call(lib, "ram_pin", program, inputs)["tau"], wanted["tau"]) < 1e-11
 
 
+@pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
+def test_the_self_test_holds_control_of_loops_that_take_steps(tmp_path: Path) -> None:
+    names = ["recursive_update", "momentum_observer", "adaptive_law", "inverse_dynamics_derivatives"]
+    mi.generate(with_drives(ram("slider")), tmp_path, programs=names)
+    said = run(["make", "-s", f"CC={COMPILERS[0]}"], tmp_path)
+    assert "FAILED" not in said and all(name in said for name in names)
+
+
+def test_the_update_of_loops_that_take_steps_is_the_same_in_numpy(tmp_path: Path) -> None:
+    setting = CodeModel("baked").setting(with_drives(ram("slider")))
+    mi.generate(setting.robot, tmp_path, programs=["recursive_update"], target="numpy")
+    names: dict = {}
+    exec((tmp_path / "ram_slider.py").read_text(), names)
+    program = build(setting, "recursive_update")
+    inputs, wanted = reference(setting, program)
+    found = names["recursive_update"](*(inputs[port.name] for port in program.inputs))
+    assert [port.name for port in program.ports] == ["beta_next", "S_next", "passive_next", "residual"]
+    for port, values in zip(program.ports, found, strict=True):
+        assert difference(values, wanted[port.name]) < 1e-9 or np.abs(values - wanted[port.name]).max() < 1e-12
+
+
 def test_expressions_of_the_dynamics_close_loops() -> None:
     robot = four_bar()
     graph = Graph()
@@ -193,8 +214,6 @@ def test_what_code_for_loops_cannot_do_is_refused_in_one_sentence() -> None:
         mi.gravity_torques(spatial_four_bar(), graph.variables("q", 1))
     with pytest.raises(mi.MinertiaError, match="closing_steps is a number from 1 to 20"):
         mi.CodeModel(closing_steps=0)
-    with pytest.raises(mi.MinertiaError, match="code for ROS 2 is not there yet"):
-        mi.generate(four_bar(), None, target="ros2")
     with pytest.raises(mi.MinertiaError, match="q has shape"):
         mi.passive_start(four_bar(), [0.0, 1.0])
 
