@@ -12,18 +12,23 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import minertia as mi
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets import ros2
 from minertia.codegen.targets.selftest import reference
+from minertia.dynamics.closing import closing_of
 from minertia.errors import MinertiaError
 from minertia.robot.read import read_robot
 from tests.codegen import robots
 from tests.codegen.compiled import STRICT, difference, run
 from tests.codegen.ros_stub import write_stub
 from tests.codegen.test_fmu import hostile
+from tests.codegen.test_loops import servo_motion
+from tests.dynamics.test_loops import with_drives
+from tests.loop_robots import four_bar, ram, spatial_loops
 
 STRICT_CPP = ("-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-O0")
 EIGEN = Path("/usr/include/eigen3")
@@ -103,6 +108,33 @@ def test_numbers_are_those_of_the_recursion(tmp_path, make, options):
     robot = make()
     result = generate(robot, tmp_path, target="ros2", model=CodeModel(**options))
     check_numbers(compiled(tmp_path), Setting(robot, **({"parameters": "baked"} | options)), result)
+
+
+@needs_compiler
+@pytest.mark.parametrize("make", [four_bar, lambda: ram("slider")], ids=["dyad", "steps"])
+def test_loops_are_closed_from_call_to_call(tmp_path, make):
+    """Friction of passive joints depends on positions, which the function of friction does not get: it is in tau."""
+    robot = with_drives(make())
+    result = generate(robot, tmp_path, target="ros2")
+    assert any("leaves out FV2, FC2" in note for note in result.notes)
+    program = compiled(tmp_path)
+    q, qd, qdd = states = servo_motion(robot, 0.02)
+    found = np.array([line.split() for line in answers(program, {}, states).splitlines()], float)
+    D, g = mi.mass_matrix(robot, q), mi.gravity_torques(robot, q)
+    own = replace(robot, effects=tuple({} if joint.is_passive else robot.effects[0] for joint in robot.joints))
+    f = mi.inverse_dynamics(own, q, qd, qdd) - mi.inverse_dynamics(own.without_effects(["friction"]), q, qd, qdd)
+    parts = [D.reshape(len(q), -1), mi.velocity_torques(robot, q, qd), g, f, mi.inverse_dynamics(robot, q, qd, qdd)]
+    assert difference(found, np.hstack(parts)) < 1e-10
+
+
+@needs_compiler
+def test_loops_that_do_not_close_are_an_exception(tmp_path):
+    robot = spatial_loops(6).numeric
+    generate(robot, tmp_path, target="ros2")
+    seed = closing_of(robot).seed[closing_of(robot).active]
+    jump = [np.array([seed, seed + 3.0]), np.zeros((2, robot.n)), np.zeros((2, robot.n))]
+    said = answers(compiled(tmp_path), {}, jump).splitlines()
+    assert len(said[0].split()) == robot.n * (robot.n + 4) and "the loops do not close from where they were" in said[1]
 
 
 @pytest.mark.slow

@@ -73,6 +73,21 @@ def test_rates_and_drift_are_the_derivatives_of_closed_positions(robot: Robot) -
 
 
 @every_loop
+def test_equations_are_recorded_once_from_the_geometry(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    closing = Closing(robot)
+    q = closing.seed + np.random.default_rng(3).uniform(-0.3, 0.3, (5, closing.tree.n))
+    found = [[v for cut in closing.cuts for v in closing.cut_equations(cut, list(row))[0]] for row in q]
+    monkeypatch.setattr(Closing, "cut_equations", None)  # nobody walks through the geometry again
+    off, A = closing.equations(q)
+    assert np.allclose(off * closing.units, np.array(found, float), atol=1e-14)
+    h = 1e-6
+    for c in range(closing.tree.n):
+        step = h * np.eye(closing.tree.n)[c]
+        slope = (closing.equations(q + step)[0] - closing.equations(q - step)[0]) / (2 * h)
+        assert np.allclose(A[:, :, c], slope, atol=1e-8)
+
+
+@every_loop
 def test_power_is_the_rate_of_energy_of_all_links(robot: Robot) -> None:
     q, qd, qdd = motion(robot)
     h = 1e-6
@@ -99,6 +114,29 @@ def test_forward_dynamics_undo_inverse_dynamics_and_the_regressor_is_linear(robo
     rigid = M @ qdd[:, :, None]
     rest = mi.inverse_dynamics(robot, q, qd, 0 * qdd)
     assert np.allclose(rigid[:, :, 0], tau - rest, atol=1e-10 * np.abs(tau).max())
+
+
+@every_loop
+def test_derivatives_are_those_of_inverse_and_forward_dynamics(robot: Robot) -> None:
+    robot, step = with_drives(robot), 1e-30
+    smooth = tuple({s: v for s, v in own.items() if s != "FC"} for own in robot.effects)  # a sign has no slope
+    robot = replace(robot, effects=smooth)
+    q, qd, qdd = motion(robot, 5)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd)
+
+    def slope(function, part: int, *state: np.ndarray) -> np.ndarray:
+        columns = []
+        for unit in np.eye(robot.n):
+            moved = [x + (step * 1j * unit if k == part else 0) for k, x in enumerate(state)]
+            columns.append(function(robot, *moved).imag / step)
+        return np.stack(columns, axis=2)
+
+    for part, found in enumerate(mi.inverse_dynamics_derivatives(robot, q, qd, qdd)):
+        wanted = slope(mi.inverse_dynamics, part, q, qd, qdd)
+        assert np.abs(found - wanted).max() < 1e-9 * np.abs(wanted).max()
+    for part, found in enumerate(mi.forward_dynamics_derivatives(robot, q, qd, tau)):
+        wanted = slope(mi.forward_dynamics, part, q, qd, tau)
+        assert np.abs(found - wanted).max() < 1e-8 * np.abs(wanted).max()
 
 
 @every_loop

@@ -20,7 +20,7 @@ from minertia.excitation.model import RegressorModel
 from minertia.excitation.objective import MotionProblem, Objective
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.space import Workspace
-from tests.loop_robots import four_bar, ram
+from tests.loop_robots import four_bar, ram, spatial_four_bar, spatial_loops
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
 
@@ -85,9 +85,22 @@ def nothing(G, sharpness):
     return 0.0, np.zeros_like(G)
 
 
-@pytest.mark.parametrize("name", ["five_bar", "palletiser"])
-def test_walls_of_loops_have_exact_slopes(name):
-    robot = mi.read_robot(name).numeric
+def with_limits(robot):
+    """Ranges of passive joints so wide that the search meets singular postures first, and fast motors."""
+    limits = {"lower": -2.5, "upper": 2.5, "velocity": 6.0}
+    return replace(robot, joints=tuple(replace(j, limits=replace(j.limits, **limits)) for j in robot.joints))
+
+
+WALLED = {
+    "five_bar": mi.read_robot("five_bar").numeric,
+    "palletiser": mi.read_robot("palletiser").numeric,
+    "spatial four-bar": with_limits(spatial_four_bar()),
+    "ram with a free slide": with_limits(ram("slider")),
+}
+
+
+@pytest.mark.parametrize("robot", WALLED.values(), ids=WALLED)
+def test_walls_of_loops_have_exact_slopes(robot):
     base, limits = base_parameters(robot, rotors=True), motion_limits(robot, workspace=Workspace(None, False))
     seed = np.array(robot.seed)[list(robot.independent)]
     problem = MotionProblem(
@@ -158,7 +171,56 @@ def test_claims_name_what_a_file_does_not_say_of_passive_joints():
     assert "ranges of passive joints (the file has none for 'left_forearm', 'right_forearm')" in said.unchecked
 
 
-def test_a_delta_is_refused_in_one_sentence():
-    robot = mi.read_robot("delta")
-    with pytest.raises(mi.MinertiaError, match="closed loops without a closed form .'ball1b'.*exciting motions"):
-        mi.excite(robot)
+def ratios(robot, q):
+    """Smallest over largest singular value of each block of loops, and whether all determinants have their sign."""
+    closing = closing_of(robot.numeric)
+    A = closing.equations(closing.close(q))[1] * closing.sizes
+    blocks = [A[:, block.rows][:, :, block.passive] for block in closing.blocks]
+    values = [np.linalg.svd(block, compute_uv=False) for block in blocks]
+    signs = [np.sign(np.linalg.det(block)) == own.sign for block, own in zip(blocks, closing.blocks, strict=True)]
+    return [s[:, -1] / s[:, 0] for s in values], np.all(signs)
+
+
+@pytest.mark.parametrize(
+    "robot",
+    [with_limits(ram("slider")), pytest.param(mi.read_robot("delta"), marks=pytest.mark.slow)],
+    ids=["ram", "delta"],
+)
+def test_loops_without_a_closed_form_stay_on_their_branch_and_away_from_singular_postures(robot):
+    motion = mi.excite(robot, mi.Fourier(6.0, harmonics=3), search=QUICK)
+    (found,), is_on_branch = ratios(robot, motion.trajectory.q)
+    assert is_on_branch
+    (loop,) = motion.margins.loops
+    assert loop.asked == pytest.approx(0.01) and loop.smallest >= loop.asked
+    assert (loop.smallest, loop.largest) == pytest.approx((found.min(), found.max()), rel=1e-9)
+    tree, rates = passive_state(robot.numeric, motion.trajectory.q, motion.trajectory.qd)
+    for c, j in enumerate(robot.opened.independent):
+        limits = robot.joints[j].limits
+        assert limits.lower - 1e-9 <= tree[:, c].min() and tree[:, c].max() <= limits.upper + 1e-9
+        assert np.abs(rates[:, c]).max() <= limits.velocity + 1e-9
+    assert "0.01 of the largest singular value of" in str(motion.claims)
+    assert "smallest over largest singular value from" in str(motion)
+
+
+def test_the_room_of_a_loop_without_a_closed_form_is_0_at_the_ratio_that_is_kept():
+    robot = spatial_four_bar()
+    model = LoopModel(robot)
+    (general,) = model.general
+    q = closing_of(robot).draw(np.random.default_rng(1).uniform(-3, 3, (30, 1)), np.random.default_rng(2))
+    (found,), _ = ratios(robot, q)
+    rooms = model.rooms(q, 0 * q)[:, -1]
+    np.testing.assert_allclose(rooms * (general.at_seed - 0.01) + 0.01, found, rtol=1e-9)
+
+
+def test_states_that_loops_without_a_closed_form_cannot_reach_have_no_room():
+    robot = spatial_loops(0).numeric
+    seed = closing_of(robot).seed[closing_of(robot).active]
+    q = seed + np.linspace(0.0, 3.0, 13)[:, None]
+    reached = closing_of(robot).is_reached(q)
+    assert reached[0] and not reached[-1]
+    assert (np.isfinite(LoopModel(robot).rooms(q, 0 * q)[:, -1]) == reached).all()
+
+
+def test_rehearsals_of_loops_without_a_closed_form_are_refused_in_one_sentence():
+    with pytest.raises(mi.MinertiaError, match="closed loops without a closed form.*rehearsals are not there yet"):
+        mi.rehearse(mi.read_robot("delta"))

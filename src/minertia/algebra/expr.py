@@ -7,6 +7,7 @@ node, and sums and products are kept in one order, so what is computed twice is 
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -214,23 +215,45 @@ def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
     )
 
 
+class Tape:
+    """The operations that some outputs need, in order, to be run on many values of the inputs.
+
+    Outputs that are plain numbers stay so.
+    """
+
+    def __init__(self, outputs: Sequence[Any]) -> None:
+        self.outputs = tuple(outputs)
+        self.inputs: list[tuple[int, str]] = []
+        self.steps: list[tuple[Callable[..., Any], int, int, int | None]] = []  # operation, node, its arguments
+        expressions = [output for output in outputs if isinstance(output, Expr)]
+        graph = expressions[0].graph if expressions else Graph()
+        self.start: list[Any] = [None] * len(graph.nodes)  # results of all nodes: those that are numbers
+        for node in graph.needed(expressions):
+            operation, *rest = graph.nodes[node]
+            if operation == "const":
+                self.start[node] = rest[0]
+            elif operation == "var":
+                self.inputs.append((node, rest[0]))
+            else:
+                self.steps.append((_RUN[operation], node, rest[0], rest[1] if len(rest) > 1 else None))
+
+    def run(self, values: Mapping[str, Any]) -> list[Any]:
+        """The outputs at floats or arrays."""
+        results = list(self.start)
+        for node, name in self.inputs:
+            results[node] = values[name]
+        for run, node, a, b in self.steps:
+            results[node] = run(results[a]) if b is None else run(results[a], results[b])
+        return [_signed(o, results[o.id]) if isinstance(o, Expr) else o for o in self.outputs]
+
+
 def evaluate(outputs: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
     """Run the schedule on floats or arrays; outputs that are plain numbers stay so."""
-    expressions = [output for output in outputs if isinstance(output, Expr)]
-    if not expressions:
-        return list(outputs)
-    graph = expressions[0].graph
-    results: dict[int, Any] = {}
-    for node in graph.needed(expressions):
-        operation, *arguments = graph.nodes[node]
-        if operation == "const":
-            results[node] = arguments[0]
-        elif operation == "var":
-            results[node] = values[arguments[0]]
-        else:
-            results[node] = _RUN[operation](*(results[a] for a in arguments))
-    signed = {True: lambda v: -v, False: lambda v: v}
-    return [signed[o.negative](results[o.id]) if isinstance(o, Expr) else o for o in outputs]
+    return Tape(outputs).run(values)
+
+
+def _signed(output: Expr, value: Any) -> Any:
+    return -value if output.negative else value
 
 
 _FUNCTIONS: dict[str, Callable[[float], float]] = {
@@ -243,11 +266,11 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sign": lambda v: float((v > 0) - (v < 0)),
 }
 _RUN: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "neg": lambda a: -a,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "neg": operator.neg,
     "sin": np.sin,
     "cos": np.cos,
     "sqrt": np.sqrt,

@@ -51,8 +51,7 @@ def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLi
 
 def massless_columns(robot: Robot) -> frozenset[str]:
     """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
-    empty = (*robot.crosses, *robot.pins)
-    return frozenset(full_name(symbol, j + 1) for j in empty for symbol in LINK_SYMBOLS)
+    return frozenset(full_name(symbol, j + 1) for j in robot.massless for symbol in LINK_SYMBOLS)
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:

@@ -16,10 +16,12 @@ from minertia.algebra.vec3 import ZERO, Vec, dot
 from minertia.codegen.draft import EFFORT, Built, Draft, summed
 from minertia.codegen.motion_programs import reference_ports
 from minertia.codegen.program import Port
+from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import LinkMotion, joint_rates, passages, velocity_of
 from minertia.dynamics.reference_motion import reference_motions, reference_torques
 from minertia.dynamics.regressor import unit_wrenches
 from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
 
 Square = list[list[Scalar]]
 FACTORS = "factors G of the links' pseudo-inertias G G', 4 x 4 each, row by row"
@@ -33,7 +35,9 @@ def _adaptive_start(d: Draft) -> Built:
     n = d.robot.n_joints
     given, port = Port("chi", (n, 10), TEN), Port("G", (n, 16), FACTORS)
     values = d.read(given)
-    factors = [_factor(_pseudo_inertia(dict(zip(LINK_SYMBOLS, values[10 * k :], strict=False)))) for k in range(n)]
+    given_ten = [dict(zip(LINK_SYMBOLS, values[10 * k :], strict=False)) for k in range(n)]
+    none: Square = [[0] * 4 for _ in range(4)]
+    factors = [none if k in d.robot.massless else _factor(_pseudo_inertia(x)) for k, x in enumerate(given_ten)]
     return [given], [port], [entry for G in factors for row in G for entry in row]
 
 
@@ -43,17 +47,20 @@ def _adaptive_law(d: Draft) -> Built:
     damping = Port("damping", (n,), "gains of tau = ... - damping (qd - qdr) [N m s/rad, N s/m]")
     rate = Port("rate", (robot.n_joints,), "gain of each link's adaptation times the time between two calls")
     held = Port("G", (robot.n_joints, 16), FACTORS)
-    q, qd, qdr, qddr = (d.read(port) for port in (d.q_port, d.qd_port, v_port, a_port))
+    qd, qdr = d.read(d.qd_port), d.read(v_port)
     factors = _squares(d.read(held), robot.n_joints)
     links = [_ten(G) for G in factors]
     known = [{s: v for s, v in x.items() if s not in LINK_SYMBOLS} for x in d.chi()]
     chi = [link | effects for link, effects in zip(links, known, strict=True)]
-    rigid = reference_torques(robot, chi, q, qd, qdr, qddr)
+    closed = d.closed(qd, d.read(a_port))
+    state, reference = closed.along_reference(qd, qdr)
+    along = (state.q, state.qd, reference, state.qdd)
+    rigid = reference_torques(closed.tree, chi, *along)
+    effects = effect_torques(closed.tree, chi, state, rigid, closed.of_active(d.warmth))
     s = [sub(a, b) for a, b in zip(qd, qdr, strict=True)]
     resisted = [neg(mul(k, e)) for k, e in zip(d.read(damping), s, strict=True)]
-    tau = summed(summed(rigid, d.effects(chi, qd, qddr, rigid)), resisted)
-    motions = reference_motions(robot, q, qd, qdr, qddr)
-    slopes = _slopes(d, motions, q, s)
+    tau = summed(closed.efforts(summed(rigid, effects)), resisted)
+    slopes = _slopes(closed.tree, reference_motions(closed.tree, *along), state.q, closed.rates(s))
     after = [_stepped(*each) for each in zip(factors, slopes, d.read(rate), strict=True)]
     ports = [Port("tau", (n,), EFFORT), Port("chi", (robot.n_joints, 10), f"{TEN}, of this call")]
     outputs = [*tau, *(link[symbol] for link in links for symbol in LINK_SYMBOLS)]
@@ -96,12 +103,12 @@ def _factor(P: Square) -> Square:
 
 
 def _slopes(
-    d: Draft, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
+    tree: Robot, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
 ) -> list[dict[str, Scalar]]:
     """Of each link, Y's by parameter: the twist of the link at the rates s times its wrench for a unit parameter."""
     found, twists = [], list[tuple[Vec, Vec]]()
-    ways, rates = passages(d.robot, q), joint_rates(d.robot, s)
-    for joint, way, rate, motion in zip(d.robot.joints, ways, rates, motions, strict=True):
+    ways, rates = passages(tree, q), joint_rates(tree, s)
+    for joint, way, rate, motion in zip(tree.joints, ways, rates, motions, strict=True):
         above = (ZERO, ZERO) if joint.parent is None else twists[joint.parent]
         twists.append(velocity_of(*above, way, joint, rate))
         w, v = twists[-1]

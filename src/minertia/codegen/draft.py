@@ -107,6 +107,11 @@ class Draft:
         found = Coefficients(closed.tree, chi, closed.state.q, self.formulation)
         return closed.square(found.mass(self.setting.rotors))
 
+    def tree_mass(self, chi: Any) -> list[list[Scalar]]:
+        """The mass matrix of the links of the robot's tree."""
+        closed = self.closed(self.rest, self.rest)
+        return Coefficients(closed.tree, chi, closed.state.q, self.formulation).mass(False)
+
     @property
     def frame(self) -> Frame:
         """The chosen frame, in the joint frames of this program."""

@@ -14,7 +14,7 @@ from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
-from minertia.codegen.setting import BY_PLACE, Representative, Setting
+from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.targets import (
     array_module,
     c,
@@ -150,9 +150,9 @@ def _effect_notes(setting: Setting) -> list[str]:
     warm = [name for name in setting.others if "temperature" in BY_SYMBOL[split_name(name)[0]].inputs]
     if warm and not setting.temperature:
         notes.append(f"{', '.join(warm)} are taken at their reference temperature")
-    placed = [name for name in setting.others if split_name(name)[0] in BY_PLACE]
-    if placed and setting.of_velocity:
-        notes.append(f"the function of friction alone leaves out {', '.join(placed)}, which need more than velocities")
+    if setting.placed and setting.of_velocity:
+        named = ", ".join(setting.placed)
+        notes.append(f"the function of friction alone leaves out {named}, which need more than velocities")
     return notes
 
 

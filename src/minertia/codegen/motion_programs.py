@@ -13,12 +13,10 @@ from minertia.codegen.program import Port
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.effects import effect_columns, effect_torques
-from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
-from minertia.dynamics.kinematics import State
+from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis
 from minertia.dynamics.reference_motion import expect_fixed_base, reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
-from minertia.dynamics.sensitivity import inverse_slopes, slopes_under
 from minertia.robot.parameters import full_name
 
 REFERENCE = "reference velocities [rad/s, m/s]"
@@ -79,10 +77,10 @@ def _slotine_li_regressor(d: Draft) -> Built:
 
 
 def _inverse_derivatives(d: Draft) -> Built:
-    chi = d.chi()
+    chi, qd = d.chi(), d.read(d.qd_port)
     expect_fixed_base(d.robot, "a derivative")
-    state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
-    found = inverse_slopes(d.robot, chi, state, d.warmth, d.coefficients(chi).mass(False))
+    closed = d.closed(qd, d.read(d.qdd_port))
+    found = projected_inverse_slopes(closed, chi, qd, closed.of_active(d.warmth), d.tree_mass(chi))
     ports = [_square(f"dtau_{by}", d, f"derivatives of tau by {by}") for by in ("dq", "dqd", "dqdd")]
     return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], ports, _all(found)
 
@@ -90,11 +88,10 @@ def _inverse_derivatives(d: Draft) -> Built:
 def _forward_derivatives(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
     expect_fixed_base(d.robot, "a derivative")
-    tau_port, state = Port("tau", (n,), EFFORT), State(d.read(d.q_port), qd, d.rest)
-    left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
-    coefficients = d.coefficients(chi)
-    qdd = solve_symmetric(coefficients.mass(d.setting.rotors), left, velocity_names(d.robot))
-    found = slopes_under(d.robot, chi, State(state.q, qd, qdd), d.warmth, coefficients.mass(False))
+    tau_port = Port("tau", (n,), EFFORT)
+    qdd = d.accelerations(chi, qd, d.read(tau_port), d.torques(chi, qd, d.rest))
+    closed = d.closed(qd, qdd)
+    found = projected_forward_slopes(closed, chi, qd, closed.of_active(d.warmth), d.tree_mass(chi))
     ports = [_square(f"dqdd_{by}", d, f"derivatives of qdd by {by}") for by in ("dq", "dqd", "dtau")]
     return [d.q_port, d.qd_port, tau_port, *d.warmth_ports], ports, _all(found)
 

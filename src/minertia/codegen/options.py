@@ -57,8 +57,6 @@ class CodeModel:
 
     def setting(self, robot: Robot, *, at_joints: bool = False) -> Setting:
         """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
-        if at_joints:  # friction is a function of velocities alone there, and passive joints need positions
-            robot.require_tree("code for ROS 2")
         if robot.has_input("load"):
             robot.require_tree("generated code with friction that depends on the load")
         return Setting(

@@ -42,7 +42,7 @@ class Program:
     pattern, shape: where the first port lists only the non-zero entries of a matrix of that shape, their rows and
     columns.
     columns: names of the parameters the columns of such a matrix (or the entries of `theta`) stand for.
-    tail: loops that make the outputs of the ports from those of the graph, which are then a regressor Y.
+    tail: loops that make the outputs of the first ports from a regressor Y, which the graph has in their place.
     joints: names of the coordinates, for comments.
     """
 
@@ -62,7 +62,9 @@ class Program:
     @property
     def straight_ports(self) -> tuple[Port, ...]:
         """What the graph fills."""
-        return self.ports if self.tail is None else (Port("Y", (len(self.outputs),)),)
+        if self.tail is None:
+            return self.ports
+        return Port("Y", (self.tail.rows * self.tail.columns,)), *self.ports[len(self.tail.outputs) :]
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -110,12 +112,11 @@ class Program:
             leading = np.broadcast_shapes(leading, flat.shape[:-1])
             values |= {f"{port.name}[{k}]": flat[..., k] for k in range(port.size)}
         flat_outputs = evaluate(self.outputs, values)
-        if self.tail is not None:
-            return self.tail.run(_stacked(flat_outputs, (*leading, len(flat_outputs)), leading), inputs)
-        return {
+        found = {
             port.name: _stacked(entries, (*leading, *port.shape), leading)
-            for port, entries in zip(self.ports, self.sliced(flat_outputs).values(), strict=True)
+            for port, entries in zip(self.straight_ports, self.sliced(flat_outputs).values(), strict=True)
         }
+        return found if self.tail is None else self.tail.run(found.pop("Y"), inputs) | found
 
 
 def _stacked(entries: Sequence[Any], shape: tuple[int, ...], leading: tuple[int, ...]) -> Any:

@@ -18,7 +18,7 @@ from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.regressor import regressor_entries
-from minertia.errors import InputError, UnknownName
+from minertia.errors import UnknownName
 
 
 def _inverse_dynamics(d: Draft) -> Built:
@@ -161,12 +161,6 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
 }
-WITH_LOOPS = frozenset(
-    {
-        *(*_RECURSIONS, *FRAME_BUILDERS, "differentiator", "low_pass", "coriolis_matrix", "slotine_li"),
-        *("slotine_li_regressor", "momentum_regressor", "power_regressor"),
-    }
-)
 # programs that a floating base does not have
 FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
@@ -177,14 +171,7 @@ def build(
     """A program of `BUILDERS`; thorough: how hard to look for fewer operations (None: not at all)."""
     if name not in BUILDERS:
         raise UnknownName("program", name, BUILDERS)
-    if name not in WITH_LOOPS:
-        setting.robot.require_tree(f"the program '{name}'")
     draft = Draft(setting, representative)
-    if name == "recursive_update" and draft.passive_port.size:
-        raise InputError(
-            f"the program '{name}' has no code for loops without a closed form, which '{setting.robot.name}' has; take "
-            "'base_regressor' and update outside"
-        )
     inputs, ports, outputs = BUILDERS[name](draft)
     used = _used_inputs(draft, outputs)
     if draft.passive_port.name in used:

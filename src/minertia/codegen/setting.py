@@ -81,7 +81,7 @@ class Setting:
     motors.
     motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
-    of_velocity: leave out of the program `friction` what depends on more than velocities (springs, friction by load).
+    of_velocity: leave out of the program `friction` what depends on more than velocities (see `placed`).
     frame: that of wrenches, Jacobians and poses.
     closing_steps: Newton's steps of loops without a closed form, at each call.
     """
@@ -283,7 +283,22 @@ class Setting:
 
     def friction_values(self, chi: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]]:
         """The parameters that the program `friction` counts."""
-        return [{s: v for s, v in x.items() if not self.of_velocity or s not in BY_PLACE} for x in chi]
+        if not self.of_velocity:
+            return [dict(x) for x in chi]
+        hidden = {j + int(self.robot.is_floating) for j in self.robot.passive}
+        inertia = (*LINK_SYMBOLS, *ROTOR_SYMBOLS)
+        return [
+            {s: v for s, v in x.items() if s not in BY_PLACE and (k not in hidden or s in inertia)}
+            for k, x in enumerate(chi)
+        ]
+
+    @property
+    def placed(self) -> list[str]:
+        """Effects that depend on more than velocities, by full name: springs ..., and all of joints that loops move."""
+        passive = {j + 1 for j in self.robot.passive}
+        kinds = {name: split_name(name) for name in self.effects}
+        moved = [n for n, (symbol, link) in kinds.items() if link in passive and symbol not in ROTOR_SYMBOLS]
+        return list(dict.fromkeys([*(n for n in self.others if split_name(n)[0] in BY_PLACE), *moved]))
 
     def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
         """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""

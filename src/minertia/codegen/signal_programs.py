@@ -11,11 +11,13 @@ from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.codegen.draft import EFFORT, Built, Draft, flat, summed
 from minertia.codegen.motion_programs import base_rows
 from minertia.codegen.program import Port
-from minertia.dynamics.compound import drive_inertia
+from minertia.dynamics.compound import drive_inertia, total_mass_matrix
+from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.energy import kinetic_energy
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.momentum import momentum_entries, power_entries
+from minertia.dynamics.newton_euler import gravity_torques
 from minertia.dynamics.projection import projected_momentum
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
@@ -41,21 +43,43 @@ def _momentum_observer(d: Draft) -> Built:
 def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
     """Momenta p = D qd, and their rates tau - friction + dL/dq under efforts tau, without accelerations."""
     q, qd = d.read(d.q_port), d.read(d.qd_port)
+    p, slope = _closed_momenta(d, chi, qd) if d.robot.open_cuts else _momenta(d, chi, q, qd)
+    return p, summed(_left(d, chi, qd, tau), slope)
+
+
+def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
+    """Momenta p and dL/dq."""
     kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
-    p = [add(_by(adjoints, qd[i]), _product(rotors[i], qd)) for i in range(d.robot.n)]
+    p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
     g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
-    slope = [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
-    left = moving_efforts(d.robot, chi, State(q, qd, d.rest), d.rest, tau, d.warmth)
-    return p, summed(left, slope)
+    return p, [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
+
+
+def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
+    """The same with loops, from the momenta p of the tree: G' p, and G' (C' qd - g) with the rate of G' times p."""
+    closed = d.closed(qd, d.rest)
+    tree, q, rates = closed.tree, closed.state.q, closed.state.qd
+    p = [_product(row, rates) for row in total_mass_matrix(tree, chi, q)]
+    turning = [_product(column, rates) for column in zip(*coriolis_matrix(tree, chi, q, rates), strict=True)]
+    held = [sub(a, b) for a, b in zip(turning, gravity_torques(tree, chi, q), strict=True)]
+    bent = [_product(column, p) for column in zip(*closed.bent(qd), strict=True)]
+    return closed.efforts(p), summed(closed.efforts(held), bent)
+
+
+def _left(d: Draft, chi: Any, qd: list[Expr], tau: Sequence[Scalar]) -> list[Scalar]:
+    """Efforts less those of friction and springs."""
+    if not d.robot.open_cuts:
+        return moving_efforts(d.robot, chi, State(d.read(d.q_port), qd, d.rest), d.rest, tau, d.warmth)
+    return [sub(t, f) for t, f in zip(tau, d.effects(chi, qd, d.rest, d.rest, rotors=False), strict=True)]
 
 
 def _by(adjoints: dict[int, Expr], variable: Expr) -> Scalar:
     return adjoints.get(variable.id, 0)
 
 
-def _product(row: list[Scalar], x: list[Expr]) -> Scalar:
+def _product(row: Sequence[Scalar], x: Sequence[Scalar]) -> Scalar:
     total: Scalar = 0
     for a, b in zip(row, x, strict=True):
         total = add(total, mul(a, b))

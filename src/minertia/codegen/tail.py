@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from string import Template
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,7 @@ class RootUpdate:
     rows: int
     columns: int
     first: tuple[int, ...]
+    outputs: ClassVar[tuple[str, ...]] = ("beta_next", "S_next")
 
     @property
     def size(self) -> int:
@@ -103,7 +104,7 @@ class RootUpdate:
         """The outputs on NumPy, samples first."""
         given = (np.asarray(inputs[name], float) for name in ("tau", "forgetting", "beta", "S"))
         beta, S = root_update(Y.reshape(*Y.shape[:-1], self.rows, self.columns), *given)
-        return {"beta_next": beta, "S_next": S}
+        return dict(zip(self.outputs, (beta, S), strict=True))
 
 
 def root_update(Y: Any, tau: Any, forgetting: Any, beta: Any, S: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
+ON_THE_WAY = 2  # most Newton steps after each of these
 CORRECTIONS = 3  # Newton steps for what is differentiated by complex numbers
 MOST_STEPS = 30  # of Newton's method where it ends
 CLOSED = 1e-9  # rad, or part of the loop's size: largest residual of a loop that is closed
@@ -31,7 +32,9 @@ REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
+SHARING, FEWEST_WAYS = 4, 8  # states drawn on one way from the seed, and ways of few states
 LOOKED_AT = 32  # states in which pivots must be good
+MANY, EVERY = 64, 8  # samples of a log of which only every so many-th is reached from the seed, the rest from these
 NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself is not regular
 
 
@@ -49,12 +52,11 @@ class Closing(LoopEquations):
     def _closed_seed(self) -> Array:
         """The seed closed as far as numbers go, its coordinates kept."""
 
-        def step(q: Array) -> Array:
-            off, A = self.equations(q)
+        def step(q: Array, off: Array, A: Array) -> Array:
             change = np.zeros_like(q)
             change[0, self.passive] = np.linalg.lstsq(A[0][:, self.passive], off[0], rcond=DEPENDENT)[0]
             for _ in range(HALVINGS):  # a seed may be far off, where whole steps lead away
-                if self.off(q - change)[0] < self.off(q)[0]:
+                if self.off(q - change)[0] < _largest(off)[0]:
                     break
                 change = 0.5 * change
             return change
@@ -78,22 +80,23 @@ class Closing(LoopEquations):
             found = self.close(q.real).astype(complex)
             found[:, self.active] = q
             for _ in range(CORRECTIONS):
-                found = found - self._step(found)
+                found = found - self._step(found, *self.equations(found))
             return found
-        found, done = self._found(q)
+        found, done = self.found(q)
         if not done.all():
             raise self._unreached(q, int(np.flatnonzero(~done)[0]))
         return found
 
     def is_reached(self, q: Array) -> Flags:
         """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed."""
-        return self._found(q)[1]
+        return self.found(q)[1]
 
-    def _found(self, q: Array) -> tuple[Array, Flags]:
+    def found(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
+        """Positions (N, tree) at positions (N, n), and where they are closed; near: closed ones to go from."""
         if all(dyad is not None for dyad in self.dyads):
             found, done = self._direct(q)
             return found, done & self._is_connected(q, done)
-        return self._carried_on(q)
+        return self._carried_on(q, near)
 
     @cached_property
     def dyads(self) -> list[Dyad | None]:
@@ -136,7 +139,7 @@ class Closing(LoopEquations):
         done: Flags = np.asarray(np.isfinite(found).all(axis=1))
         found[done] = self._newton(found[done], self._step)
         off, A = self.equations(found[done])
-        done[done] = self._is_good(off, A, SINGULAR) & (np.abs(off).max(axis=1, initial=0.0) < CLOSED)
+        done[done] = self._is_good(off, A, SINGULAR) & (_largest(off) < CLOSED)
         return found, done
 
     def _angles(self, q: Array) -> Array:
@@ -173,12 +176,9 @@ class Closing(LoopEquations):
             straight[left] = np.isfinite(self._angles(q[left] - (k / count) * way[left])).all(axis=1)
         return np.asarray(np.isin(parts, parts[straight]))
 
-    def _carried_on(self, q: Array) -> tuple[Array, Flags]:
+    def _carried_on(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
         """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
-        starts: Array = np.broadcast_to(self.seed, (len(q), self.tree.n))
-        if self.drawn.shape == starts.shape and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
-            starts = self.drawn  # whose way from the seed has been gone
-        found, done = self._reached(starts, q, SINGULAR)
+        found, done = self._reached(self._starts(q) if near is None else near, q, SINGULAR)
         while not done.all() and done.any():  # what cannot be reached straight from the seed may be from a neighbour
             left, beside = _next_to(done)
             if not left.size:
@@ -187,6 +187,17 @@ class Closing(LoopEquations):
             if not done[left].any():
                 break
         return found, done
+
+    def _starts(self, q: Array) -> Array:
+        """Closed positions (N, tree) from which these are reached: of neighbours where they are many."""
+        if self.drawn.shape == (len(q), self.tree.n) and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
+            return self.drawn  # whose way from the seed has been gone
+        starts = np.tile(self.seed, (len(q), 1))
+        if len(q) > MANY:
+            found, done = self._carried_on(q[::EVERY])
+            nearest = np.minimum((np.arange(len(q)) + EVERY // 2) // EVERY, len(done) - 1)
+            starts[done[nearest]] = found[nearest[done[nearest]]]
+        return starts
 
     def _unreached(self, q: Array, k: int) -> InputError:
         where = ", ".join(f"{v:.4g}" for v in q[k])
@@ -222,12 +233,12 @@ class Closing(LoopEquations):
         way[:, [self.active.index(c) for c in self._free]] = 0.0
         count = max(1, int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / step)))
         A = self.equations(q)[1]
+        last: Array | None = None  # how passive joints went in the step before
         for _ in range(count):
-            moved = self._moved(q[good], A[good], way[good] / count)
-            off, slopes = self.equations(moved)
+            moved, off, slopes, went = self._moved(q[good], A[good], way[good] / count, last)
             fine = self._is_good(off, slopes, least)
             q[np.flatnonzero(good)[fine]], A[np.flatnonzero(good)[fine]] = moved[fine], slopes[fine]
-            good[good] = fine
+            good[good], last = fine, went[fine]
             yield q, good
             if not good.any():
                 return
@@ -238,18 +249,27 @@ class Closing(LoopEquations):
         members = {c for cut in self.cuts for c in self.members(cut)}
         return [c for c in self.active if c not in members]
 
-    def _moved(self, q: Array, A: Array, change: Array) -> Array:
-        """States after a small change of their coordinates: along the tangent, then two steps of Newton's method."""
+    def _moved(self, q: Array, A: Array, change: Array, last: Array | None) -> tuple[Array, Array, Array, Array]:
+        """States after a small change of their coordinates, their equations, and how passive joints went at first.
+
+        Along the tangent, bent as it was since the step before, then steps of Newton's method until all are closed.
+        """
         moved = np.array(q)
         with np.errstate(all="ignore"):
             A = A[:, self.rows]
-            moved[:, self.solved] -= _solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
+            went = -_solve(A[:, :, self.solved], A[:, :, self.active] @ change[:, :, None])[:, :, 0]
+            moved[:, self.solved] += went if last is None else 1.5 * went - 0.5 * last
             moved[:, self.active] += change
-            moved = moved - self._step(moved)
-            return moved - self._step(moved)
+            off, A = self.equations(moved)
+            for _ in range(ON_THE_WAY):
+                if not (_largest(off) >= BROKEN).any():  # what is no number is given up
+                    break
+                moved = moved - self._step(moved, off, A)
+                off, A = self.equations(moved)
+        return moved, off, A, went
 
     def _is_good(self, off: Array, A: Array, least: float) -> Flags:
-        fine = np.isfinite(A).all(axis=(1, 2)) & (np.abs(off).max(axis=1) < BROKEN)
+        fine = np.isfinite(A).all(axis=(1, 2)) & (_largest(off) < BROKEN)
         A = np.where(fine[:, None, None], A * self.sizes, 0.0)
         for block in self.blocks:
             part = A[:, block.rows][:, :, block.passive]
@@ -258,22 +278,24 @@ class Closing(LoopEquations):
             fine &= np.sign(np.linalg.det(part)) == block.sign
         return np.asarray(fine)
 
-    def _step(self, q: Array) -> Array:
-        """A step of Newton's method, to be taken off."""
+    def _step(self, q: Array, off: Array, A: Array) -> Array:
+        """A step of Newton's method, to be taken off; off, A: the equations at q."""
         change = np.zeros_like(q)
-        off, A = self.equations(q)
         change[:, self.solved] = _solve(A[:, self.rows][:, :, self.solved], off[:, self.rows, None])[:, :, 0]
         return change
 
-    def _newton(self, q: Array, step: Callable[[Array], Array]) -> Array:
+    def _newton(self, q: Array, step: Callable[[Array, Array, Array], Array]) -> Array:
         """Newton's method until it improves nothing."""
-        best, off = q, self.off(q)
+        left, slopes = self.equations(q)
+        best, off = q, _largest(left)
         for _ in range(MOST_STEPS if len(q) else 0):
-            q = best - step(best)
-            now = self.off(q)
+            q = best - step(best, left, slopes)
+            new, A = self.equations(q)
+            now = _largest(new)
             better = now < off
             halved = bool((now < 0.5 * off).any()) or bool((better & (off > CLOSED)).any())
             best, off = np.where(better[:, None], q, best), np.where(better, now, off)
+            left, slopes = np.where(better[:, None], new, left), np.where(better[:, None, None], A, slopes)
             if not halved:
                 break
         return best
@@ -290,7 +312,11 @@ class Closing(LoopEquations):
 
     def drift(self, q: Array, qd: Array) -> Array:
         """Accelerations (N, tree) of the tree where its closed coordinates have none; qd: of the tree."""
-        A, b = self.equations(q)[1][:, self.rows], self.bias(q, qd)[:, self.rows]
+        return self.settled(q, self.bias(q, qd))
+
+    def settled(self, q: Array, bias: Array) -> Array:
+        """What passive coordinates do, (N, tree), for a bias (N, equations) of their equations: -A_p^-1 b."""
+        A, b = self.equations(q)[1][:, self.rows], bias[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]
         return found
@@ -313,14 +339,21 @@ class Closing(LoopEquations):
         return np.asarray(self.drawn[:, self.active])
 
     def _regular(self, targets: Array, rng: np.random.Generator) -> Array:
-        """Positions (N, tree) somewhere on the way to targets (N, n)."""
-        starts = np.broadcast_to(self.seed, (len(targets), self.tree.n))
-        path, good = [np.array(starts)], np.zeros(len(targets), int)
-        for q, fine in self.march(starts, targets, REGULAR):
+        """Positions (N, tree) somewhere on the way to targets (N, n).
+
+        States share ways, which are what costs; coordinates that move no loop are each state's own.
+        """
+        ways = min(len(targets), max(FEWEST_WAYS, -(-len(targets) // SHARING)))
+        starts = np.broadcast_to(self.seed, (ways, self.tree.n))
+        path, good = [np.array(starts)], np.zeros(ways, int)
+        for q, fine in self.march(starts, targets[:ways], REGULAR):
             path.append(np.array(q))
             good += fine
-        place = np.rint(rng.uniform(size=len(targets)) * good).astype(int)
-        return np.asarray(np.stack(path)[place, np.arange(len(targets))], float)
+        way = np.arange(len(targets)) % max(ways, 1)
+        place = np.rint(rng.uniform(size=len(targets)) * good[way]).astype(int)
+        found = np.asarray(np.stack(path)[place, way], float)
+        found[:, self._free] = targets[:, [self.active.index(c) for c in self._free]]
+        return found
 
 
 def closing_of(robot: Robot) -> Closing:
@@ -330,6 +363,11 @@ def closing_of(robot: Robot) -> Closing:
         kept["_closing"] = Closing(robot)
     found: Closing = kept["_closing"]
     return found
+
+
+def _largest(off: Array) -> Array:
+    """The largest equation that is left of each sample."""
+    return np.asarray(np.abs(off).max(axis=1, initial=0.0))
 
 
 def _solve(A: Array, b: Array) -> Array:

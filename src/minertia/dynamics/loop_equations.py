@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.derivative import replayed, reverse
+from minertia.algebra.expr import Graph, Tape
+from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.robot.closure_rows import (
     Row,
@@ -24,6 +26,7 @@ from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+MOTION = ("q", "qd", "qdd")
 
 
 class LoopEquations:
@@ -57,18 +60,51 @@ class LoopEquations:
 
     def equations(self, q: Array) -> tuple[Array, Array]:
         """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
-        found = [self.cut_equations(cut, list(q.T)) for cut in self.cuts]
-        rows = [row for _, own in found for row in own]
-        A = np.zeros((len(q), len(rows), self.tree.n), dtype=q.dtype)
-        for k, row in enumerate(rows):
-            for c, entry in row.items():
-                A[:, k, c] = entry
-        values = _stacked([value for own, _ in found for value in own], len(q))
-        return np.asarray(values / self.units), np.asarray(A / self.units[:, None])
+        tape, equation, coordinate = self._traced
+        values = _stacked(tape.run(_inputs(q=q)), len(q), q.dtype)
+        A = np.zeros((len(q), len(self.units), self.tree.n), dtype=q.dtype)
+        A[:, equation, coordinate] = values[:, len(self.units) :]
+        return np.asarray(values[:, : len(self.units)] / self.units), np.asarray(A / self.units[:, None])
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
-        return np.asarray(_stacked(self.cut_bias(list(q.T), list(qd.T)), len(q)) / self.units)
+        values = self._traced_bias.run(_inputs(q=q, qd=qd))
+        return np.asarray(_stacked(values, len(q), np.result_type(q, qd)) / self.units)
+
+    @cached_property
+    def _traced(self) -> tuple[Tape, list[int], list[int]]:
+        """All equations, then their derivatives that are not structurally zero, with equation and coordinate of each.
+
+        Recorded once: states are closed in hundreds of steps, each of which would walk through the geometry again.
+        """
+        q = Graph().variables("q", self.tree.n)
+        found = [self.cut_equations(cut, q) for cut in self.cuts]
+        rows = [row for _, own in found for row in own]
+        entries = [(k, c, entry) for k, row in enumerate(rows) for c, entry in row.items()]
+        tape = Tape([value for own, _ in found for value in own] + [entry for _, _, entry in entries])
+        return tape, [k for k, _, _ in entries], [c for _, c, _ in entries]
+
+    @cached_property
+    def _traced_bias(self) -> Tape:
+        graph = Graph()
+        return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
+
+    def acceleration_slopes(self, q: Scalars, qd: Scalars, qdd: Scalars) -> tuple[list[list[Scalar]], ...]:
+        """Derivatives of all equations' second rates A qdd + b on any scalar by q and by qd, a row each."""
+        tree, count = self.tree.n, len(self.units)
+        values = {f"{name}[{c}]": v for name, own in zip(MOTION, (q, qd, qdd), strict=True) for c, v in enumerate(own)}
+        entries = iter(replayed(self._traced_slopes, values))
+        return tuple([[next(entries) for _ in range(tree)] for _ in range(count)] for _ in range(2))
+
+    @cached_property
+    def _traced_slopes(self) -> list[Scalar]:
+        graph = Graph()
+        q, qd, qdd = (graph.variables(name, self.tree.n) for name in MOTION)
+        rows = [row for cut in self.cuts for row in self.cut_equations(cut, q)[1]]
+        moved = [total(*(mul(entry, qdd[c]) for c, entry in row.items())) for row in rows]
+        rates = [add(a, b) for a, b in zip(moved, self.cut_bias(q, qd), strict=True)]
+        adjoints = [reverse(graph, [rate], [graph.constant(1)]) for rate in rates]
+        return [by.get(x.id, 0) for part in (q, qd) for by in adjoints for x in part]
 
     @cached_property
     def starts(self) -> list[int]:
@@ -101,5 +137,14 @@ class LoopEquations:
         return ", ".join(f"'{cut.name}'" for cut in self.cuts)
 
 
-def _stacked(values: Sequence[Scalar], count: int) -> Array:
-    return np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
+def _inputs(**arrays: Array) -> dict[str, Array]:
+    """Columns of arrays (N, tree) by the names of a graph's inputs."""
+    return {f"{name}[{c}]": column for name, array in arrays.items() for c, column in enumerate(array.T)}
+
+
+def _stacked(values: Sequence[Scalar], count: int, dtype: DTypeLike) -> Array:
+    """Scalars, of which some are arrays (count,), as columns."""
+    rows = np.empty((len(values), count), dtype=dtype)
+    for row, value in zip(rows, values, strict=True):
+        row[:] = value
+    return rows.T

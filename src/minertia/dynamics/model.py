@@ -23,13 +23,13 @@ from minertia.dynamics import (
     newton_euler,
     reference_motion,
     regressor,
-    sensitivity,
 )
 from minertia.dynamics import frame as frames
 from minertia.dynamics.border import Array, Call, Values, checked_gravity, chosen_frame, samples_of, wrench_values
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.newton_euler import Parameters
+from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis, projected_momentum
 from minertia.errors import ShapeError
 from minertia.robot.parameters import full_name
@@ -210,8 +210,7 @@ def inverse_dynamics_derivatives(
     """Derivatives of efforts by q, by qd and by qdd, each (N, n, n), of a fixed base; Coulomb friction has no slope."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
-        robot.require_tree("the derivative of dynamics")
-        found = sensitivity.inverse_slopes(robot.numeric, call.chi, call.state, call.temperature)
+        found = projected_inverse_slopes(call.closed, call.chi, call.velocities, call.temperature)
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dqdd)
 
 
@@ -226,9 +225,11 @@ def forward_dynamics_derivatives(
 ) -> tuple[Any, Any, Any]:
     """Derivatives of accelerations by q, by qd and by tau, each (N, n, n), of a fixed base."""
     with np.errstate(all="ignore"):
-        call = Call(robot, parameters, q=q, qd=qd, qdd=tau, temperature=temperature)
-        robot.require_tree("the derivative of dynamics")
-        found = sensitivity.forward_slopes(robot.numeric, call.chi, *call.state, call.temperature)
+        call = Call(robot, parameters, q=q, qd=qd, tau=tau, temperature=temperature)
+        qdd = forward.projected_dynamics(call.closed, call.chi, call.tau, call.temperature)
+        D = compound.mass_matrix(call.tree, call.chi, call.state.q)
+        given = (call.closed.accelerated(qdd), call.chi, call.velocities, call.temperature, D)
+        found = projected_forward_slopes(*given)
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
 
 

@@ -70,6 +70,11 @@ class Projection:
         qdd = [add(sub(a, own), bent) for a, own, bent in parts]
         return State(self.state.q, self.state.qd, qdd), self.rates(qdr)
 
+    def accelerated(self, qdd: Scalars) -> Projection:
+        """The same motion with accelerations qdd of the robot added."""
+        more = zip(self.state.qdd, self.rates(qdd), strict=True)
+        return replace(self, state=State(self.state.q, self.state.qd, [add(a, b) for a, b in more]))
+
     def efforts(self, values: Scalars) -> list[Scalar]:
         """G' tau."""
         return list(values) if self.G is None else [_dot(column, values) for column in zip(*self.G, strict=True)]
@@ -161,8 +166,17 @@ class _ClosedLoops:
 
     def drift(self, qd: Scalars) -> list[Scalar]:
         """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
-        own = [np.broadcast_to(v, self.shape).reshape(-1) for v in qd[self.first :]]
-        found = self.closing.drift(self.positions, np.stack(own, axis=1))
+        own = self._stacked(qd[self.first :])
+        return self._settled(self.closing.drift(self.positions, own))
+
+    def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
+        """What coordinates of the tree do for a bias of all equations where the robot's coordinates do nothing."""
+        return self._settled(self.closing.settled(self.positions, self._stacked(bias) / self.closing.units))
+
+    def _stacked(self, values: Sequence[Scalar]) -> Array:
+        return np.stack([np.broadcast_to(v, self.shape).reshape(-1) for v in values], axis=1)
+
+    def _settled(self, found: Array) -> list[Scalar]:
         passive = set(self.closing.passive)
         scalars = [value if c in passive else 0 for c, value in enumerate(self._scalars(found))]
         return [0] * self.first + scalars

@@ -96,7 +96,10 @@ class LoopsOnScalars:
 
     def drift(self, qd: Scalars) -> list[Scalar]:
         """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
-        bias = self.closing.cut_bias(self.q, qd[self.first :])
+        return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
+
+    def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
+        """What coordinates of the tree do for a bias of all equations where the robot's coordinates do nothing."""
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])

@@ -11,7 +11,7 @@ from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg
 from minertia.dynamics.compound import Matrix, drive_inertia, mass_matrix
 from minertia.dynamics.derivatives import slopes
 from minertia.dynamics.effects import effect_torques, needs_load
-from minertia.dynamics.forward import forward_dynamics, solve_columns, velocity_names
+from minertia.dynamics.forward import solve_columns, velocity_names
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, rigid_torques
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -53,14 +53,6 @@ def inverse_slopes(
     effects = effect_slopes(robot, chi, state, temperature)
     parts = zip((links.position, twice, D), effects[:3], strict=True)
     return InverseSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
-
-
-def forward_slopes(
-    robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, tau: Scalars, temperature: Scalars | None = None
-) -> ForwardSlopes:
-    """d qdd/dq, d qdd/dqd, d qdd/dtau."""
-    qdd = forward_dynamics(robot, chi, q, qd, tau, temperature)
-    return slopes_under(robot, chi, State(q, qd, qdd), temperature, mass_matrix(robot, chi, q))
 
 
 def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix) -> ForwardSlopes:

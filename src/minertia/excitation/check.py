@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.base.grouping import BaseParameters
+from minertia.excitation.conditioning import ConditioningUse
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.loops import LoopUse
@@ -28,8 +29,8 @@ class Margins:
 
     position, velocity, acceleration, effort, jerk: per joint.  boxes: {frame: smallest distance to a face}.  floor:
     smallest height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between
-    what.  clearance_margin: what both must be at least.  loops: transmission angles.  passive: smallest room of loops
-    and of their passive joints (1 at best, 0 at a limit), and of what.
+    what.  clearance_margin: what both must be at least.  loops: transmission angles, or ratios of singular values.
+    passive: smallest room of loops and of their passive joints (1 at best, 0 at a limit), and of what.
     """
 
     position: tuple[float, ...]
@@ -42,7 +43,7 @@ class Margins:
     clearance: float | None = None
     nearest: str = ""
     clearance_margin: float = 0.0
-    loops: tuple[LoopUse, ...] = ()
+    loops: tuple[LoopUse | ConditioningUse, ...] = ()
     passive: float | None = None
     tightest_passive: str = ""
     jerk: tuple[float, ...] | None = None

@@ -49,7 +49,10 @@ def _loops(limits: MotionLimits) -> list[str]:
     model = limits.loops
     away = f"{model.angle:g} deg between {listed(model.names)} and singular postures, where other branches begin"
     whose = {limit.name: None for limit in model.passive}
-    return [away] * bool(model.names) + [f"limits of passive joints {listed(list(whose))}"] * bool(whose)
+    kept = [
+        f"{each.least:g} of the largest singular value of '{each.name}', 0 at singular ones" for each in model.general
+    ]
+    return [away] * bool(model.names) + kept + [f"limits of passive joints {listed(list(whose))}"] * bool(whose)
 
 
 def _joint_limits(limits: MotionLimits) -> tuple[list[str], list[str]]:

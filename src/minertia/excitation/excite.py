@@ -18,7 +18,6 @@ from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
-from minertia.excitation.loops import require_motions
 from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.noise import Noise, effort_noise
 from minertia.excitation.objective import FINER, MotionProblem, Objective
@@ -87,7 +86,6 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot.require_values("an exciting motion")
-    require_motions(robot)
 
 
 @dataclass(frozen=True)

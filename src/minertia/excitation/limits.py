@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.collision import CollisionModel
-from minertia.excitation.loops import LoopModel, require_motions
+from minertia.excitation.loops import LoopModel
 from minertia.excitation.space import USUAL, Box, Workspace, room
 from minertia.excitation.trajectory import frozen
 from minertia.notebook import plural
@@ -143,7 +143,6 @@ def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
     """What the robot's closed loops keep."""
     if not robot.cuts:
         return None
-    require_motions(robot)
     model = LoopModel(robot, workspace.transmission_deg)
     if model.left_out:
         told.missing["how near loops come to singular postures"] = _listed(model.left_out)

@@ -1,12 +1,13 @@
 """Closed loops in exciting motions: their distance from singular postures, and limits of their passive joints.
 
 Near a singular posture passive joints move without bound, and beyond it lies another branch (theory, eqs. 36 to 44).
-How near one is says the transmission angle: between the two links of a dyad, or two sides of a parallelogram.
+How near one is says the transmission angle: between the two links of a dyad, or two sides of a parallelogram.  Of loops
+without a closed form the singular values of their equations say it (`conditioning`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -14,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
 from minertia.dynamics.closing import Closing, closing_of
-from minertia.dynamics.kinematics import State
-from minertia.dynamics.projection import project
-from minertia.errors import Infeasible, InputError
-from minertia.excitation.model import backward_kernel, forward_kernel
+from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.errors import Infeasible
+from minertia.excitation.conditioning import ConditioningUse, conditionings
+from minertia.excitation.model import StateGraph
 from minertia.robot.closure_rows import cut_chains, loop_joints
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
@@ -76,9 +77,10 @@ class _Passive(NamedTuple):
 class LoopModel:
     """How far the loops of a robot are from singular postures, and their passive joints from their limits.
 
-    angle [deg]: what transmission angles keep from 0 and 180 degrees.  `rooms` are 1 where nothing is near, 0 at a
-    limit and less beyond it, or no number where a loop does not close.  unlimited: passive joints without a range in
-    the file.  left_out: loops whose distance is not known.
+    angle [deg]: what transmission angles keep from 0 and 180 degrees.  general: loops without a closed form.  `rooms`,
+    of angles, passive joints and these, are 1 where nothing is near, 0 at a limit and less beyond it, or no number
+    where a loop does not close.  unlimited: passive joints without a range in the file.  left_out: loops whose distance
+    is not known.
     """
 
     def __init__(self, robot: Robot, angle: float = USUAL_DEG) -> None:
@@ -87,27 +89,28 @@ class LoopModel:
             raise Infeasible(f"the transmission angle to keep is between 0 and 90 degrees, not {angle:g}")
         self.corners = [c for c in (_corner(self.robot, cut) for cut in self.robot.cuts) if c is not None]
         self.names = tuple(corner.cut.name for corner in self.corners)
-        self.left_out = tuple(cut.name for cut in self.robot.cuts if cut.name not in self.names)
         self.passive, self.unlimited = _passive_limits(self.robot)
-        graph = Graph()
-        q, qd = (graph.variables(name, self.robot.n) for name in STATE)
-        outputs = [s if isinstance(s, Expr) else float(s) for s in self._outputs(q, qd)]
-        self.forward = forward_kernel("loops", graph, STATE, self.robot.n, outputs, (len(outputs),))
-        self.backward = backward_kernel("loops", graph, STATE, self.robot.n, outputs)
+        self.graph = StateGraph(self.robot, STATE)
+        loops = self.graph.closed.closed
+        self.general = conditionings(loops.closing, loops) if isinstance(loops, LoopsOnScalars) else ()
+        known = {*self.names, *(name for each in self.general for name in each.names)}
+        self.left_out = tuple(cut.name for cut in self.robot.cuts if cut.name not in known)
+        outputs = [s if isinstance(s, Expr) else float(s) for s in self._outputs()]
+        self.forward = self.graph.forward("loops", outputs, (len(outputs),))
+        self.backward = self.graph.backward("loops", outputs)
 
     @property
     def counts(self) -> bool:
         """Whether anything is kept."""
-        return bool(self.corners or self.passive)
+        return bool(self.corners or self.passive or self.general)
 
     @cached_property
     def _closing(self) -> Closing | None:
         return closing_of(self.robot) if self.robot.open_cuts else None
 
-    def _outputs(self, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-        """Sine and cosine of every transmission angle, then what is limited of every passive joint."""
-        closed = project(self.robot, State(q, qd, [0] * self.robot.n))
-        tree, state = closed.tree, closed.state
+    def _outputs(self) -> list[Scalar]:
+        """Sine and cosine of every transmission angle, what is limited of every passive joint, entries of equations."""
+        tree, state = self.graph.closed.tree, self.graph.closed.state
         found = [value for corner in self.corners for value in _sine_and_cosine(tree, state.q, corner)]
         numbers = {joint.name: j for j, joint in enumerate(tree.joints)}
         for limit in self.passive:
@@ -119,42 +122,51 @@ class LoopModel:
             if limit.by_cosine:
                 position = add(mul(np.cos(limit.middle), cos(position)), mul(np.sin(limit.middle), sin(position)))
             found.append(position)
-        return found
+        return [*found, *(entry for each in self.general for entry in each.outputs)]
 
     # ------------------------------------------------------------------ rooms
 
     def rooms(self, q: Array, qd: Array) -> Array:
         """How far states are from each limit, shape (N, limits): 1 at best, 0 at the limit, negative or nan beyond."""
-        with np.errstate(all="ignore"):
-            return self._rooms(np.asarray(self.forward(q, qd)))[0]
+        return self.rooms_and_pull(q, qd)[0]
 
-    def rooms_and_slopes(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        """`rooms`, and their slopes by the outputs of the kernel, to be given to `vjp` with weights."""
+    def rooms_and_pull(self, q: Array, qd: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
+        """`rooms`, and what makes derivatives (N, n) by q and by qd of derivatives (N, limits) by the rooms."""
+        passive = self.graph.passive(q)
         with np.errstate(all="ignore"):
-            return self._rooms(np.asarray(self.forward(q, qd)))
+            y = np.asarray(self.forward(q, qd, *passive))
+            rooms, slopes = self._rooms(y)
 
-    def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:
-        """Derivatives (N, n) by q and by qd of the sum of weights times rooms; weights: with the slopes multiplied."""
+        def pull(by_room: Array) -> tuple[Array, Array]:
+            weights = np.zeros_like(y)
+            for k, (place, slope) in enumerate(zip(self._places, slopes, strict=True)):
+                weights[:, place] = by_room[:, k : k + 1] * slope
+            by_q, by_qd = self.backward(q, qd, *passive, weights)
+            return np.asarray(by_q), np.asarray(by_qd)
+
+        return rooms, pull
+
+    @cached_property
+    def _places(self) -> list[slice]:
+        """Outputs that each room is made of; the cosine of a transmission angle has no part in it."""
+        first = 2 * len(self.corners)
+        found = [slice(2 * k, 2 * k + 1) for k in range(len(self.corners))]
+        found += [slice(first + k, first + k + 1) for k in range(len(self.passive))]
+        start = first + len(self.passive)
+        for each in self.general:
+            found.append(slice(start, start + len(each.outputs)))
+            start += len(each.outputs)
+        return found
+
+    def _rooms(self, y: Array) -> tuple[Array, list[Array]]:
+        """The rooms, and the slopes of each by the outputs that it is made of."""
         count = len(self.corners)
-        full = np.zeros((len(q), 2 * count + len(self.passive)))
-        full[:, : 2 * count : 2], full[:, 2 * count :] = weights[:, :count], weights[:, count:]
-        by_q, by_qd = self.backward(q, qd, full)
-        return np.asarray(by_q), np.asarray(by_qd)
-
-    def _rooms(self, y: Array) -> tuple[Array, Array]:
-        least, count = np.sin(np.deg2rad(self.angle)), len(self.corners)
-        found = [(y[:, 2 * k] - least) / (1 - least) for k in range(count)]
-        slopes = [np.full(len(y), 1 / (1 - least)) for _ in range(count)]
-        for value, limit in zip(y[:, 2 * count :].T, self.passive, strict=True):
-            if limit.by_cosine:
-                edge = np.cos(limit.half)
-                found.append((value - edge) / (1 - edge))
-                slopes.append(np.full(len(y), 1 / (1 - edge)))
-            else:
-                u = (value - limit.middle) / limit.half
-                found.append(1 - u * u)
-                slopes.append(-2 * u / limit.half)
-        return np.column_stack(found), np.column_stack(slopes)
+        parts = [y[:, place] for place in self._places]
+        found = [_room_of_sine(value, self.angle) for value in parts[:count]]
+        found += [_room_of_limit(*each) for each in zip(parts[count:], self.passive, strict=False)]
+        found += [each.room(own) for each, own in zip(self.general, parts[count + len(self.passive) :], strict=True)]
+        rooms, slopes = zip(*found, strict=True)
+        return np.column_stack(rooms), list(slopes)
 
     def is_on_branch(self, q: Array) -> Flags:
         """Which postures (N, n) the loops reach from the seed."""
@@ -162,33 +174,40 @@ class LoopModel:
 
     # ------------------------------------------------------------------ what a motion does
 
-    def uses(self, q: Array) -> tuple[LoopUse, ...]:
-        """The transmission angles of postures (N, n)."""
-        y = np.asarray(self.forward(q, np.zeros_like(q)))
+    def uses(self, q: Array) -> tuple[LoopUse | ConditioningUse, ...]:
+        """The transmission angles, or the ratios of singular values, of postures (N, n)."""
+        y = np.asarray(self.forward(q, np.zeros_like(q), *self.graph.passive(q)))
         angles = [np.rad2deg(np.arctan2(y[:, 2 * k], y[:, 2 * k + 1])) for k in range(len(self.corners))]
-        return tuple(
+        by_angle = (
             LoopUse(name, float(a.min()), float(a.max()), self.angle)
             for name, a in zip(self.names, angles, strict=True)
         )
+        places = self._places[len(self.corners) + len(self.passive) :]
+        return *by_angle, *(each.use(y[:, place]) for each, place in zip(self.general, places, strict=True))
 
     def nearest(self, q: Array, qd: Array) -> tuple[float, str]:
         """The smallest room of all states, and what has it, in words."""
         rooms = np.nan_to_num(self.rooms(q, qd), nan=-1.0)
         k = int(np.argmin(rooms.min(axis=0)))
-        if k < len(self.corners):
-            return float(rooms[:, k].min()), f"loop '{self.names[k]}' from a singular posture"
-        limit = self.passive[k - len(self.corners)]
-        return float(rooms[:, k].min()), f"passive joint '{limit.name}' within its limit of {limit.what}"
+        whose = [f"loop '{name}' from a singular posture" for name in self.names]
+        whose += [f"passive joint '{limit.name}' within its limit of {limit.what}" for limit in self.passive]
+        whose += [f"loop '{each.name}' from a singular posture" for each in self.general]
+        return float(rooms[:, k].min()), whose[k]
 
 
-def require_motions(robot: Robot) -> None:
-    """InputError where loops have no closed form, which a search for motions differentiates."""
-    if robot.open_cuts and any(dyad is None for dyad in closing_of(robot.numeric).dyads):
-        names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
-        raise InputError(
-            f"the robot '{robot.name}' has closed loops without a closed form ({names}), for which the search for "
-            "exciting motions is not there yet; planar loops with two passive hinges and parallelograms have one"
-        )
+def _room_of_sine(sine: Array, angle: float) -> tuple[Array, Array]:
+    """Room (N,) of a transmission angle whose sine is (N, 1), and its slope by it."""
+    least = np.sin(np.deg2rad(angle))
+    return (sine[:, 0] - least) / (1 - least), np.full_like(sine, 1 / (1 - least))
+
+
+def _room_of_limit(value: Array, limit: _Passive) -> tuple[Array, Array]:
+    """The same of a passive joint's position, the cosine of that from the middle of its range, or its velocity."""
+    if limit.by_cosine:
+        edge = np.cos(limit.half)
+        return (value[:, 0] - edge) / (1 - edge), np.full_like(value, 1 / (1 - edge))
+    u = (value - limit.middle) / limit.half
+    return 1 - u[:, 0] ** 2, -2 * u / limit.half
 
 
 # ---------------------------------------------------------------------- geometry

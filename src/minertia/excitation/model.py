@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Vec, vadd
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
+from minertia.dynamics.closed_samples import closed_samples_of
 from minertia.dynamics.effects import free_torques
 from minertia.dynamics.kinematics import Passage, State, passages
 from minertia.dynamics.projection import project
 from minertia.dynamics.regressor import regressor_entries
+from minertia.dynamics.scalar_loops import NewtonStart
 from minertia.excitation.smooth import SmoothGraph
 from minertia.robot.robot import Frame, Robot, find_frame
 
@@ -25,6 +29,44 @@ Array = NDArray[np.float64]
 Blocks = list[Array]
 Weigh = Callable[[Array, Blocks, Blocks], bool]
 STATE = ("q", "qd", "qdd")
+
+
+class StateGraph:
+    """A graph whose inputs are a robot's positions (and rates), with the motion of its tree on them.
+
+    Loops without a closed form are closed from numbers: `passive` has their solution at given positions, and one step
+    of Newton's method from there, which changes nothing, carries its derivatives.
+    names: of the inputs, those of `STATE` in their order.
+    """
+
+    def __init__(self, robot: Robot, names: Sequence[str], graph: Graph | None = None) -> None:
+        robot = robot.numeric
+        self.n, self.names, self.graph = robot.n, tuple(names), Graph() if graph is None else graph
+        self.samples = closed_samples_of(robot)
+        iterated = 0 if self.samples is None else len(self.samples.closing.iterated)
+        start = NewtonStart(self.graph.variables(PASSIVE, iterated), 1) if iterated else None
+        state = [self.graph.variables(name, robot.n) for name in names]
+        rest: list[list[Scalar]] = [[0] * robot.n for _ in STATE[len(names) :]]
+        self.closed = project(robot, State(*state, *rest), start)
+        own = tuple(Port(name, (robot.n,)) for name in names)
+        self.ports = (*own, Port(PASSIVE, (iterated,))) if iterated else own
+
+    def passive(self, q: Array) -> list[Array]:
+        """What kernels take after the state: nothing, or where iterated passive joints are, (N, iterated)."""
+        return [] if self.samples is None else [self.samples.iterated(q)]
+
+    def forward(self, name: str, outputs: Sequence[Any], shape: tuple[int, ...]) -> BatchKernel:
+        """A kernel of outputs (N, *shape)."""
+        return BatchKernel(Program(name, self.graph, self.ports, (Port("y", shape),), tuple(outputs)))
+
+    def backward(self, name: str, outputs: Sequence[Any]) -> BatchKernel:
+        """A kernel of derivatives (N, n) by each input of the sum of outputs with weights (N, count), the last one."""
+        graph = self.graph
+        adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
+        slopes = [adjoints.get(x.id, 0.0) for port in self.names for x in graph.variables(port, self.n)]
+        results = tuple(Port(f"d_{x}", (self.n,)) for x in self.names)
+        inputs = (*self.ports, Port("w", (len(outputs),)))
+        return BatchKernel(Program(f"{name}_slopes", graph, inputs, results, tuple(slopes)))
 
 
 class RegressorModel:
@@ -38,24 +80,23 @@ class RegressorModel:
     def __init__(self, robot: Robot, columns: Sequence[str], mixing: Array | None = None, smooth: float = 0.0) -> None:
         self.n, self.p = robot.n, len(columns)
         self.mixing = None if mixing is None or np.array_equal(mixing, np.eye(self.p)) else mixing
-        graph = SmoothGraph(smooth) if smooth > 0 else Graph()
-        state = [graph.variables(name, robot.n) for name in STATE]
-        closed = project(robot.numeric, State(*state))
+        self.graph = StateGraph(robot, STATE, SmoothGraph(smooth) if smooth > 0 else None)
+        closed = self.graph.closed
         entries = closed.entries(regressor_entries(closed.tree, closed.state, frozenset(columns)))
         where = {name: c for c, name in enumerate(columns)}
         outputs: list[Any] = [0.0] * (self.n * self.p)
         for (row, name), entry in entries.items():
             outputs[row * self.p + where[name]] = entry
-        self.forward = forward_kernel("regressor", graph, STATE, self.n, outputs, (self.n, self.p))
+        self.forward = self.graph.forward("regressor", outputs, (self.n, self.p))
         pattern = self.forward.pattern
-        self.backward = backward_kernel("regressor", graph, STATE, self.n, [outputs[k] for k in pattern.positions])
+        self.backward = self.graph.backward("regressor", [outputs[k] for k in pattern.positions])
         self.parts = [slice(a, b) for a, b in pairwise(pattern.row_start.tolist())]
         self.columns = [pattern.column[part] for part in self.parts]
         self._bench: _Bench | None = None
 
     def value(self, q: Array, qd: Array, qdd: Array) -> Array:
         """W, shape (N n, p): all joints of the first sample, then of the second ..."""
-        W = np.asarray(self.forward(q, qd, qdd)).reshape(-1, self.p)
+        W = np.asarray(self.forward(q, qd, qdd, *self.graph.passive(q))).reshape(-1, self.p)
         return W if self.mixing is None else np.asarray(W @ self.mixing)
 
     def state(self, samples: int) -> Array:
@@ -74,6 +115,8 @@ class RegressorModel:
         bench = self._bench
         assert bench is not None, "the state comes first"
         bench.scale[:] = scale
+        for own, closed in zip(bench.passive, self.graph.passive(bench.state[0]), strict=True):
+            own[:] = closed
         if not weigh(bench.forward(), bench.blocks, bench.own):
             return None
         bench.backward()
@@ -86,32 +129,33 @@ class _Bench:
     def __init__(self, model: RegressorModel, samples: int) -> None:
         n, size = model.n, len(model.forward.pattern.positions)
         self.state, self.slopes, self.scale = np.empty((3, samples, n)), np.empty((3, samples, n)), np.ones(n)
+        self.passive = [np.empty((samples, *port.shape)) for port in model.graph.ports[len(STATE) :]]
         self.entries, self.weights = np.empty((samples, size)), np.empty((samples, size))
         self.blocks = [self.entries[:, part] for part in model.parts]
         self.own = [self.weights[:, part] for part in model.parts]
-        self.forward = model.forward.bound_with_gram([*self.state], self.entries, self.scale)
-        self.backward = model.backward.bound([*self.state, self.weights], [*self.slopes])
+        inputs = [*self.state, *self.passive]
+        self.forward = model.forward.bound_with_gram(inputs, self.entries, self.scale)
+        self.backward = model.backward.bound([*inputs, self.weights], [*self.slopes])
 
 
 class SlopedModel:
     """Efforts of effects that depend on positions and velocities and have slopes (springs, cubic friction)."""
 
     def __init__(self, robot: Robot, chi: Sequence[Mapping[str, float]]) -> None:
-        graph, names = Graph(), ("q", "qd")
-        q, qd = (graph.variables(name, robot.n) for name in names)
-        closed = project(robot, State(q, qd, [0] * robot.n))
+        self.graph = StateGraph(robot, ("q", "qd"))
+        closed = self.graph.closed
         efforts = closed.efforts(free_torques(closed.tree, chi, closed.state))
         outputs = [e if isinstance(e, Expr) else float(e) for e in efforts]
-        self.forward = forward_kernel("effects", graph, names, robot.n, outputs, (robot.n,))
-        self.backward = backward_kernel("effects", graph, names, robot.n, outputs)
+        self.forward = self.graph.forward("effects", outputs, (robot.n,))
+        self.backward = self.graph.backward("effects", outputs)
 
     def value(self, q: Array, qd: Array) -> Array:
         """Efforts (N, n)."""
-        return np.asarray(self.forward(q, qd))
+        return np.asarray(self.forward(q, qd, *self.graph.passive(q)))
 
     def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:
         """Derivatives (N, n) of sum(weights * efforts) by q and by qd."""
-        by_q, by_qd = self.backward(q, qd, weights)
+        by_q, by_qd = self.backward(q, qd, *self.graph.passive(q), weights)
         return np.asarray(by_q), np.asarray(by_qd)
 
 
@@ -120,43 +164,22 @@ class PointModel:
 
     def __init__(self, robot: Robot, frames: Sequence[str | Frame]) -> None:
         robot = robot.numeric
-        graph = Graph()
-        q = graph.variables("q", robot.n)
-        closed = project(robot, State(q, [0] * robot.n, [0] * robot.n))
+        self.graph = StateGraph(robot, ("q",))
+        closed = self.graph.closed
         ways = passages(closed.tree, closed.state.q)
         found = [find_frame(robot, frame) if isinstance(frame, str) else frame for frame in frames]
         points = [s for frame in found for s in _origin(robot, ways, frame)]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
-        self.forward = forward_kernel("points", graph, ("q",), robot.n, outputs, (len(outputs),))
-        self.backward = backward_kernel("points", graph, ("q",), robot.n, outputs)
+        self.forward = self.graph.forward("points", outputs, (len(outputs),))
+        self.backward = self.graph.backward("points", outputs)
 
     def value(self, q: Array) -> Array:
         """Positions, shape (N, 3 frames)."""
-        return np.asarray(self.forward(q))
+        return np.asarray(self.forward(q, *self.graph.passive(q)))
 
     def vjp(self, q: Array, weights: Array) -> Array:
         """Derivatives (N, n) of sum(weights * positions)."""
-        return np.asarray(self.backward(q, weights))
-
-
-def forward_kernel(
-    name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any], shape: tuple[int, ...]
-) -> BatchKernel:
-    """Outputs (N, *shape)."""
-    return BatchKernel(Program(name, graph, _ports(names, n), (Port("y", shape),), tuple(outputs)))
-
-
-def backward_kernel(name: str, graph: Graph, names: Sequence[str], n: int, outputs: Sequence[Any]) -> BatchKernel:
-    """Derivatives (N, n) by each input of the sum of outputs with weights (N, count)."""
-    adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
-    slopes = [adjoints.get(x.id, 0.0) for port in names for x in graph.variables(port, n)]
-    inputs = (*_ports(names, n), Port("w", (len(outputs),)))
-    results = tuple(Port(f"d_{x}", (n,)) for x in names)
-    return BatchKernel(Program(f"{name}_slopes", graph, inputs, results, tuple(slopes)))
-
-
-def _ports(names: Sequence[str], n: int) -> tuple[Port, ...]:
-    return tuple(Port(x, (n,)) for x in names)
+        return np.asarray(self.backward(q, *self.graph.passive(q), weights))
 
 
 def _origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:

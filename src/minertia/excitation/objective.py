@@ -198,12 +198,11 @@ class Objective:
         loops = self.problem.limits.loops
         if loops is None:
             return 0.0, None
-        rooms, slopes = loops.rooms_and_slopes(state[0], state[1])
+        rooms, pull = loops.rooms_and_pull(state[0], state[1])
         rooms = (rooms - (1 - self.tight)) / self.tight
         if not rooms.min() > 0:  # nor is it where a loop does not close
             return INFINITE, None
-        by_output = -weight * slopes / (rooms * self.tight)
-        return -weight * float(np.log(rooms).sum()), np.array(loops.vjp(state[0], state[1], by_output))
+        return -weight * float(np.log(rooms).sum()), np.array(pull(-weight / (rooms * self.tight)))
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
         """Distances to the floor, between links and to obstacles, and the gradient by the search's own unknowns."""

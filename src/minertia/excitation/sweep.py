@@ -25,7 +25,6 @@ from minertia.excitation.criteria import predicted_deviations
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
-from minertia.excitation.loops import require_motions
 from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
@@ -151,7 +150,6 @@ def sweeps(
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot.require_values("an exciting motion")
-    require_motions(robot)
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)

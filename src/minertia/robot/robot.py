@@ -266,6 +266,11 @@ class Robot:
             return ()
         return tuple(j for j, ten in enumerate(self.links) if not (ten and any(ten)) and self._is_between(j))
 
+    @property
+    def massless(self) -> tuple[int, ...]:
+        """Joints whose links have no mass and only stand between two joints of a loop: they have no parameters."""
+        return *self.crosses, *self.pins
+
     def _is_between(self, j: int) -> bool:
         """Whether a link's one joint further out starts at its origin, and no loop is cut at it."""
         further = [joint for joint in self.numeric.joints if joint.parent == j]

@@ -82,7 +82,8 @@ def _function(program: Program, framework: Framework) -> str:
             lines.append(f"    {port.name} = {port.name}.reshape((*leading, {', '.join(map(str, port.shape))}))")
     if program.tail is not None:
         shape = f"(*leading, {program.tail.rows}, {program.tail.columns})"
-        lines.append(f"    {returned} = root_update(Y.reshape({shape}), tau, forgetting, beta, S)")
+        updated = ", ".join(program.tail.outputs)
+        lines.append(f"    {updated} = root_update(Y.reshape({shape}), tau, forgetting, beta, S)")
     return "\n".join([*lines, f"    return {returned}"])
 
 

@@ -37,7 +37,8 @@ def render(program: Program, prefix: str, title: str, digest: str) -> str:
     lines += [f"  {line}" for line in body]
     position = 0
     for port in program.straight_ports:
-        rows, columns = port.shape if len(port.shape) == 2 else (1, port.size) if program.tail else (port.size, 1)
+        is_row = program.tail is not None and port is program.straight_ports[0]
+        rows, columns = port.shape if len(port.shape) == 2 else (1, port.size) if is_row else (port.size, 1)
         lines.append(f"  {port.name} = zeros({rows}, {columns});")
         for k in range(port.size):
             lines.append(f"  {port.name}({k // columns + 1}, {k % columns + 1}) = {outputs[position]};")

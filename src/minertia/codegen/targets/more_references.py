@@ -24,21 +24,15 @@ STEP = 1e-30  # of a complex step: the derivative has no rounding of a differenc
 
 
 def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Momentum and its rate from the mass and Coriolis matrices."""
+    """Momentum from the mass matrix, its rate from the slope of kinetic energy by complex steps."""
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     samples, n = qd.shape
     given = inputs | {"tau": rng.uniform(-20.0, 20.0, (samples, n)), "gain": rng.uniform(10.0, 50.0, (samples, n))}
     given |= {"period": np.full((samples, 1), 1e-3), "momentum": rng.uniform(-1.0, 1.0, (samples, n))}
-    C = model.coriolis_matrix(robot, q, qd, parameters=chi)
     g = model.gravity_torques(robot, q, parameters=chi)
     p = np.einsum("kij,kj->ki", model.mass_matrix(robot, q, parameters=chi), qd)
-    warmth = inputs.get("temperature")
-    state = State(list(q.T), list(qd.T), [0] * n)
-    left = moving_efforts(
-        robot.numeric, chi, state, [0] * n, list(given["tau"].T), None if warmth is None else list(warmth.T)
-    )
     r = given["gain"] * (p - given["momentum"])
-    rate = np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g + r
+    rate = _without_friction(setting, given, chi) + _energy_slope(setting, q, qd, chi) - g + r
     return named(program, given), {"r": r, "momentum_next": given["momentum"] + 1e-3 * rate}
 
 
@@ -49,12 +43,8 @@ def _watch_terms(setting: Setting, program: Program, inputs: Arrays, chi: Any, r
 
 def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
     """The robot's as the observer has them, the load's from the regressor of the last link."""
-    robot, q, qd, n = setting.robot, given["q"], given["qd"], setting.robot.n
+    robot, q, qd = setting.robot, given["q"], given["qd"]
     C, g = (model.coriolis_matrix(robot, q, qd, parameters=chi), model.gravity_torques(robot, q, parameters=chi))
-    warmth = list(given["temperature"].T) if "temperature" in given else None
-    left = moving_efforts(
-        robot.numeric, chi, State(list(q.T), list(qd.T), [0] * n), [0] * n, list(given["tau"].T), warmth
-    )
     names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
     rest = np.zeros_like(qd)
     options: dict[str, Any] = {"columns": names, "gravity": (0, 0, 0)}
@@ -62,10 +52,29 @@ def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
     whole = model.torque_regressor(robot, q, qd, rest, columns=names)
     return {
         "p": np.einsum("kij,kj->ki", model.mass_matrix(robot, q, parameters=chi), qd),
-        "p_rate": np.stack(left, axis=1) + np.einsum("kji,kj->ki", C, qd) - g,
+        "p_rate": _without_friction(setting, given, chi) + np.einsum("kji,kj->ki", C, qd) - g,
         "Yp": np.asarray(model.torque_regressor(robot, q, rest, qd, **options)),
         "Yc": np.asarray(whole - shifted),
     }
+
+
+def _energy_slope(setting: Setting, q: Array, qd: Array, chi: Any) -> Array:
+    """d/dq of qd' D qd / 2."""
+    moved = [model.mass_matrix(setting.robot, q + STEP * 1j * e, parameters=chi) for e in np.eye(q.shape[1])]
+    return np.stack([np.einsum("ki,kij,kj->k", qd, D.imag, qd) / (2 * STEP) for D in moved], axis=1)
+
+
+def _without_friction(setting: Setting, given: Arrays, chi: Any) -> Array:
+    """Efforts less those of friction and springs."""
+    robot, q, qd, warmth = setting.robot, given["q"], given["qd"], given.get("temperature")
+    if robot.open_cuts:
+        inertial = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, *ROTOR_SYMBOLS)} for x in chi]
+        rest = np.zeros_like(qd)
+        own = model.inverse_dynamics(robot, q, qd, rest, parameters=chi, temperature=warmth)
+        return np.asarray(given["tau"] - own + model.inverse_dynamics(robot, q, qd, rest, parameters=inertial))
+    state = State(list(q.T), list(qd.T), [0] * robot.n)
+    held = None if warmth is None else list(warmth.T)
+    return np.stack(moving_efforts(robot.numeric, chi, state, [0] * robot.n, list(given["tau"].T), held), axis=1)
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
@@ -153,7 +162,9 @@ def _adaptive_start(setting: Setting, program: Program, inputs: Arrays, chi: Any
     samples, links = len(inputs["q"]), setting.robot.n_joints
     G = _bodies(samples, links, rng)
     P = G @ G.transpose(0, 1, 3, 2)
-    wanted: Array = np.asarray(np.linalg.cholesky(P), float).reshape(samples, links, 16)
+    wanted = np.array(np.linalg.cholesky(P), float)
+    wanted[:, list(setting.robot.massless)] = 0.0
+    wanted = wanted.reshape(samples, links, 16)
     return named(program, {"chi": ten_of(P)}), {"G": wanted}
 
 

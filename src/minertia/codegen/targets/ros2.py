@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from xml.etree import ElementTree
 
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment, printable
-from minertia.codegen.targets.ros2_text import CMAKE, HEADER, METHOD, READ, README, SOURCE
+from minertia.codegen.targets.ros2_text import CLOSED_METHOD, CMAKE, HEADER, METHOD, READ, README, SOURCE
+from minertia.dynamics.closing import closing_of
 from minertia.errors import MissingParameters
 
 BASE = "inverse_dynamics_solver"
@@ -62,6 +64,13 @@ class Plugin:
             return dict(sizes)
         return {name: [float(v) for v in nominal[name]] for name in sizes}
 
+    @cached_property
+    def passive(self) -> list[float]:
+        """Positions at the seed of the passive joints that Newton's steps find; none without such loops."""
+        robot = self.setting.robot.numeric
+        closing = closing_of(robot) if robot.open_cuts else None
+        return [] if closing is None else [float(closing.seed[c]) for c in closing.iterated]
+
     @property
     def is_ready_at_once(self) -> bool:
         """Whether all parameters have values before the node gives its own."""
@@ -93,7 +102,13 @@ def _remarks(plugin: Plugin) -> list[str]:
     base = (
         "The floating base comes first: position and quaternion x y z w in positions, six numbers in all other vectors."
     )
-    return [base, friction] if plugin.setting.robot.is_floating else [friction]
+    found = [base, friction] if plugin.setting.robot.is_floating else [friction]
+    if plugin.setting.friction and plugin.setting.placed:
+        found.append(f"getTorques alone has {', '.join(plugin.setting.placed)}, which need more than velocities.")
+    if plugin.passive:
+        found.append("Loops are closed from where the last call left them, so that an object serves one thread and its")
+        found.append("positions change little from call to call; what does not close is an exception.")
+    return found
 
 
 # ---------------------------------------------------------------------- C++
@@ -105,16 +120,27 @@ def _header(plugin: Plugin, words: Mapping[str, str]) -> str:
         f"  Eigen::{kind} {method}(\n    {_declared(plugin, program)}) const override;\n\n"
         for method, kind, program in METHODS
     )
-    private = ""
-    if plugin.prepared:
-        arguments = ", ".join(f"const double * {name}" for name in plugin.parameters)
-        members = [f"  {plugin.prefix}_{p.name}_prepared {p.name}_;" for p in plugin.prepared]
-        lines = ["private:", f"  void prepare({arguments});", "", *members, "  bool is_ready_ = false;"]
-        private = "\n".join(lines) + "\n"
+    private = _private(plugin)
+    state = "are called by one thread" if plugin.passive else "neither lock nor keep state"
     about = "".join(f"  /// {line}\n" for line in _about_parameters(plugin))
     remarks = "\n".join(f"/// {line}" for line in _remarks(plugin))
     parts = {"joints": "\n".join(joints), "methods": methods if private else methods[:-1], "private": private}
-    return HEADER.substitute(words, about=about, remarks=remarks, **parts)
+    include = "#include <array>\n" if plugin.passive else ""
+    return HEADER.substitute(words, about=about, remarks=remarks, include=include, state=state, **parts)
+
+
+def _private(plugin: Plugin) -> str:
+    """Prepared parameters, and where loops were closed last."""
+    lines = []
+    if plugin.prepared:
+        arguments = ", ".join(f"const double * {name}" for name in plugin.parameters)
+        members = [f"  {plugin.prefix}_{p.name}_prepared {p.name}_;" for p in plugin.prepared]
+        lines += [f"  void prepare({arguments});", "", *members, "  bool is_ready_ = false;"]
+    if plugin.passive:
+        number = CStyle(plugin.prefix).number
+        values = ", ".join(number(v + 0.0) for v in plugin.passive)
+        lines.append(f"  mutable std::array<double, {len(plugin.passive)}> passive_ = {{{{{values}}}}};")
+    return "\n".join(["private:", *lines]) + "\n" if lines else ""
 
 
 def _about_parameters(plugin: Plugin) -> list[str]:
@@ -136,7 +162,7 @@ def _program(plugin: Plugin, name: str) -> Program:
 def _inputs(plugin: Plugin, name: str) -> list[tuple[str, int]]:
     """Arguments of a method, with their sizes."""
     program = _program(plugin, name)
-    return [(ARGUMENTS[p.name], p.size) for p in program.inputs if p.name not in program.parameters]
+    return [(ARGUMENTS[p.name], p.size) for p in program.inputs if p.name not in (*program.parameters, PASSIVE)]
 
 
 def _declared(plugin: Plugin, name: str) -> str:
@@ -152,15 +178,18 @@ def _source(plugin: Plugin, words: Mapping[str, str]) -> str:
 
 def _method(plugin: Plugin, method: str, kind: str, name: str) -> str:
     program, inputs = _program(plugin, name), _inputs(plugin, name)
-    (port,) = program.ports
+    port, takes_steps = program.ports[0], len(program.ports) > 1
     is_prepared = plugin.rendered[name].has_prepare
     checks = [f'  check({argument}, {size}, "{argument}");' for argument, size in inputs]
     if is_prepared:
         ready = f'    throw std::runtime_error("{plugin.package}: initialize() must be called first");'
         checks = ["  if (!is_ready_) {", ready, "  }", *checks]
     passed = [f"{argument}.data()" for argument, _ in inputs]
+    passed += ["passive_.data()"] if takes_steps else []
     passed += [f"&{name}_"] if is_prepared else []
-    return METHOD.substitute(
+    more = ["next.data()", "&residual"] if takes_steps else []
+    return (CLOSED_METHOD if takes_steps else METHOD).substitute(
+        package=plugin.package,
         type=kind,
         name=plugin.name,
         method=method,
@@ -169,7 +198,7 @@ def _method(plugin: Plugin, method: str, kind: str, name: str) -> str:
         out=port.name,
         size=f"({', '.join(str(n) for n in port.shape)})",
         function=f"{plugin.prefix}_{name}",
-        passed=", ".join([*passed, f"{port.name}.data()"]),
+        passed=", ".join([*passed, f"{port.name}.data()", *more]),
         remark="  // symmetric: by rows or by columns is the same" if kind == "MatrixXd" else "",
     )
 
