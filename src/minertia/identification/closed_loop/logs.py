@@ -25,6 +25,8 @@ class LoopLog:
     """One log: period [s], positions q and commands u (N, n), commanded velocities or None, and the start.
 
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
+    pushed: positions (N, n) known to be those of a robot that something else pushed, which no fit counts; None where a
+    fit is to look for them.
     """
 
     name: str
@@ -37,6 +39,7 @@ class LoopLog:
     v0: Array
     lead: float
     first: int
+    pushed: NDArray[np.bool_] | None = None
 
     @property
     def rows(self) -> slice:
@@ -55,7 +58,7 @@ class LoopLog:
         ud = None if self.ud is None else self.ud[rows]
         return replace(
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
-            recording=self.recording.select(rows),
+            recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
         )  # fmt: skip
 
     def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
