@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 STRETCH = 0.5  # s
 FAR = 4.0  # times what a stretch in motion usually leaves: noise and wrong friction do not come near
-SWINGS = 2.0  # the same of stretches beside pushed ones, while the robot gets there or swings back
+SWINGS = 2.0  # the same of stretches after pushed ones, while the robot swings back or sticks where it was pushed to
 UNEXPLAINED = 1 / 3  # of the lag in a stretch, below which the loop explains it whatever the others leave
 MOST = 0.2  # of all stretches that may be pushed; beyond, the model is at fault and not the motion
 
@@ -44,10 +44,13 @@ def usual_rest(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]
 
 def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
     """Positions (N, n) of a log in pushed stretches and beside them, while it swings; a group's joints together."""
-    grown = _grown(_are_pushed(model, log, rest, usual))
+    found = _are_pushed(model, log, rest, usual)
+    grown = found.copy()
+    grown[1:] |= found[:-1]
+    grown[:-1] |= found[1:]
     swings = _of_groups(model, _rms(rest, log) / usual.joints) > SWINGS * usual.groups
-    for _ in grown:
-        grown |= _grown(grown) & swings
+    for before, after, swinging in zip(grown, grown[1:], swings[1:], strict=False):
+        after |= before & swinging
     rows = np.zeros(rest.shape, bool)
     for k, group in enumerate(model.groups):
         for s in np.flatnonzero(grown[:, k]):
@@ -62,14 +65,6 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
     if usual is None or np.concatenate([_are_pushed(model, log, e, usual) for log, e in each]).mean() > MOST:
         return [np.zeros(e.shape, bool) for e in rest]
     return [pushed_rows(model, log, e, usual) for log, e in each]
-
-
-def _grown(found: Mask) -> Mask:
-    """Stretches with those before and after them."""
-    grown = found.copy()
-    grown[1:] |= found[:-1]
-    grown[:-1] |= found[1:]
-    return grown
 
 
 def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
