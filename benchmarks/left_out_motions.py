@@ -1,6 +1,6 @@
 """Each log of a campaign of commands predicted by a fit of the others, pooled.
 
-    python -m benchmarks.left_out_motions CAMPAIGN.toml [SECONDS [STEP]]
+    python -m benchmarks.left_out_motions CAMPAIGN.toml DATA [SECONDS [STEP]]
 
 Only the first SECONDS of each log count, and the motion is simulated at STEP [s] (2 ms unless told; 0: halved as far as
 it tells).  Relative figures are norm(q - simulated) over norm(q - command): of all rows, and of those in which nothing
@@ -47,9 +47,9 @@ def left_out(model, logs, k, step):
     return sums
 
 
-def main(file, seconds=np.inf, step=2e-3):
+def main(file, data, seconds=np.inf, step=2e-3):
     """Print the figures of each log and of all."""
-    campaign = read_campaign(file)
+    campaign = read_campaign(file, data)
     campaign = replace(campaign, train=tuple(replace(log, stop=min(log.stop or np.inf, seconds))
                                              if np.isfinite(seconds) else log for log in campaign.train))  # fmt: skip
     logs = [loop_log(campaign, log) for log in campaign.train]
@@ -62,4 +62,4 @@ def main(file, seconds=np.inf, step=2e-3):
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(sys.argv[1], *map(float, sys.argv[2:]))
+        main(sys.argv[1], sys.argv[2], *map(float, sys.argv[3:]))
