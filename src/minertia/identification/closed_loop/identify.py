@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName
+from minertia.errors import CampaignError, MinertiaError, RecordingError, UnknownName
 from minertia.identification.audits.audit import audit
+from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
@@ -102,7 +103,21 @@ def _refuse_unused(campaign: Campaign) -> None:
 def _read(campaign: Campaign, log: Log, tell: Tell) -> ReadLog:
     tell(f"reading {log.name}")
     logged = campaign.as_logged(log, effort=False)
-    return ReadLog(log, made_log(campaign, log.name, logged), audit(logged, campaign.robot))
+    findings = audit(logged, campaign.robot)
+    _refuse_degrees(log, findings)
+    return ReadLog(log, made_log(campaign, log.name, logged), findings)
+
+
+def _refuse_degrees(log: Log, findings: Sequence[Finding]) -> None:
+    """Positions that cannot be radians make nonsense of every value here, however well they are followed."""
+    for finding in findings:
+        if finding.check == "degrees":
+            raise RecordingError(
+                f'{finding.text.removesuffix(": are they degrees?")}: state angle = "deg" in [columns] if they are '
+                "degrees, and convert parts of a range (-100 to 100) first",
+                file=log.name,
+                column=finding.channel or None,
+            )
 
 
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
