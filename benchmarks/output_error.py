@@ -73,71 +73,75 @@ def derivatives():
           f"{batched:.3f} s, {batched / carried:.1f} times")  # fmt: skip
 
 
-def go2(file):
-    """A fit of 36 values to a log that MuJoCo made, here and by `mujoco.sysid`."""
-    import mujoco
-    from mujoco import rollout
+class Go2Plant:
+    """A Go2 on a stand in MuJoCo at 1 ms, its log of 6 s under commands, and the 36 values planted in it."""
 
-    robot = read_robot(file, base="fixed")
-    names = [f"{s}{j + 1}" for s in PLANTED for j in range(12)]
-    rng = np.random.default_rng(1)
-    planted = np.array([rng.uniform(*PLANTED[name[:2]]) for name in names])
-    start = np.array([START[name[:2]] for name in names])
-    bare = robot.without_effects(tuple(robot.effect_values))
-    drives = "".join(f'<position joint="{j}" kp="20" kv="1.5"/>' for j in robot.coordinate_names)
-    text = to_mjcf(bare.numeric).replace("</mujoco>", f"<actuator>{drives}</actuator></mujoco>")
-    plant = mujoco.MjModel.from_xml_string(text)
-    plant.opt.timestep = 1e-3
-    plant.dof_solref[:] = (0.002, 1.0)
-    dofs = [mujoco.mj_name2id(plant, mujoco.mjtObj.mjOBJ_JOINT, j) for j in robot.coordinate_names]
-    t = 1e-3 * np.arange(6001)
-    home = np.tile([0.0, 0.8, -1.6], 4)
-    u = home + commands(t, 12, 2, top=4.0, size=0.3)
+    def __init__(self, file):
+        import mujoco
 
-    def run(values):
-        ia, fv, fc = values.reshape(3, 12)
-        plant.dof_armature[dofs], plant.dof_damping[dofs], plant.dof_frictionloss[dofs] = ia, fv, fc
+        robot = read_robot(file, base="fixed")
+        self.bare = robot.without_effects(tuple(robot.effect_values))
+        self.names = [f"{s}{j + 1}" for s in PLANTED for j in range(12)]
+        rng = np.random.default_rng(1)
+        self.planted = np.array([rng.uniform(*PLANTED[name[:2]]) for name in self.names])
+        drives = "".join(f'<position joint="{j}" kp="20" kv="1.5"/>' for j in robot.coordinate_names)
+        text = to_mjcf(self.bare.numeric).replace("</mujoco>", f"<actuator>{drives}</actuator></mujoco>")
+        self.plant = mujoco.MjModel.from_xml_string(text)
+        self.plant.opt.timestep = 1e-3
+        self.plant.dof_solref[:] = (0.002, 1.0)
+        self.dofs = [mujoco.mj_name2id(self.plant, mujoco.mjtObj.mjOBJ_JOINT, j) for j in robot.coordinate_names]
+        self.t = 1e-3 * np.arange(6001)
+        self.u = np.tile([0.0, 0.8, -1.6], 4) + commands(self.t, 12, 2, top=4.0, size=0.3)
+        self.q = self.run(self.planted) + 1e-3 * rng.normal(size=self.u.shape)
+
+    def run(self, values):
+        """Positions of the joints with these values."""
+        import mujoco
+        from mujoco import rollout
+
+        plant, dofs, kind = self.plant, self.dofs, mujoco.mjtState.mjSTATE_FULLPHYSICS
+        plant.dof_armature[dofs], plant.dof_damping[dofs], plant.dof_frictionloss[dofs] = values.reshape(3, 12)
         mujoco.mj_setConst(plant, data := mujoco.MjData(plant))
         mujoco.mj_resetData(plant, data)
-        data.qpos[dofs] = u[0]
-        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        data.qpos[dofs] = self.u[0]
         state = np.empty(mujoco.mj_stateSize(plant, kind))
         mujoco.mj_getState(plant, data, state, kind)
-        control = np.empty((1, len(t) - 1, plant.nu))
-        control[0] = u[:-1]
+        control = np.empty((1, len(self.t) - 1, plant.nu))
+        control[0] = self.u[:-1]
         states, _ = rollout.rollout(plant, data, state[None], control)
-        return np.concatenate([u[:1], states[0][:, 1:][:, dofs]])
+        return np.concatenate([self.u[:1], states[0][:, 1:][:, dofs]])
 
-    q = run(planted) + 1e-3 * rng.normal(size=u.shape)
-
-    def level(x):
-        return np.sqrt(np.mean((q - run(x)) ** 2))
-
-    def told(name, x, seconds):
-        errors = [100 * np.median(np.abs(x - planted)[k : k + 12] / planted[k : k + 12]) for k in (0, 12, 24)]
-        print(f"{name}: {seconds:.1f} s; residual in MuJoCo {1e3 * level(x):.5f} mrad; median error of IA, FV, FC "
+    def tell(self, name, x, seconds):
+        """Time, residual in MuJoCo and errors of values, in a line."""
+        level = np.sqrt(np.mean((self.q - self.run(x)) ** 2))
+        errors = [100 * np.median(np.abs(x / self.planted - 1)[k : k + 12]) for k in (0, 12, 24)]
+        print(f"{name}: {seconds:.2f} s; residual in MuJoCo {1e3 * level:.5f} mrad; median error of IA, FV, FC "
               f"{errors[0]:.2g}, {errors[1]:.2g}, {errors[2]:.2g} %", flush=True)  # fmt: skip
 
-    told("planted values", planted, 0.0)
-    for delay, more in (("?", {}), (0.0, {"integrator": "euler", "step": 1e-3})):
-        command = Command(kp=20.0, kd=1.5, delay=delay, **more)
-        campaign = Campaign(bare, command=command, effects=("rotor", "viscous", "coulomb"))
-        model = loop_model(campaign, 1e-3)
-        log = made_log(campaign, "go2", Recording(t=t, q=q, channels={"command": u}))
-        first = np.array([START.get(name[:2], 0.0) for name in model.names])
-        begin = time.perf_counter()
-        fit = output_error(model, [log], first)
-        seconds = time.perf_counter() - begin
-        values = np.array([fit.theta[model.names.index(name)] for name in names])
-        told(f"here, {'delay free' if delay == '?' else 'with its integrator'}", values, seconds)
-        print(f"   own residual {1e3 * np.sqrt(np.mean(fit.sigma**2)):.5f} mrad, {fit.iterations} iterations")
-        if delay == "?":
-            print(f"   delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5), {fit.iterations} iterations")
+
+def go2_here(go2, name, delay, **more):
+    """A fit with one integrator."""
+    command = Command(kp=20.0, kd=1.5, delay=delay, **more)
+    campaign = Campaign(go2.bare, command=command, effects=("rotor", "viscous", "coulomb"))
+    model = loop_model(campaign, 1e-3)
+    log = made_log(campaign, "go2", Recording(t=go2.t, q=go2.q, channels={"command": go2.u}))
+    first = np.array([START.get(name[:2], 0.0) for name in model.names])
+    begin = time.perf_counter()
+    fit = output_error(model, [log], first)
+    seconds = time.perf_counter() - begin
+    go2.tell(f"here, {name}", np.array([fit.theta[model.names.index(name)] for name in go2.names]), seconds)
+    told = f"   own residual {1e3 * np.sqrt(np.mean(fit.sigma**2)):.5f} mrad, {fit.iterations} iterations"
+    print(told + (f", delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5)" if delay == "?" else ""))
+
+
+def go2_by_sysid(go2):
+    """The same by `mujoco.sysid`."""
     try:
         from mujoco.sysid._src import optimize, parameter
     except ImportError as err:
         print(f"mujoco.sysid is not complete here ({err}): pip install 'mujoco[sysid]'")
         return
+    start = np.array([START[name[:2]] for name in go2.names])
     params = parameter.ParameterDict()
     params.add(parameter.Parameter("x", nominal=start, min_value=np.full(36, 1e-6), max_value=np.full(36, 5.0)))
     calls = [0]
@@ -145,12 +149,21 @@ def go2(file):
     def residual(x, _):
         columns = np.atleast_2d(np.asarray(x).T) if np.ndim(x) > 1 else [np.asarray(x)]
         calls[0] += len(columns)
-        rest = [(run(np.asarray(c, float)) - q).ravel() for c in columns]
+        rest = [(go2.run(np.asarray(c, float)) - go2.q).ravel() for c in columns]
         return [np.stack(rest, axis=1) if np.ndim(x) > 1 else rest[0]], None, None
 
     begin = time.perf_counter()
     found, _ = optimize.optimize(params, residual, optimizer="mujoco", verbose=False)
-    told(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.perf_counter() - begin)
+    go2.tell(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.perf_counter() - begin)
+
+
+def go2(file):
+    """A fit of 36 values to a log that MuJoCo made, here and by `mujoco.sysid`."""
+    plant = Go2Plant(file)
+    plant.tell("planted values", plant.planted, 0.0)
+    go2_here(plant, "delay free", "?")
+    go2_here(plant, "with its integrator", 0.0, integrator="euler", step=1e-3)
+    go2_by_sysid(plant)
 
 
 if __name__ == "__main__":

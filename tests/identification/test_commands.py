@@ -217,6 +217,16 @@ def test_what_would_have_no_effect_is_refused() -> None:
         minertia.identify(replace(campaign, validate=(log,)))
 
 
+def test_positions_that_cannot_be_radians_are_refused() -> None:
+    t = np.arange(400) / 100
+    u = 80 * np.sin(t[:, None] + [0.0, 1.0])
+    campaign = Campaign(
+        ARM, (Recording(t=t, q=u, channels={"command": u}),), command=Command(**GAINS), links="physical"
+    )
+    with pytest.raises(MinertiaError, match='turns: state angle = "deg"'):
+        minertia.identify(campaign)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"law": "pdf"}, {"kp": 0.0}, {"kp": "high"}, {"kd": -1.0}, {"delay": 5.0}, {"ki": 1.0}, {"hold": "cubic"},

@@ -106,3 +106,9 @@ def test_other_tables_are_read_as_before(tmp_path):
     with pytest.raises(RecordingError, match="no column 'episode_index'"):
         parquet.write_table(arrow.table({k: v for k, v in table.items() if k[0] != "e"}), tmp_path / "b.parquet")
         read_recording(tmp_path / "b.parquet", robot(), ColumnMap(episode=1), effort=False)
+
+
+@pytest.mark.parametrize(("angle", "unit"), [("rad", "radians"), ("deg", "degrees")])
+def test_the_unit_that_is_taken_for_granted_is_told(tmp_path, angle, unit):
+    log = read_recording(dataset(tmp_path), robot(), ColumnMap(episode=0, angle=angle), effort=False)
+    assert any(f"taken as {unit}" in note for note in log.notes)

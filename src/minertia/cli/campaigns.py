@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, complete_robot, finite, read_given
+from minertia.cli.options import Gravity, complete_robot, finite, option, read_given
 from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
 
@@ -36,11 +36,11 @@ class GreedyCommand(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help with the words of the tables, which are loaded for it alone."""
-        for option in self.params:
-            words = WORD_LISTS.get(option.name or "")
-            text: str | None = getattr(option, "help", None)
+        for given in self.params:
+            words = WORD_LISTS.get(given.name or "")
+            text: str | None = getattr(given, "help", None)
             if words is not None and text is not None and ": " not in text:
-                option.help = f"{text.removesuffix('.')}: {', '.join(words())}."  # type: ignore[attr-defined]
+                given.help = f"{text.removesuffix('.')}: {', '.join(words())}."  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -105,10 +105,6 @@ Columns = Annotated[
 ]
 
 
-def _option(name: str, metavar: str, text: str, **more: Any) -> Any:
-    return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
-
-
 DropTorn = Annotated[
     bool,
     typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
@@ -168,20 +164,20 @@ def _prior(campaign: Campaign, name: str) -> Campaign:
 # has: `Filter`, `Repairs`, `Evaluation`, `ColumnMap`
 CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "validate": CampaignOption(
-        Annotated[list[str] | None, _option("validate", "LOG...", "Logs that are only predicted.")],
+        Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
     ),
     "estimator": CampaignOption(
         Annotated[
             str | None,
-            _option("estimator", "E", "How the values are fitted (usually auto)."),
+            option("estimator", "E", "How the values are fitted (usually auto)."),
         ],
         _estimator,
     ),
     "effects": CampaignOption(
         Annotated[
             str | None,
-            _option(
+            option(
                 "effects",
                 "A,B,...",
                 "Effects of the joints, chosen by cross-validation unless told; none, FC3 (on one joint), or words.",
@@ -195,7 +191,7 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "prior": CampaignOption(
         Annotated[
             str | None,
-            _option(
+            option(
                 "prior",
                 "FILE|robot",
                 "What ridge and physical are drawn to: the robot file's own parameters, or another robot or model.",
@@ -204,32 +200,32 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
         _prior,
     ),
     "fix": CampaignOption(
-        Annotated[list[str] | None, _option("fix", "NAME=VALUE...", "Known parameters, not fitted.")], _fix
+        Annotated[list[str] | None, option("fix", "NAME=VALUE...", "Known parameters, not fitted.")], _fix
     ),
     "parameters": CampaignOption(
         Annotated[
             str | None,
-            _option("parameters", "SET", "The set that is fitted: base (usual), or mlc, minimal linear combinations."),
+            option("parameters", "SET", "The set that is fitted: base (usual), or mlc, minimal linear combinations."),
         ],
         lambda campaign, name: replace(campaign, parameters=name),
     ),
     "joints": CampaignOption(
-        Annotated[list[str] | None, _option("joints", "J...", "Joints to identify: names, or numbers from 1.")],
+        Annotated[list[str] | None, option("joints", "J...", "Joints to identify: names, or numbers from 1.")],
         _joints,
     ),
     "gravity": CampaignOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
     "cutoff": CampaignOption(
-        Annotated[float | None, _option("cutoff", "HZ", "Low-pass on positions.", callback=finite)],
+        Annotated[float | None, option("cutoff", "HZ", "Low-pass on positions.", callback=finite)],
         lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, cutoff_hz=hz)),
     ),
     "rate": CampaignOption(
-        Annotated[float | None, _option("rate", "HZ", "Rate after decimation.", callback=finite)],
+        Annotated[float | None, option("rate", "HZ", "Rate after decimation.", callback=finite)],
         lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None)),
     ),
     "equations": CampaignOption(
         Annotated[
             str | None,
-            _option(
+            option(
                 "equations",
                 "KIND",
                 "Rows that are fitted: torque (usual), or momentum or power, without accelerations.",

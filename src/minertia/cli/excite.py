@@ -11,7 +11,7 @@ import typer
 from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
 from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
-from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, read_given
+from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, option, read_given
 from minertia.cli.terminal import diagnose
 from minertia.errors import MinertiaError, UnknownName
 
@@ -22,50 +22,52 @@ if TYPE_CHECKING:
 
 FAMILIES = ("fourier", "spline")
 
-After = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--after", metavar="LOG...", help="Logs already recorded: find what adds most to them.", show_default=False
-    ),
-]
+After = Annotated[list[str] | None, option("after", "LOG...", "Logs already recorded: find what adds most to them.")]
 AfterMotion = Annotated[
-    list[Path] | None,
+    list[Path] | None, option("after-motion", "CSV...", "The same for motions that this command wrote.")
+]
+MotionFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the motion and its page.")]
+Duration = Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Length of the motion.")]
+FamilyName = Annotated[
+    str, typer.Option("--family", metavar="fourier|spline", help="Fourier series, or splines of degree 5.")
+]
+Harmonics = Annotated[int, typer.Option("--harmonics", help="Of the Fourier series.")]
+Pieces = Annotated[int, typer.Option("--pieces", help="Of the spline.")]
+Criterion = Annotated[
+    str,
     typer.Option(
-        "--after-motion", metavar="CSV...", help="The same for motions that this command wrote.", show_default=False
+        "--criterion", metavar="condition|scaled-condition|logdet|deviation", help="What makes a motion good."
     ),
 ]
+StartPosture = Annotated[
+    str | None,
+    option(
+        "start",
+        "Q1,Q2,...|any",
+        "Posture at both ends [rad or m] (near the middle of the joints unless told), or any.",
+    ),
+]
+Sweeps = Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")]
+Samples = Annotated[int, typer.Option("--samples", help="At which the motion is judged.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the search.")]
+Starts = Annotated[int, typer.Option("--starts", help="Number of searches; the best one counts.")]
+Friction = Annotated[bool, typer.Option("--friction/--no-friction", help="Identify friction and offsets.")]
+Rotors = Annotated[bool, typer.Option("--rotors/--no-rotors", help="Identify rotor inertias.")]
 
 
 def excite(
     robot: RobotName,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the motion and its page.")] = Path(
-        "excitation"
-    ),
-    duration: Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Length of the motion.")] = 10.0,
-    family: Annotated[
-        str, typer.Option("--family", metavar="fourier|spline", help="Fourier series, or splines of degree 5.")
-    ] = "fourier",
-    harmonics: Annotated[int, typer.Option("--harmonics", help="Of the Fourier series.")] = 5,
-    pieces: Annotated[int, typer.Option("--pieces", help="Of the spline.")] = 10,
-    criterion: Annotated[
-        str,
-        typer.Option(
-            "--criterion", metavar="condition|scaled-condition|logdet|deviation", help="What makes a motion good."
-        ),
-    ] = "condition",
+    out: MotionFolder = Path("excitation"),
+    duration: Duration = 10.0,
+    family: FamilyName = "fourier",
+    harmonics: Harmonics = 5,
+    pieces: Pieces = 10,
+    criterion: Criterion = "condition",
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
     gravity: Gravity = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--start",
-            metavar="Q1,Q2,...|any",
-            help="Posture at both ends [rad or m] (near the middle of the joints unless told), or any.",
-            show_default=False,
-        ),
-    ] = None,
+    start: StartPosture = None,
     come_from: ComeFrom = None,
     rate: Rate = None,
     exports: Exports = None,
@@ -73,12 +75,12 @@ def excite(
     after_motion: AfterMotion = None,
     columns: Columns = None,
     drop_torn: DropTorn = False,
-    sweeps: Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")] = False,
-    samples: Annotated[int, typer.Option("--samples", help="At which the motion is judged.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
-    starts: Annotated[int, typer.Option("--starts", help="Number of searches; the best one counts.")] = 3,
-    friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Identify friction and offsets.")] = True,
-    rotors: Annotated[bool, typer.Option("--rotors/--no-rotors", help="Identify rotor inertias.")] = True,
+    sweeps: Sweeps = False,
+    samples: Samples = 200,
+    seed: Seed = 0,
+    starts: Starts = 3,
+    friction: Friction = True,
+    rotors: Rotors = True,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,6 +50,11 @@ def small_angle(value: float | None) -> float | None:
     if value is not None and value > LARGEST_SNAP:
         raise typer.BadParameter(f"give an angle of at most {LARGEST_SNAP:g} rad")
     return value
+
+
+def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    """An option whose default, if it has one, its text tells."""
+    return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
 
 
 RobotName = Annotated[

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import numbers
-from minertia.cli.options import AsJson, Force, RobotName, Snap, read_given
+from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
@@ -32,6 +32,46 @@ USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
 RATES = 10.0, 1000.0  # Hz
 SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
 
+MotionPlace = Annotated[
+    Path, typer.Argument(metavar="MOTION", help="A folder that excite wrote, or one of its CSV files.")
+]
+DriverName = Annotated[
+    str,
+    typer.Option(
+        "--driver", metavar="sim|ur|ros2", help="A simulated robot, one of Universal Robots, or ROS 2 (rosbridge)."
+    ),
+]
+Host = Annotated[str | None, option("host", "HOST", "Of the robot; for ros2 the address of rosbridge, ws://HOST:9090.")]
+Rehearsed = Annotated[Path | None, option("rehearsed", "FILE", "run.toml of the same motion on the simulated robot.")]
+Speeds = Annotated[str, typer.Option("--speeds", metavar="PERCENT,...", help="Speeds to run at, one after the other.")]
+ErrorBound = Annotated[
+    str | None,
+    option(
+        "error",
+        "RAD|M",
+        "Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
+        "unless told).",
+    ),
+]
+EffortBound = Annotated[
+    str | None,
+    option(
+        "effort",
+        "NM|N|A",
+        "Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told).",
+    ),
+]
+Rate = Annotated[float | None, option("rate", "HZ", "Of the commands.")]
+Levels = Annotated[
+    Path | None,
+    option(
+        "watch",
+        "LEVELS",
+        "levels.toml of `minertia watch --out`: say when load or residuals change; ROBOT is the model then.",
+    ),
+]
+LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the logs and the record.")]
+
 
 @dataclass(frozen=True)
 class LogFolder:
@@ -44,69 +84,20 @@ class LogFolder:
 
 def run(
     robot: RobotName,
-    motion: Annotated[
-        Path, typer.Argument(metavar="MOTION", help="A folder that excite wrote, or one of its CSV files.")
-    ],
-    driver: Annotated[
-        str,
-        typer.Option(
-            "--driver", metavar="sim|ur|ros2", help="A simulated robot, one of Universal Robots, or ROS 2 (rosbridge)."
-        ),
-    ] = "sim",
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host", metavar="HOST", help="Of the robot; for ros2 the address of rosbridge, ws://HOST:9090.",
-            show_default=False,
-        ),
-    ] = None,
-    rehearsed: Annotated[
-        Path | None,
-        typer.Option(
-            "--rehearsed", metavar="FILE", help="run.toml of the same motion on the simulated robot.",
-            show_default=False,
-        ),
-    ] = None,
-    speeds: Annotated[
-        str, typer.Option("--speeds", metavar="PERCENT,...", help="Speeds to run at, one after the other.")
-    ] = "10,50,100",
-    error: Annotated[
-        str | None,
-        typer.Option(
-            "--error",
-            metavar="RAD|M",
-            help="Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
-            "unless told).",
-            show_default=False,
-        ),
-    ] = None,
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            "--effort",
-            metavar="NM|N|A",
-            help="Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told).",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option("--rate", metavar="HZ", help="Of the commands.", show_default=False)
-    ] = None,
-    levels: Annotated[
-        Path | None,
-        typer.Option(
-            "--watch", metavar="LEVELS",
-            help="levels.toml of `minertia watch --out`: say when load or residuals change; ROBOT is the model then.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the logs and the record.")] = Path(
-        "run"
-    ),
+    motion: MotionPlace,
+    driver: DriverName = "sim",
+    host: Host = None,
+    rehearsed: Rehearsed = None,
+    speeds: Speeds = "10,50,100",
+    error: ErrorBound = None,
+    effort: EffortBound = None,
+    rate: Rate = None,
+    levels: Levels = None,
+    out: LogsPlace = Path("run"),
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
     from minertia.files import check_folder
     from minertia.running.ladder import climb

@@ -40,7 +40,8 @@ class Command:
     method: "output-error" (simulated positions), "didim" or "law" (efforts of the law; quick).  integrator, step [s]:
     motion is simulated by the "midpoint" rule, its step halved as needed, or by MuJoCo's "euler" at MuJoCo's step, for
     values that are meant for it.  zeros [rad, m]: of the robot's file less those of the log (links are at q + zeros),
-    "?" where encoders were not calibrated; they show in gravity alone.
+    "?" where encoders were not calibrated; they show in gravity alone.  leave_out_contact: stretches that nothing in
+    the loop explains, as where the robot touches something, take no part in the fit.
     """
 
     law: str = "pd"
@@ -57,6 +58,7 @@ class Command:
     integrator: str = "midpoint"
     step: float | None = None
     zeros: Gains = 0.0
+    leave_out_contact: bool = True
 
     def __repr__(self) -> str:
         return stated(self)
@@ -143,8 +145,8 @@ def parse_command(table: CampaignTable) -> Command:
     table.only(COMMAND_KEYS)
     given: dict[str, Any] = {}
     for key in table:
-        if key == "velocity_reference":
-            given[key] = table.flag(key, False)
+        if key in ("velocity_reference", "leave_out_contact"):
+            given[key] = table.flag(key, key == "leave_out_contact")
         elif key in ("law", "hold", "delay_of", "reference", "method", "integrator"):
             given[key] = table.text(key)
         else:

@@ -15,10 +15,11 @@ from scipy.optimize import lsq_linear
 
 from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
+from minertia.identification.closed_loop.contact import Mask, pushed, told_times
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.closed_loop.simulate import Simulated, simulated, with_start
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
@@ -38,6 +39,7 @@ MOVED = 0.3  # deviations by which half the step may change a value
 ITERATIONS = 40
 FEW = 10  # iterations from each of several starts
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
+LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
 
@@ -49,6 +51,7 @@ class LoopFit:
     part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
     beyond the model's those of the starts.
     hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
+    pushed: positions of each log (N, n) that were left out, because something else pushed the robot there.
     """
 
     model: ServoModel
@@ -61,6 +64,7 @@ class LoopFit:
     iterations: int
     widths: Spread | None
     notes: tuple[str, ...] = ()
+    pushed: tuple[Mask, ...] = field(default=(), repr=False)
 
     @property
     def covariance(self) -> Array:
@@ -86,7 +90,7 @@ class _Rolled:
     """Values, those of the starts of all logs behind them, with the motion that they make."""
 
     theta: Array
-    rest: list[Array]  # of each log, (N, n)
+    rest: list[Array]  # of each log, (N, n); zero where something else pushed the robot
     rms: Array
     slopes: list[Array] = field(default_factory=list)  # of each log, (N, n, count + 2 n)
     R: Array | None = None  # triangle of all unknowns
@@ -128,14 +132,19 @@ class _OutputError:
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
+        self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
+        self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
         point, wider = self._start(steps, start), None
+        first = point.theta
         while iterate:
             point = self._settled(point, steps)
+            if self.looks:
+                point = self._without_contact(point, first, steps)
             finer = tuple(2 * k for k in steps)
             finest = FINEST_ELASTIC if self.model.layout.elastic else FINEST
             is_finest = any(log.period / k < finest for log, k in zip(self.logs, finer, strict=True))
@@ -157,6 +166,17 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """The motion of some values; None where it runs away."""
+        motions = self._motions(theta, steps, slopes=slopes)
+        if motions is None:
+            return None
+        each = list(zip(self.logs, motions, self.counted, strict=True))
+        rest = [np.where(counts, log.q - m.q, 0.0) for log, m, counts in each]
+        rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
+        rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
+        slopes_of = [m.S if counts.all() else m.S * counts[:, :, None] for _, m, counts in each]
+        return _Rolled(theta, rest, rms, slopes_of) if np.isfinite(rms).all() else None
+
+    def _motions(self, theta: Array, steps: Sequence[int], *, slopes: bool) -> list[Simulated] | None:
         n, p = self.model.layout.size, self.model.count
         motions = []
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
@@ -165,10 +185,26 @@ class _OutputError:
             if found is None or not np.abs(found.S).max(initial=0.0) < STEEPEST:
                 return None
             motions.append(found)
-        rest = [log.q - m.q for log, m in zip(self.logs, motions, strict=True)]
-        count = sum(len(e) for e in rest)
-        rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / count, 1e-24))
-        return _Rolled(theta, rest, rms, [m.S for m in motions]) if np.isfinite(rms).all() else None
+        return motions
+
+    def _without_contact(self, point: _Rolled, first: Array, steps: tuple[int, ...]) -> _Rolled:
+        """Values of the rows in which nothing else pushed the robot, which show as soon as they have no part in it.
+
+        first: the values with which the fit began.
+        """
+        self.looks = False
+        for _ in range(LOOKS):
+            motions = self._motions(point.theta, steps, slopes=False)
+            assert motions is not None  # the point was made by them
+            found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
+            if all(np.array_equal(~rows, counts) for rows, counts in zip(found, self.counted, strict=True)):
+                break
+            self.counted = [~rows for rows in found]
+            begins = [
+                self.at(theta, steps) for theta in (point.theta, first)
+            ]  # what was fitted to a push may be a trap
+            point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
+        return point
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
@@ -294,9 +330,10 @@ class _OutputError:
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
         hidden = self._hidden(kept, point)
         notes = [_bound_note(self.model, k) for k in at_bound]
+        notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            spread(part, own, sigma), (*self.notes, *notes),
+            spread(part, own, sigma), (*self.notes, *notes), tuple(~counts for counts in self.counted),
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
@@ -365,3 +402,14 @@ def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int
     """Measured less simulated positions of the rows that count; None where the motion runs away."""
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
+
+
+def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
+    """A sentence where stretches were left out."""
+    told = [f"{told_times(log, rows)} of {log.name}" for log, rows in zip(logs, masks, strict=True) if rows.any()]
+    if not told:
+        return []
+    return [
+        f"left out of the fit: {'; '.join(told)}; far more is left there than elsewhere, as where a robot touches "
+        "something or is pushed (leave_out_contact = false keeps such stretches)"
+    ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName
+from minertia.errors import CampaignError, MinertiaError, RecordingError, UnknownName
 from minertia.identification.audits.audit import audit
+from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
@@ -23,6 +24,7 @@ from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
+from minertia.identification.problem.linear import symbol_of
 
 
 def is_commanded(campaign: Campaign) -> bool:
@@ -58,22 +60,41 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
     read = [replace(r, loop=loop) for r, loop in zip(read, loops, strict=True)]
     logs, unseen = loops[:count], loops[count:]
     tell("fitting")
-    fit = fitted(model, logs, campaign.command.method)
-    loose = loose_gains(fit)
-    kp = campaign.command.each("kp", campaign.robot.n)
-    notes: tuple[str, ...] = ()
-    if loose and all(value == UNKNOWN for value in kp):
-        campaign = replace(campaign, command=replace(campaign.command, kp=SAME))
-        fit = fitted(loop_model(campaign, period), logs, campaign.command.method)
-        notes = (
-            f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
-            "the servos were taken to be the same, with one kp",
-        )
+    fit, notes = fitted(model, logs, campaign.command.method), []
+    for change in (_with_same_gains, _without_offsets):
+        changed = change(campaign, fit)
+        if changed is not None:
+            campaign, note = changed
+            fit = fitted(loop_model(campaign, period), logs, campaign.command.method)
+            notes.append(note)
     tell("looking for elastic joints")
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     tell("judging")
     found = judged(fit, logs, unseen, scale(fit.model))
     return LoopOutcome(campaign, tuple(read[:count]), tuple(read[count:]), fit, found)
+
+
+def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
+    """The campaign with one kp for all joints where some of them have no scale of their own, and why."""
+    loose = loose_gains(fit)
+    if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
+        return None
+    return replace(campaign, command=replace(campaign.command, kp=SAME)), (
+        f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
+        "the servos were taken to be the same, with one kp"
+    )
+
+
+def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
+    """The campaign without offsets where these can take the place of the weights that give kp its scale, and why."""
+    loose = loose_gains(fit)
+    offsets = [name for name in fit.model.names if symbol_of(name) == "OFF"]
+    if not loose or not offsets or not fit.model.keeps_links:
+        return None
+    return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
+        f"{', '.join(loose)} had no scale beside offsets (deviation above 30 %), which stand for weights here: offsets "
+        "were taken to be zero, as of servos whose commands and encoders share their zeros"
+    )
 
 
 def _refuse_unused(campaign: Campaign) -> None:
@@ -92,7 +113,21 @@ def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
 
 
 def _read(campaign: Campaign, log: Log, logged: Recording) -> ReadLog:
-    return ReadLog(log, made_log(campaign, log.name, logged), audit(logged, campaign.robot))
+    findings = audit(logged, campaign.robot)
+    _refuse_degrees(log, findings)
+    return ReadLog(log, made_log(campaign, log.name, logged), findings)
+
+
+def _refuse_degrees(log: Log, findings: Sequence[Finding]) -> None:
+    """Positions that cannot be radians make nonsense of every value here, however well they are followed."""
+    for finding in findings:
+        if finding.check == "degrees":
+            raise RecordingError(
+                f'{finding.text.removesuffix(": are they degrees?")}: state angle = "deg" in [columns] if they are '
+                "degrees, and convert parts of a range (-100 to 100) first",
+                file=log.name,
+                column=finding.channel or None,
+            )
 
 
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import LoopFit, output_error
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
@@ -41,13 +42,45 @@ class LoopJudged:
 
 def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
     """What simulation leaves of a log, from a start that its first rows tell; infinite where it runs away."""
+    return _residuals(model, log, _rest(model, theta, log, h))
+
+
+def _rest(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Array | None:
+    """Measured less simulated positions, (N, n); None where the motion runs away."""
     steps = steps_of(log, h)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
+    return None if found is None else np.asarray(log.q - found.q)
+
+
+def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mask | None = None) -> Residuals:
+    """Residuals of the rows that count, and of them those positions (N, n) that are `counted`."""
     joints, lag = model.output_names, log.lag[log.rows]
-    if found is None:
+    if rest is None:
         endless = (float("inf"),) * len(joints)
         return Residuals(log.name, float("inf"), float("inf"), joints, endless, endless)
-    return residuals_of_arrays(log.name, joints, lag, (found.q - log.told)[log.rows])
+    e = rest[log.rows]
+    if counted is not None:
+        lag, e = (np.where(counted[log.rows], x, 0.0) for x in (lag, e))
+    return residuals_of_arrays(log.name, joints, lag, lag - e)
+
+
+def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], h: float) -> list[str]:
+    """A sentence for each unseen log in which something else seems to push the robot, with what is left of the rest."""
+    model, found = fit.model, []
+    if not model.command.leave_out_contact:
+        return []
+    known = [(log, _rest(model, fit.theta, log, h)) for log in logs]
+    usual = usual_rest(model, *zip(*((log, e) for log, e in known if e is not None), strict=True))
+    for log in unseen:
+        rest = _rest(model, fit.theta, log, h)
+        rows = None if rest is None or usual is None else pushed_rows(model, log, rest, usual)
+        if rows is not None and rows.any():
+            left = _residuals(model, log, rest, ~rows).relative
+            found.append(
+                f"in {log.name} something else seems to push the robot ({told_times(log, rows)}): {_percent(left)} is "
+                "left of the other rows"
+            )
+    return found
 
 
 def steps_of(log: LoopLog, h: float) -> int:
@@ -81,6 +114,7 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
     training = pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)])
     others = tuple(position_residuals(model, theta, log, h) for log in unseen)
     left = None if unseen else _left_out(fit, logs, h)
+    contact = contact_sentences(fit, logs, unseen, h)
     file = file_values(model, theta)
     rivals = {}
     if file is not None and unseen:
@@ -88,7 +122,8 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
         plain = _friction_alone(fit, logs, file)
         if plain is not None:
             rivals[FRICTION] = tuple(position_residuals(plain.model, plain.theta, u, h) for u in unseen)
-    return LoopJudged(training, own, others, left, rivals, _verdict(fit, training, others, left, rivals, reference))
+    verdict = _verdict(fit, training, others, left, rivals, reference)
+    return LoopJudged(training, own, others, left, rivals, replace(verdict, reasons=(*verdict.reasons, *contact)))
 
 
 def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
@@ -107,6 +142,7 @@ def _is_frictional(name: str) -> bool:
 
 def _left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
     """The last log, or the last part of the only one, predicted by a fit of the rest."""
+    logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
         rest, last = list(logs[:-1]), logs[-1]
         steps = fit.steps[:-1]

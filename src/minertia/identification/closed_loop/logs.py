@@ -29,6 +29,8 @@ class LoopLog:
     With elastic joints (layout) q holds what was measured, and the start all coordinates.
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
     carried: what a load that is known adds to the atoms of a model, None where there is none.
+    pushed: positions (N, n) known to be those of a robot that something else pushed, which no fit counts; None where a
+    fit is to look for them.
     """
 
     name: str
@@ -42,6 +44,7 @@ class LoopLog:
     lead: float
     first: int
     carried: Array | None = None
+    pushed: NDArray[np.bool_] | None = None
     layout: Layout | None = None
 
     @property
@@ -71,7 +74,7 @@ class LoopLog:
         ud = None if self.ud is None else self.ud[rows]
         return replace(
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
-            recording=self.recording.select(rows),
+            recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
         )  # fmt: skip
 
     def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:

@@ -48,6 +48,10 @@ class LogFile(abc.ABC):
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, at most about `rows` rows at a time."""
 
+    def assumed(self) -> tuple[str, ...]:
+        """Sentences about what files of this kind do not say and is taken for granted."""
+        return ()
+
     def weight(self) -> int:
         """Bytes of all the numbers in the file, about, and as far as the file is to be believed."""
         files = self.path.rglob("*") if self.path.is_dir() else [self.path]

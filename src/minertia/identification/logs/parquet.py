@@ -36,6 +36,16 @@ class ParquetLog(LogFile):
         with self._file() as file:
             return self.unique(list(self._places(file)))
 
+    def assumed(self) -> tuple[str, ...]:
+        """The unit of angles, which datasets of LeRobot do not say."""
+        if self._info is None:
+            return ()
+        unit = {"rad": "radians", "deg": "degrees"}[self.map.angle]
+        return (
+            f"a dataset of LeRobot does not say its units: angles are taken as {unit} (angle in [columns]); parts of a "
+            "range (-100 to 100) must be converted first",
+        )
+
     def weight(self) -> int:
         """Bytes of all numbers."""
         with self._file() as file:

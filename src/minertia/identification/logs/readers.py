@@ -179,7 +179,7 @@ class _Reading:
             for j, name in enumerate(getattr(chosen, signal) or ())
             if name
         }
-        self.notes = list(chosen.notes)
+        self.notes = [*chosen.notes, *log.assumed()]
         if columns.found:
             self.notes.insert(0, f"columns and drives are those of '{columns.found}', which stands beside the log")
         if self.convert.effort_unit != "Nm" and chosen.effort is not None:

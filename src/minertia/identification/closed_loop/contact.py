@@ -1,0 +1,106 @@
+"""Stretches of logs in which something else pushed the robot: a table that the hand presses on, a person, a cable.
+
+No values of the robot's own explain where it is then, and a fit that tries takes the push for friction or gravity.
+Such a stretch shows in that far more is left of it than of other motion, at the joints that inertia ties together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+STRETCH = 0.5  # s
+FAR = 4.0  # times what a stretch in motion usually leaves: noise and wrong friction do not come near
+SWINGS = 2.0  # the same of stretches after pushed ones, while the robot swings back or sticks where it was pushed to
+UNEXPLAINED = 1 / 3  # of the lag in a stretch, below which the loop explains it whatever the others leave
+MOST = 0.2  # of all stretches that may be pushed; beyond, the model is at fault and not the motion
+
+
+@dataclass(frozen=True)
+class UsualRest:
+    """What stretches in motion usually leave: of each joint [rad or m] (n,), and of each group, relative to that."""
+
+    joints: Array
+    groups: Array
+
+
+def usual_rest(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) -> UsualRest | None:
+    """Medians over the stretches of logs in which the command moves; None where there is none."""
+    moving = [_rms(e, log)[_moves(log)] for log, e in zip(logs, rest, strict=True)]
+    levels = np.concatenate(moving)
+    if not len(levels):
+        return None
+    joints = np.maximum(np.median(levels, axis=0), 1e-12)
+    return UsualRest(joints, np.median(_of_groups(model, levels / joints), axis=0))
+
+
+def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
+    """Positions (N, n) of a log in pushed stretches and beside them, while it swings; a group's joints together."""
+    found = _are_pushed(model, log, rest, usual)
+    grown = found.copy()
+    grown[1:] |= found[:-1]
+    grown[:-1] |= found[1:]
+    swings = _of_groups(model, _rms(rest, log) / usual.joints) > SWINGS * usual.groups
+    for before, after, swinging in zip(grown, grown[1:], swings[1:], strict=False):
+        after |= before & swinging
+    rows = np.zeros(rest.shape, bool)
+    for k, group in enumerate(model.groups):
+        for s in np.flatnonzero(grown[:, k]):
+            rows[_stretches(log)[s], list(group.joints)] = True
+    return rows
+
+
+def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) -> list[Mask]:
+    """Positions of each fitted log, (N, n), that something else pushed; none at all where that were too many."""
+    usual = usual_rest(model, logs, rest)
+    each = list(zip(logs, rest, strict=True))
+    if usual is None or np.concatenate([_are_pushed(model, log, e, usual) for log, e in each]).mean() > MOST:
+        return [np.zeros(e.shape, bool) for e in rest]
+    return [pushed_rows(model, log, e, usual) for log, e in each]
+
+
+def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
+    """Stretches (stretches, groups) of which far more is left than of others, and much of the lag."""
+    levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.q - log.u, log)), 1e-12)
+    far = _of_groups(model, levels / usual.joints) > FAR * usual.groups
+    return np.asarray(far & (_of_groups(model, levels) > UNEXPLAINED * lag))
+
+
+def told_times(log: LoopLog, rows: Mask) -> str:
+    """When a log was pushed, in words; empty where never."""
+    any_joint = np.concatenate([[False], rows.any(axis=1), [False]])
+    edges = np.flatnonzero(np.diff(any_joint.astype(int)))
+    spans = [
+        f"{a * log.period:.3g} to {(b - 1) * log.period:.3g} s" for a, b in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return ", ".join(spans[:4]) + (" ..." if len(spans) > 4 else "")
+
+
+def _stretches(log: LoopLog) -> list[slice]:
+    """Stretches of rows; the last has what is left."""
+    size, count = max(1, round(STRETCH / log.period)), len(log.q)
+    starts = list(range(0, max(count - size // 2, 1), size))
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
+
+
+def _moves(log: LoopLog) -> Mask:
+    """Stretches in which a command moves."""
+    return np.array([bool(np.ptp(log.u[s], axis=0).any()) for s in _stretches(log)])
+
+
+def _rms(x: Array, log: LoopLog) -> Array:
+    """Of each stretch and joint."""
+    return np.array([np.sqrt(np.mean(x[s] ** 2, axis=0)) for s in _stretches(log)])
+
+
+def _of_groups(model: ServoModel, levels: Array) -> Array:
+    """Root mean square over the joints of each group, (stretches, groups)."""
+    return np.stack([np.sqrt(np.mean(levels[:, list(g.joints)] ** 2, axis=1)) for g in model.groups], axis=1)
