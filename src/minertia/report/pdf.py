@@ -41,6 +41,7 @@ def as_pdf(page: str) -> bytes:
         try:
             # as wide as the paper, so that plots are drawn in the width in which they are printed
             tab = browser.new_page(color_scheme="light", viewport={"width": 800, "height": 1100}, device_scale_factor=2)
+            tab.emulate_media(media="print")  # before anything is drawn, in the sizes of paper
             tab.goto(file.as_uri())
             tab.wait_for_function(READY)
             margins = dict.fromkeys(("top", "right", "bottom", "left"), MARGIN)
