@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,13 +16,14 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import InputError, MinertiaError
+from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.identification.comparison import compare_models
-from minertia.report import bundle, pages
+from minertia.report import bundle, pages, pdf
 from minertia.report.fit_views import correlations, fit_view
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
+from tests.notebooks import shown
 from tests.studio.browser import Visit, browser, need_browser
 
 EVIL = '"></script><img src=x onerror=alert(1)>\u2028\u0007<!--'
@@ -57,7 +59,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
     return {
         "fit": pages.fit_page(found.result, model),
         "validation": pages.validation_page(model, EVIL, logs, validate_prepared(model, logs)),
-        "payload": pages.payload_page(found.robot, load),
+        "payload": pages.payload_page(load, EVIL),
         "significance": pages.significance_page(mi.significance(found.problem), found.problem),
         "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),
         "base": pages.written_base(mi.base_parameters(found.robot, rotors=True)),
@@ -177,28 +179,92 @@ def test_models_are_compared_in_deviations(found: SimpleNamespace) -> None:
 # ---------------------------------------------------------------------- in a browser
 
 
+LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "comparison": (1440, "dark")}
+
+
 def test_pages_in_a_browser(written: dict[str, str], tmp_path: Path) -> None:
-    """Every page, wide and narrow, light and dark: nothing serious for axe, no error, no request, nothing too wide."""
+    """Some pages, wide and narrow, light and dark."""
     need_browser()
     with browser() as chromium:
-        for k, (kind, page) in enumerate(written.items()):
-            file = tmp_path / f"{kind}.html"
-            file.write_text(page, encoding="utf-8")
-            width = (1440, 390)[k % 2]
-            visit = Visit(chromium, file.as_uri(), width)
-            visit.page.emulate_media(color_scheme=("light", "dark")[k // 2 % 2])
-            visit.go("")
-            visit.page.get_by_role("heading", level=1).wait_for()
-            contents = visit.page.get_by_role("navigation", name="Contents").get_by_role("link")
-            for link in contents.all():
-                assert visit.page.locator(str(link.get_attribute("href"))).count() == 1
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, kind
-            assert visit.serious() == [] and visit.faults == [], kind
-            if kind == "fit":
-                _zoomed_by_keys(visit.page)
-            if kind == "significance":
-                _slid(visit.page)
-            visit.context.close()
+        for kind, (width, theme) in LOOKS.items():
+            looked_at(chromium, kind, written[kind], tmp_path, width, theme)
+
+
+@pytest.mark.slow
+def test_every_page_in_every_look(written: dict[str, str], tmp_path: Path) -> None:
+    need_browser()
+    with browser() as chromium:
+        for kind, page in written.items():
+            for width in (1440, 390):
+                for theme in ("light", "dark"):
+                    looked_at(chromium, kind, page, tmp_path, width, theme)
+
+
+def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, theme: str) -> None:
+    """Nothing serious for axe, no error, no request to anywhere, nothing too wide, no link to nowhere."""
+    file = folder / f"{kind}.html"
+    file.write_text(page, encoding="utf-8")
+    visit = Visit(chromium, file.as_uri(), width)
+    visit.page.emulate_media(color_scheme=theme)
+    visit.go("")
+    visit.page.get_by_role("heading", level=1).wait_for()
+    for link in visit.page.get_by_role("navigation", name="Contents").get_by_role("link").all():
+        assert visit.page.locator(str(link.get_attribute("href"))).count() == 1
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, kind
+    assert visit.serious() == [] and visit.faults == [], kind
+    if kind == "fit":
+        _zoomed_by_keys(visit.page)
+    if kind == "significance":
+        _slid(visit.page)
+    visit.context.close()
+
+
+def test_a_notebook_shows_robots_and_results_in_frames(found: SimpleNamespace, tmp_path: Path) -> None:
+    """As Jupyter puts them into its page: the frame draws itself, and its contents list stays inside."""
+    need_browser()
+    robot, load = (
+        mi.show(mi.read_robot("planar2r")),
+        mi.show(mi.identify_payload(found.model, found.folder / "loaded.csv")),
+    )
+    cells = "".join(f"<div>{shown(page)}</div>" for page in (robot, load))
+    file = tmp_path / "notebook.html"
+    file.write_text(
+        f"<!DOCTYPE html><html lang='en'><title>notebook</title><body>{cells}</body></html>", encoding="utf-8"
+    )
+    with browser() as chromium:
+        visit = Visit(chromium, file.as_uri())
+        visit.go("")
+        first, second = visit.page.frame_locator("iframe").first, visit.page.frame_locator("iframe").last
+        first.locator("canvas.scene").wait_for()
+        first.get_by_label("q2").or_(first.locator("#q1")).first.fill("1")
+        second.get_by_role("link", name="In the fields of controllers").click()
+        second.get_by_role("heading", name="In the fields of controllers").wait_for()
+        assert visit.faults == []
+
+
+def test_what_has_no_page_is_named() -> None:
+    with pytest.raises(InputError, match="no page of 'int'.*Robot"):
+        mi.show(3)
+
+
+def test_a_page_shown_can_be_saved(found: SimpleNamespace, tmp_path: Path) -> None:
+    page = mi.show(found.result)
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith(page.text.rstrip())
+    assert len(repr(page)) <= 200 and "<iframe sandbox" in page._repr_html_()
+
+
+def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    need_browser()
+    made = pdf.as_pdf(written["payload"])
+    assert made.startswith(b"%PDF-") and len(made) > 10_000
+    monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
+    with pytest.raises(MinertiaError, match="Chromium"):
+        pdf.require_browser()
+    monkeypatch.delitem(sys.modules, "playwright.sync_api")
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    with pytest.raises(MissingExtra, match="pdf"):
+        pdf.require_browser()
 
 
 def _zoomed_by_keys(page: Any) -> None:

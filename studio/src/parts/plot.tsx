@@ -117,7 +117,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
         ],
         axes: [
           { ...axis, size: 26, values: (_, ticks) => ticks.map((v) => spaced(v, short(over.unit))) },
-          log ? { ...axis, size: 54, splits: (own) => powers(own.scales.y.min, own.scales.y.max), values: (_, ticks) => ticks.map(power) } : { ...axis, size: 54 },
+          log ? { ...axis, size: 54, splits: (own) => powers(own.scales.y.min, own.scales.y.max), filter: (_, splits) => splits, values: (_, ticks) => ticks.map(power) } : { ...axis, size: 54 },
         ],
         hooks: {
           setScale: [
