@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown
 from tests.studio.browser import Visit, browser, need_browser
+from tests.test_notebook import without
 
 EVIL = '"></script><img src=x onerror=alert(1)>\u2028\u0007<!--'
 CODE = 600_000  # bytes of script and style in a page without the 3-D view
@@ -254,16 +254,18 @@ def test_a_page_shown_can_be_saved(found: SimpleNamespace, tmp_path: Path) -> No
     assert len(repr(page)) <= 200 and "<iframe sandbox" in page._repr_html_()
 
 
+def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "playwright")
+    with pytest.raises(MissingExtra, match=r"pip install 'minertia\[pdf\]'"):
+        pdf.require_browser()
+
+
 def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     need_browser()
     made = pdf.as_pdf(written["payload"])
     assert made.startswith(b"%PDF-") and len(made) > 10_000
     monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
     with pytest.raises(MinertiaError, match="Chromium"):
-        pdf.require_browser()
-    monkeypatch.delitem(sys.modules, "playwright.sync_api")
-    monkeypatch.setitem(sys.modules, "playwright", None)
-    with pytest.raises(MissingExtra, match="pdf"):
         pdf.require_browser()
 
 
