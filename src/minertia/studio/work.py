@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minertia.documents import DocumentError, toml_document
-from minertia.errors import CampaignError, InputError
+from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.files import make_folder, write_file
 from minertia.studio.project import CAMPAIGN, Project
+
+if TYPE_CHECKING:
+    from minertia.identification.identify import Identification
 
 Progress = Callable[..., None]  # called with a step, a part of the whole from 0 to 1 or None, and numbers to show
 VIEW = "view.json"
@@ -44,8 +47,8 @@ def run(kind: str, work: JobWork) -> str:
 
 
 def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.report.robot_views import robot_view
     from minertia.robot.read import read_robot
-    from minertia.studio.robot_views import robot_view
 
     work.tell("reading the robot", 0.1)
     robot = read_robot(work.project.robot_name())
@@ -91,7 +94,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.studio.fit_views import log_view
+    from minertia.report.fit_views import log_view
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
@@ -111,11 +114,11 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
+    from minertia.report.fit_views import fit_view
     from minertia.report.folders import check_identification, write_identification
-    from minertia.studio.fit_views import fit_view
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 6, 0
+    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
 
     def tell(step: str) -> None:
         nonlocal begun
@@ -127,6 +130,8 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     notes = write_identification(work.out, result, tell=tell)
     tell("comparing curves")
     view = fit_view(result, work.titles)
+    tell("looking for the values that matter")
+    view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
@@ -134,6 +139,17 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the effort{told}"
+
+
+def _significance(result: Identification) -> dict[str, Any] | None:
+    """How few values predict as well; None where the logs do not tell."""
+    from minertia.identification.significance import significance
+    from minertia.report.pages import significance_view
+
+    try:
+        return significance_view(significance(result.problem), result.problem)
+    except MinertiaError:
+        return None
 
 
 def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
@@ -160,8 +176,8 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.limits_table import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
+    from minertia.report.motion_views import motion_view
     from minertia.robot.read import read_robot
-    from minertia.studio.motion_views import motion_view
 
     s = work.settings
     robot = read_robot(work.project.robot_name(), letters=False)
