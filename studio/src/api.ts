@@ -47,7 +47,9 @@ export function getView<T>(name: string): Promise<T> {
   return views.get(name) as Promise<T>;
 }
 
-export async function upload(kind: "robot" | "log", file: File): Promise<ProjectFile> {
+export async function upload(kind: "robot" | "log", file: File, largest: number): Promise<ProjectFile> {
+  if (file.size > largest)
+    throw new Told(`${file.name} is too large to be sent (${(file.size / 1e6).toFixed(0)} MB, at most ${largest / 1e6}); copy it into the folder instead`);
   const query = new URLSearchParams({ kind, title: file.name });
   let answer: Response;
   try {

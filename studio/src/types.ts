@@ -32,6 +32,7 @@ export interface Project {
   check: string | null;
   jobs: Job[];
   choices: { estimators: string[]; effects: string[]; usual_effects: string[] };
+  largest: number; // bytes of an upload
 }
 
 export type Names = string | string[] | undefined;

@@ -6,6 +6,7 @@ interrupted.  Results appear at once, so that no folder holds half of them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import re
@@ -119,11 +120,21 @@ class Jobs:
                     return job
             if len(running) >= MOST or (kind in LONG and sum(job.kind in LONG for job in running) >= MOST_LONG):
                 raise Busy("other jobs run already; wait for one of them, or cancel it")
-            job = Job(self._free_name(kind), kind, asked, digest)
-            make_folder(self.project.folder / RUNS / job.name)
-            self._record(job)
+            job = self._begun(kind, asked, digest)
             self._jobs[job.name] = job
         self._launch(job)
+        return job
+
+    def _begun(self, kind: str, asked: dict[str, Any], digest: str) -> Job:
+        """A job with its folder and record, or neither."""
+        job = Job(self._free_name(kind), kind, asked, digest)
+        folder = make_folder(self.project.folder / RUNS / job.name)
+        try:
+            self._record(job)
+        except MinertiaError:  # a full disk: no job, and no folder of none
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise
         return job
 
     def cancel(self, name: str) -> Job:

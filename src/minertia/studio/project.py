@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import tomli_w
 
 from minertia.documents import DocumentError, json_document, toml_document
+from minertia.drafts import one_at_a_time
 from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, new_file, write_file
 from minertia.robot.read import bundled_robots, is_model_text
@@ -102,10 +103,7 @@ class Project:
     def add(self, upload: Upload) -> ProjectFile:
         """An uploaded file that is complete, with its title."""
         name = upload.path.relative_to(self.folder).as_posix()
-        with self._lock:
-            state = self._state()
-            state["titles"] = {**state.get("titles", {}), name: upload.title}
-            self._write_state(state)
+        self._remember(lambda state: {**state, "titles": {**state.get("titles", {}), name: upload.title}})
         return self.file(_key(name), upload.kind, "model")
 
     # ------------------------------------------------------------------ the robot
@@ -134,8 +132,7 @@ class Project:
         else:
             path = self.file(file or "", "robot", "model").path
             chosen = {"name": path.relative_to(self.folder).as_posix()}
-        with self._lock:
-            self._write_state({**self._state(), "robot": chosen})
+        self._remember(lambda state: {**state, "robot": chosen})
         found = self.robot
         assert found is not None
         return found
@@ -213,8 +210,11 @@ class Project:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _write_state(self, state: Mapping[str, Any]) -> None:
-        write_file(self.folder / STATE, json.dumps({"format": FORMAT, **state}, indent=1) + "\n", force=True)
+    def _remember(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change what is remembered; jobs in their processes and other servers of the folder wait their turn."""
+        with self._lock, one_at_a_time(self.folder):
+            state = {"format": FORMAT, **change(self._state())}
+            write_file(self.folder / STATE, json.dumps(state, indent=1) + "\n", force=True)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ class TooLarge(Exception):
 
     def __init__(self, most: int) -> None:
         self.most = most
-        super().__init__(f"this is too large; at most {most / 1e6:g} MB can be sent at once")
+        super().__init__(
+            f"this is too large; at most {most / 1e6:g} MB can be sent at once (larger logs: copy them into the folder)"
+        )
 
 
 def too_large(err: TooLarge) -> Response:

@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from minertia.errors import InputError, MinertiaError, one_line
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
@@ -46,11 +47,12 @@ MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404
 
 def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
     """The application on a folder, behind its door."""
-    return Doorkeeper(application(folder, limits=limits), door or Door())
+    own = door or Door()
+    return Doorkeeper(application(folder, limits=limits, largest=own.largest), own)
 
 
-def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastAPI:
-    """The application on a folder."""
+def application(folder: str | Path, *, limits: JobLimits | None = None, largest: int = Door.largest) -> FastAPI:
+    """The application on a folder; largest: bytes of an upload, for the page to say so before it sends one."""
     project = Project(folder)
     jobs = Jobs(project, limits)
 
@@ -65,7 +67,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastA
     )  # fmt: skip
     app.state.jobs = jobs
     _add_errors(app)
-    _add_project(app, project, jobs)
+    _add_project(app, project, jobs, largest)
     _add_jobs(app, project, jobs)
     _add_results(app, jobs)
     _add_page(app)
@@ -83,6 +85,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(TooLarge)
     async def large(request: Request, err: TooLarge) -> Response:
         return too_large(err)
+
+    @app.exception_handler(ClientDisconnect)
+    async def cut(request: Request, err: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody reads it; what had come of the file is gone
 
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, err: RequestValidationError) -> JSONResponse:
@@ -103,11 +109,11 @@ def _add_errors(app: FastAPI) -> None:
 # ---------------------------------------------------------------------- the project
 
 
-def _add_project(app: FastAPI, project: Project, jobs: Jobs) -> None:
+def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> None:
     @app.get("/api/project")
     def get_project() -> dict[str, Any]:
         """Everything that is in the folder, and what may be chosen."""
-        return project_view(project, jobs)
+        return {**project_view(project, jobs), "largest": largest}
 
     @app.put("/api/robot")
     def put_robot(asked: RobotAsked) -> dict[str, Any]:

@@ -38,7 +38,7 @@ export default function DataStep() {
 
   const drop = async (files: File[]) => {
     try {
-      for (const file of files) await upload("log", file);
+      for (const file of files) await upload("log", file, project.largest);
       say(null);
     } catch (error) {
       say((error as Error).message);

@@ -44,7 +44,7 @@ function Choose() {
   const drop = async (files: File[]) => {
     try {
       for (const file of files.slice(0, 1)) {
-        const made = await upload("robot", file);
+        const made = await upload("robot", file, project.largest);
         await choose({ file: made.key });
       }
     } catch (error) {
