@@ -159,7 +159,7 @@ class Jobs:
     # ------------------------------------------------------------------ processes
 
     def _launch(self, job: Job) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _processes()
         ours, theirs = context.Pipe(duplex=False)
         folder = self.project.folder
         given = (job.kind, str(folder), str(folder / RUNS / job.name), job.settings, self.limits, theirs)
@@ -235,6 +235,18 @@ class Jobs:
     def _names(self) -> Iterator[str]:
         for path in (self.project.folder / RUNS).iterdir():
             yield path.name
+
+
+def _processes() -> Any:
+    """How processes of jobs begin: forked from one that has loaded everything, or from nothing where there is no fork.
+
+    Never forked from the server itself, whose threads may hold locks.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():  # pragma: no cover  (Windows)
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["minertia.studio.ready"])
+    return context
 
 
 def _recorded(path: Path) -> Job | None:
