@@ -20,6 +20,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ARGUMENTS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    *("--disable-gpu-compositing", "--disable-gpu-rasterization", "--mute-audio"),  # software does 3-D alone: less work
 )
 
 
