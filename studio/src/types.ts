@@ -163,6 +163,31 @@ export interface FitParameter {
   nominal: number | null;
 }
 
+/** Lists are by joint, null for what is no number. */
+export interface LogSamples {
+  q: ((number | null)[] | null)[];
+  qd: ((number | null)[] | null)[];
+  residual: (number | null)[][];
+  friction: (number | null)[][] | null;
+  model: (number | null)[][] | null;
+}
+
+export interface JudgedLog {
+  log: string;
+  is_fitted: boolean;
+  unit: string;
+  residual: ResidualsData;
+  nominal_residual: ResidualsData | null;
+  t: number[];
+  curves: Record<string, (number | null)[][]>;
+  samples?: LogSamples | null;
+  spectrum?: { hz: number[]; effort: (number | null)[][]; residual: (number | null)[][] } | null;
+}
+
+export interface Correlations { names: string[]; values: (number | null)[][] }
+
+export interface VerdictData { good: boolean; reasons: string[] }
+
 export interface FitView {
   result: {
     robot: string;
@@ -173,23 +198,43 @@ export interface FitView {
     training: ResidualsData;
     validation: ResidualsData[];
     physical: Record<string, unknown>;
-    verdict: { good: boolean; reasons: string[] };
+    verdict: VerdictData;
+    effects?: string[];
   };
   parameters: FitParameter[];
+  correlations?: Correlations;
+  significance?: SignificanceView | null;
   joints: string[];
-  logs: {
-    log: string;
-    is_fitted: boolean;
-    unit: string;
-    residual: ResidualsData;
-    nominal_residual: ResidualsData | null;
-    t: number[];
-    curves: Record<string, (number | null)[][]>;
-  }[];
+  logs: JudgedLog[];
   findings: FindingData[];
   notes: string[];
   campaign: CampaignDocument | null;
   names: Record<string, string>;
+}
+
+export interface CurvePoint { count: number; training: number | null; left_out: number | null; multiplications?: number; additions?: number; dropped: string | null }
+
+export interface Rule {
+  rule: string;
+  count: number;
+  essential: { name: string; value: number; deviation: number }[];
+  dropped: string[];
+  condition_before: number | null;
+  condition_after: number | null;
+  relative_before: number;
+  relative_after: number;
+  contributions: Record<string, number[]>;
+  curve: CurvePoint[];
+}
+
+export interface SignificanceView {
+  robot: string;
+  one_percent: Rule;
+  elimination: Rule;
+  joints: string[];
+  units: Record<string, string>;
+  is_unseen: boolean;
+  logs: string[];
 }
 
 export interface MotionView {

@@ -22,7 +22,7 @@ from minertia.robot.read import read_robot
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import INTERRUPTED, RECORD, Jobs
 from minertia.studio.project import Project
-from minertia.studio.shapes import drawn_robot
+from minertia.report.shapes import drawn_robot
 from tests.arm import recorded_arm
 from tests.studio.running import client, done, followed, running, uploaded
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minertia.cli.options import AsJson, Floating, Force, Gravity, Numbers, RobotName, Snap, complete_method, read_given
+from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ Frames = Annotated[
     str,
     typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
 ]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
-]
 
 
 def base(
@@ -63,16 +60,15 @@ def base(
     frames: Frames = "joint",
     latex: Annotated[bool, typer.Option("--latex", help="Print the relations as LaTeX.")] = False,
     html: Html = None,
+    pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
     from minertia.base.derive import base_parameters
-    from minertia.files import check_file
 
     given = read_given(robot, floating, snap, numbers=numbers)
-    if html is not None:
-        check_file(html, force=force)
+    check_pages(html, pdf, force=force, is_plain=True)
     found = base_parameters(
         given,
         method,
@@ -82,8 +78,10 @@ def base(
         keep=[name for given in keep or () for name in given.split(",")],
     )
     say_changed_geometry(found.robot, "--snap 0")
-    if html is not None:
-        _write_page(found, html, frames, force)
+    if html or pdf:
+        from minertia.report.pages import written_base
+
+        write_pages(written_base(found, frames), html, pdf, force=force)
     if as_json:
         say_json({**found.to_dict(), "frames": frames, "classes": found.classes(frames)})
     elif latex:
@@ -93,14 +91,6 @@ def base(
         say(_class_line(found, frames))
         if found.method != method:
             diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
-
-
-def _write_page(found: BaseParameters, path: Path, frames: str, force: bool) -> None:
-    from minertia.files import write_file
-    from minertia.report.base_page import base_page
-
-    write_file(path, base_page(found, frames), force=force)
-    diagnose(f"wrote {path}")
 
 
 def _class_line(found: BaseParameters, frames: str) -> str:

@@ -20,6 +20,7 @@ EXTRAS = {
     "symbolic": ("sympy",),
     "pinocchio": ("pinocchio",),
     "studio": ("fastapi", "uvicorn"),
+    "pdf": ("playwright",),
     "gpu": ("cupy",),
     "jax": ("jax",),
     "torch": ("torch",),

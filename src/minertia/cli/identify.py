@@ -11,6 +11,7 @@ import typer
 from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
+from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
@@ -83,22 +84,28 @@ def validate(
     step: Annotated[
         float, typer.Option("--step", metavar="S", help="MuJoCo's step [s], with --in mujoco.", callback=finite)
     ] = 1e-3,
+    html: Html = None,
+    pdf: Pdf = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
     from minertia.identification.model_file import read_model
-    from minertia.identification.validate import validate as validated
     from minertia.report.identification_tables import residual_table, unique
 
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
+    check_pages(html, pdf, force=force)
+    if (html or pdf) and (simulator is not None or "loop" in known.evidence):
+        raise InputError("the page of a validation shows efforts, which models of commands do not predict; use --json")
     with progress(2 * len(logs) + 1) as tell:
         mapping = None if columns is None else read_map(columns)
         if simulator is not None:
             found = _in_simulator(known, logs, simulator, step, tell)
         else:
-            found = validated(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
+            found, page = _predicted(known, model, logs, (mapping, drop_torn), bool(html or pdf), tell)
+            write_pages(page, html, pdf, force=force)
     if as_json:
         say_json(
             {
@@ -118,6 +125,23 @@ def validate(
     for title, r in titles.items():
         for remark in r.remarks:
             say(f"- {title}: {remark}")
+
+
+def _predicted(
+    known: IdentifiedModel, name: str, logs: list[str], how: tuple[Any, bool], with_page: bool, tell: Any
+) -> tuple[tuple[Residuals, ...], str]:
+    """Residuals of logs, and their page where it was asked for; how: the map of columns, and whether torn rows go."""
+    from minertia.identification.validate import prepare_logs, validate, validate_prepared
+
+    columns, drop_torn = how
+    if not with_page:
+        return validate(known, logs, columns=columns, drop_torn=drop_torn, tell=tell), ""
+    from minertia.report.pages import validation_page
+
+    ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
+    tell("predicting")
+    found = validate_prepared(known, ready)
+    return found, validation_page(known, name, ready, found)
 
 
 def _in_simulator(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
-from minertia.cli.options import AsJson, complete_robot, finite, not_negative, read_given
+from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, read_given
+from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import InputError
@@ -57,6 +58,9 @@ def payload(
         tuple[float, float, float] | None,
         typer.Option("--com", metavar="X Y Z", callback=finite, help="Centre of that load, in m.", show_default=False),
     ] = None,
+    html: Html = None,
+    pdf: Pdf = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
@@ -69,6 +73,7 @@ def payload(
         _say_where(known.robot)
     if mass is None and com is not None:
         raise InputError("--com goes with the --mass of a known load")
+    check_pages(html, pdf, force=force)
     with progress(2 * (len(loaded) + 1)) as tell:
         if mass is None:
             found: Any = _load(known, loaded, at, columns, drop_torn, tell)
@@ -76,6 +81,8 @@ def payload(
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
             raise InputError("gains come from a log without the load and one with it, both as logged; name both")
+    if html or pdf:
+        write_pages(_page(known.robot, found, mass is None), html, pdf, force=force)
     say_findings(found.logs)
     if as_json:
         say_json({"format": FORMAT, "robot": known.robot.name, **found.to_dict()})
@@ -83,6 +90,12 @@ def payload(
         _say_load(found)
     else:
         _say_gains(found)
+
+
+def _page(robot: Robot, found: Any, is_load: bool) -> str:
+    from minertia.report.pages import gains_page, payload_page
+
+    return payload_page(robot, found) if is_load else gains_page(robot, found)
 
 
 def _unloaded(

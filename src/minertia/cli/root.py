@@ -11,6 +11,7 @@ import typer.core
 
 from minertia.cli.base import base
 from minertia.cli.campaigns import GreedyCommand
+from minertia.cli.compare import compare
 from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
@@ -32,7 +33,7 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, payload, significance),
+    *(identify, validate, compare, payload, significance),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.campaigns import ESTIMATION, campaign_command, say_findings
-from minertia.cli.options import AsJson
+from minertia.cli.options import AsJson, Force
+from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import say, say_json, say_table
 
@@ -22,6 +23,9 @@ def significance(
     share: Annotated[
         float, typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Of the rule of contributions.")
     ] = 1.0,
+    html: Html = None,
+    pdf: Pdf = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find which parameters matter: the 1 % rule, and backward elimination by relative deviation with an F test.
@@ -31,9 +35,14 @@ def significance(
     from minertia.identification.build import build_problem
     from minertia.identification.significance import significance as significant
 
+    check_pages(html, pdf, force=force)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 4) as tell:
         problem = build_problem(asked, tell=tell)
         found = significant(problem, share=share / 100, tell=tell)
+    if html or pdf:
+        from minertia.report.pages import significance_page
+
+        write_pages(significance_page(found, problem), html, pdf, force=force)
     say_findings((*problem.logs, *problem.unseen))
     if as_json:
         say_json(found.to_dict())

@@ -37,7 +37,12 @@ def validate(
         return _simulated(known, logs, columns, drop_torn, tell)
     ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     tell("predicting")
-    return tuple(_validated(known, log) for log in ready)
+    return validate_prepared(known, ready)
+
+
+def validate_prepared(model: IdentifiedModel, logs: Sequence[PreparedLog]) -> tuple[Residuals, ...]:
+    """Residuals of a model on logs that `prepare_logs` has read, with remarks on how far they leave its own."""
+    return tuple(_validated(model, log) for log in logs)
 
 
 def _simulated(

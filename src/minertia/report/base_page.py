@@ -143,6 +143,11 @@ def _letters(base: BaseParameters) -> str:
 
 
 def _made(base: BaseParameters, frames: str) -> str:
+    return facts(base_facts(base, frames))
+
+
+def base_facts(base: BaseParameters, frames: str) -> dict[str, object]:
+    """How base parameters were found."""
     symbols = {split_name(name)[0] for name in base.columns}
     pairs: dict[str, object] = {
         "minertia": __version__,
@@ -156,7 +161,7 @@ def _made(base: BaseParameters, frames: str) -> str:
     }
     if base.robot.source:
         pairs["robot file"] = base.robot.source
-    return facts(pairs)
+    return pairs
 
 
 _STYLE = """

@@ -19,8 +19,7 @@ from minertia.identification.identify import Identification
 from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
-from minertia.report.excite_page import excite_page
-from minertia.report.identification_page import identification_page
+from minertia.report.pages import written_fit, written_motion
 from minertia.robot.identified import taken_notes
 from minertia.robot.robot import Note, Robot
 from minertia.robot.write import write_robot
@@ -50,7 +49,7 @@ def write_excitation(
     with folder_at_once(out, force=force) as draft:
         for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
             write_file(draft / name, text)
-        write_file(draft / page, excite_page(found))
+        write_file(draft / page, written_motion(found))
         write_file(draft / numbers, json.dumps(data or found.to_dict(), indent=1, allow_nan=False) + "\n")
 
 
@@ -78,7 +77,7 @@ def write_identification(
         write_file(draft / data, result.to_json() + "\n")
         if "loop" in model.evidence:
             return _write_loops(model, draft)
-        write_file(draft / page, identification_page(result, model))
+        write_file(draft / page, written_fit(result, model))
         notes = _write_robot(model, draft, out)
     return (*notes, *_loss(result, model, [note.where for note in notes]))
 

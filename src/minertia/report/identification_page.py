@@ -212,6 +212,11 @@ def _not_excited(result: Identification) -> str:
 
 
 def _physical(result: Identification, model: IdentifiedModel) -> str:
+    return section("Can such a robot exist?", bullets(physical_sentences(result, model)))
+
+
+def physical_sentences(result: Identification, model: IdentifiedModel) -> list[str]:
+    """Whether a robot can have these values, what that costs, and what the estimator noted."""
     verdict, sentences = result.estimate.verdict, []
     own = physical_sentence(verdict)
     if own:
@@ -229,10 +234,16 @@ def _physical(result: Identification, model: IdentifiedModel) -> str:
     lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
     if lost is not None:
         sentences.append(f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo")
-    return section("Can such a robot exist?", bullets([*sentences, *result.estimate.notes]))
+    return [*sentences, *result.estimate.notes]
 
 
 def _audits(result: Identification) -> str:
+    lines = audit_lines(result)
+    return section("What was said about the logs", bullets(lines)) if lines else ""
+
+
+def audit_lines(result: Identification) -> list[str]:
+    """What was assumed about each log, and what its audit found."""
     lines = []
     for log in (*result.problem.logs, *result.problem.unseen):
         lines += [f"{log.name}: {note}" for note in (log.recording.notes if log.recording is not None else ())]
@@ -240,10 +251,15 @@ def _audits(result: Identification) -> str:
             if f.level != "info":
                 where = ", ".join(p for p in (f.channel, "" if f.row is None else f"row {f.row}") if p)
                 lines.append(f"{log.name}: {f.level}: {where + ': ' if where else ''}{f.text}")
-    return section("What was said about the logs", bullets(lines)) if lines else ""
+    return lines
 
 
 def _made(result: Identification) -> str:
+    return facts(made_facts(result))
+
+
+def made_facts(result: Identification) -> dict[str, object]:
+    """How an identification was made."""
     record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
     pairs: dict[str, object] = {
@@ -268,7 +284,7 @@ def _made(result: Identification) -> str:
         pairs["autocorrelation time of the residuals"] = (
             f"{spread.length} samples, of which the logs have {spread.blocks}"
         )
-    return facts(pairs)
+    return pairs
 
 
 def _effects(effects: Sequence[Any] | None) -> str:

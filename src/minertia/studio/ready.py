@@ -6,8 +6,8 @@ import minertia.base.derive
 import minertia.codegen.generate
 import minertia.excitation.excite
 import minertia.identification.identify
+import minertia.report.fit_views
 import minertia.report.folders
-import minertia.studio.fit_views
-import minertia.studio.motion_views
-import minertia.studio.robot_views
+import minertia.report.motion_views
+import minertia.report.robot_views
 import minertia.studio.work  # noqa: F401

@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from minertia.errors import InputError, MinertiaError, one_line
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
 from minertia.identification.estimators import ESTIMATORS
+from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
@@ -30,7 +31,6 @@ from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
-from minertia.studio.shapes import frames_at
 from minertia.studio.work import VIEW
 from minertia.version import __version__
 

@@ -44,8 +44,8 @@ def run(kind: str, work: JobWork) -> str:
 
 
 def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.report.robot_views import robot_view
     from minertia.robot.read import read_robot
-    from minertia.studio.robot_views import robot_view
 
     work.tell("reading the robot", 0.1)
     robot = read_robot(work.project.robot_name())
@@ -91,7 +91,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.studio.fit_views import log_view
+    from minertia.report.fit_views import log_view
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
@@ -111,8 +111,8 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
+    from minertia.report.fit_views import fit_view
     from minertia.report.folders import check_identification, write_identification
-    from minertia.studio.fit_views import fit_view
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 6, 0
@@ -160,8 +160,8 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.limits_table import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
+    from minertia.report.motion_views import motion_view
     from minertia.robot.read import read_robot
-    from minertia.studio.motion_views import motion_view
 
     s = work.settings
     robot = read_robot(work.project.robot_name(), letters=False)

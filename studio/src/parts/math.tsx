@@ -2,6 +2,8 @@ import katex from "katex";
 import "katex/dist/katex.min.css";
 import { memo, useEffect, useRef } from "react";
 
+export { ParameterName } from "./names";
+
 /** LaTeX of the server; drawn into the page's own elements, so that no markup is parsed from text. */
 export const Tex = memo(function Tex({ tex, label }: { tex: string; label: string }) {
   const place = useRef<HTMLSpanElement>(null);
@@ -15,16 +17,3 @@ export const Tex = memo(function Tex({ tex, label }: { tex: string; label: strin
     </span>
   );
 });
-
-/** A parameter's name with its link as a subscript: XX3, ZZR2, FC1. */
-export function ParameterName({ name }: { name: string }) {
-  const found = /^([A-Za-z]+(?:_[A-Za-z]+)?)(\d+)$/.exec(name);
-  return found ? (
-    <span className="parameter">
-      {found[1]}
-      <sub>{found[2]}</sub>
-    </span>
-  ) : (
-    <span className="parameter">{name}</span>
-  );
-}

@@ -8,7 +8,11 @@ export interface Series {
   colour: string; // name of a CSS variable
   dash?: number[];
   width?: number;
+  points?: boolean; // dots instead of a line
 }
+
+export interface Axis { name: string; unit: string }
+const TIME: Axis = { name: "t", unit: "s" };
 
 const groups = new Map<string, Set<uPlot>>();
 
@@ -27,8 +31,30 @@ function useTheme(): boolean {
   return dark;
 }
 
-/** Curves over time: drag to zoom, double-click for all of it; plots of one group zoom and point together. */
-export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
+const spaced = (v: number, unit: string) => (unit ? `${v} ${unit}` : `${v}`);
+
+/** What a key does to a plot that has the focus: arrows move the cursor, + and - zoom, 0 and Escape show all of it. */
+function pressed(plot: uPlot, key: string): boolean {
+  const { min, max } = plot.scales.x, xs = plot.data[0];
+  if (min == null || max == null || !xs.length) return false;
+  const at = plot.cursor.idx ?? Math.floor(xs.length / 2);
+  const point = (k: number) => plot.setCursor({ left: plot.valToPos(xs[Math.max(0, Math.min(xs.length - 1, k))], "x"), top: plot.over.clientHeight / 2 });
+  const zoom = (factor: number) => {
+    const centre = Math.max(min, Math.min(max, xs[at])), first = xs[0], last = xs[xs.length - 1];
+    plot.setScale("x", { min: Math.max(first, centre - factor * (centre - min)), max: Math.min(last, centre + factor * (max - centre)) });
+  };
+  const step = Math.max(1, Math.round(((max - min) / (xs[xs.length - 1] - xs[0] || 1)) * xs.length * 0.01));
+  if (key === "ArrowLeft") point(at - step);
+  else if (key === "ArrowRight") point(at + step);
+  else if (key === "+" || key === "=") zoom(0.5);
+  else if (key === "-") zoom(2);
+  else if (key === "0" || key === "Escape") plot.setScale("x", { min: xs[0], max: xs[xs.length - 1] });
+  else return false;
+  return true;
+}
+
+/** Curves over time, or over something else: drag to zoom, double-click for all of it; plots of one group zoom and point together. */
+export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark }: {
   title: string;
   t: number[];
   series: Series[];
@@ -36,12 +62,17 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
   height?: number;
   group?: string;
   bounds?: (number | null)[];
+  over?: Axis;
+  log?: boolean;
+  mark?: number; // a place on the horizontal axis
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const fresh = useRef(true);
   const dark = useTheme();
   const key = series.map((s) => s.label).join("|");
+  const marked = useRef(mark);
+  marked.current = mark;
 
   useEffect(() => {
     const element = place.current;
@@ -56,20 +87,21 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
         height,
         cursor: { drag: { x: true, y: false }, sync: group ? { key: group } : undefined, points: { size: 5 } },
         legend: { live: true },
-        scales: { x: { time: false } },
+        scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
         series: [
-          { label: "t", value: (_, v) => (v === null ? "–" : `${v.toFixed(3)} s`) },
+          { label: over.name, value: (_, v) => (v == null ? "–" : spaced(Number(v.toPrecision(5)), over.unit)) },
           ...series.map((s) => ({
             label: s.label,
             stroke: css(s.colour) || s.colour,
             width: s.width ?? 1.4,
             dash: s.dash,
-            points: { show: false },
-            value: (_: uPlot, v: number | null) => (v === null ? "–" : `${Number(v.toPrecision(5))}`),
+            paths: s.points ? () => null : undefined,
+            points: s.points ? { show: true, size: 3, width: 0, fill: css(s.colour) || s.colour } : { show: false },
+            value: (_: uPlot, v: number | null) => (v == null ? "–" : `${Number(v.toPrecision(5))}`),
           })),
         ],
         axes: [
-          { ...axis, size: 26, values: (_, ticks) => ticks.map((v) => `${v} s`) },
+          { ...axis, size: 26, values: (_, ticks) => ticks.map((v) => spaced(v, over.unit)) },
           { ...axis, size: 54 },
         ],
         hooks: {
@@ -86,6 +118,17 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
           ],
           draw: [
             (own) => {
+              if (marked.current !== undefined) {
+                const x = own.valToPos(marked.current, "x", true);
+                own.ctx.save();
+                own.ctx.strokeStyle = css("--accent");
+                own.ctx.lineWidth = 2;
+                own.ctx.beginPath();
+                own.ctx.moveTo(x, own.bbox.top);
+                own.ctx.lineTo(x, own.bbox.top + own.bbox.height);
+                own.ctx.stroke();
+                own.ctx.restore();
+              }
               for (const bound of bounds ?? []) {
                 if (bound === null) continue;
                 const y = own.valToPos(bound, "y", true);
@@ -119,7 +162,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
     };
     // curves that change keep their plot; other lines, or other colours, need a new one
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [t, key, dark, height, group, series.length]);
+  }, [t, key, dark, height, group, log, series.length]);
 
   useEffect(() => {
     const made = plot.current;
@@ -133,12 +176,24 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds }: {
     if (min != null && max != null) made.setScale("x", { min, max }); // the part that is shown stays, heights follow
   }, [series, t]);
 
+  useEffect(() => {
+    plot.current?.redraw(false);
+  }, [mark]);
+
   return (
     <figure className="plot">
       <figcaption>
         {title} <span className="soft">[{unit}]</span>
       </figcaption>
-      <div ref={place} role="img" aria-label={`${title}: ${series.map((s) => s.label).join(", ")} over time`} />
+      <div
+        ref={place}
+        role="group"
+        tabIndex={0}
+        aria-label={`${title}: ${series.map((s) => s.label).join(", ")} over ${over === TIME ? "time" : over.name}; arrow keys show values, plus and minus zoom`}
+        onKeyDown={(event) => {
+          if (!event.ctrlKey && !event.metaKey && !event.altKey && plot.current && pressed(plot.current, event.key)) event.preventDefault();
+        }}
+      />
     </figure>
   );
 }

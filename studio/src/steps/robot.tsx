@@ -2,12 +2,12 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { putRobot, upload } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { ParameterName, Tex } from "../parts/math";
+import { ClassGrid, Sliders } from "../parts/robot";
 import { Scene } from "../parts/scene";
 import { useRobotView, useStudio } from "../studio";
-import type { BaseView, JointData, NoteData, RobotView } from "../types";
+import type { BaseView, NoteData, RobotView } from "../types";
 
 const ENDINGS = ".urdf,.xml,.mjcf,.par,.toml";
-const MARKS = { alone: "●", combination: "+", none: "–" };
 
 export default function RobotStep() {
   const { project } = useStudio();
@@ -226,44 +226,6 @@ function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number 
   );
 }
 
-function Sliders({ joints, names, q, onChange, onPoint }: {
-  joints: JointData[];
-  names: string[];
-  q: number[];
-  onChange: (q: number[]) => void;
-  onPoint: (joint: number | null) => void;
-}) {
-  return (
-    <div className="sliders">
-      {names.map((name, k) => {
-        const j = joints.findIndex((joint) => joint.name === name);
-        const joint = joints[j];
-        const slides = joint?.kind === "prismatic";
-        const low = joint?.limits.lower ?? (slides ? -0.5 : -Math.PI);
-        const high = joint?.limits.upper ?? (slides ? 0.5 : Math.PI);
-        const value = q[k] ?? 0;
-        return (
-          <div key={name} className="slider" onPointerEnter={() => onPoint(j)} onPointerLeave={() => onPoint(null)}>
-            <label htmlFor={`q${k}`} title={name}>
-              {name}
-            </label>
-            <input
-              id={`q${k}`}
-              type="range"
-              min={low}
-              max={high}
-              step={(high - low) / 500}
-              value={value}
-              onChange={(e) => onChange(q.map((v, i) => (i === k ? Number(e.target.value) : v)))}
-            />
-            <output htmlFor={`q${k}`}>{slides ? `${value.toFixed(3)} m` : `${((value * 180) / Math.PI).toFixed(1)}°`}</output>
-          </div>
-        );
-      })}
-    </div>
-  );
-}
-
 function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
   const hasNominal = base.parameters.some((p) => p.nominal !== null);
   return (
@@ -336,55 +298,4 @@ function split(latex: string): string[] {
   }
   found.push(latex.slice(begun).trim());
   return found.map((term, k) => (k === 0 ? term : `{}${term}`));
-}
-
-function ClassGrid({ base, joints, onPoint }: { base: BaseView; joints: JointData[]; onPoint: (joint: number | null) => void }) {
-  const parts = base.columns.map((name) => /^(.*?)(\d+)$/.exec(name)).filter((m) => m !== null);
-  const symbols = [...new Set(parts.map((m) => m[1]))];
-  const links = [...new Set(parts.map((m) => Number(m[2])))].sort((a, b) => a - b);
-  return (
-    <>
-      <p className="legend">
-        {(["alone", "combination", "none"] as const).map((kind) => (
-          <span key={kind} className={`key ${kind}`}>
-            <b aria-hidden="true">{MARKS[kind]}</b> {kind}: {base.class_words[kind]} ({base.class_counts[kind]})
-          </span>
-        ))}
-      </p>
-      <Scroll label="Classes of all parameters">
-        <table className="grid">
-          <thead>
-            <tr>
-              <th scope="col">link</th>
-              {symbols.map((symbol) => (
-                <th scope="col" key={symbol}>
-                  {symbol}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {links.map((link) => (
-              <tr key={link} onPointerEnter={() => onPoint(link > 0 ? link - 1 : null)} onPointerLeave={() => onPoint(null)}>
-                <th scope="row">
-                  {link} <small>{link === 0 ? "base" : (joints[link - 1]?.link ?? joints[link - 1]?.name)}</small>
-                </th>
-                {symbols.map((symbol) => {
-                  const kind = base.classes[`${symbol}${link}`];
-                  return kind ? (
-                    <td key={symbol} className={kind} title={`${symbol}${link}: ${base.class_words[kind]}`}>
-                      <span aria-hidden="true">{MARKS[kind]}</span>
-                      <span className="hidden">{kind}</span>
-                    </td>
-                  ) : (
-                    <td key={symbol} />
-                  );
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
-    </>
-  );
 }

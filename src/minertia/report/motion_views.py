@@ -8,9 +8,9 @@ import numpy as np
 
 from minertia.excitation.result import Excitation
 from minertia.report.excite_page import preview_data
+from minertia.report.numbers import finite, rounded, thinned
 from minertia.report.robot_data import robot_data
-from minertia.studio.numbers import finite, rounded, thinned
-from minertia.studio.shapes import drawn_robot
+from minertia.report.shapes import drawn_robot
 
 FRAMES = 240  # pictures of a motion
 

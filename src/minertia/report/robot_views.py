@@ -11,12 +11,12 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.errors import MinertiaError
 from minertia.report.robot_data import robot_data
+from minertia.report.shapes import drawn_robot
 from minertia.report.tables import class_counts, unit_of
 from minertia.report.words import CLASS_WORDS, certificate_sentences
 from minertia.robot.check import check_robot
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Note, Robot
-from minertia.studio.shapes import drawn_robot
 
 
 def robot_view(robot: Robot, *, rotors: bool, friction: bool) -> dict[str, Any]:
@@ -43,8 +43,11 @@ def _base(robot: Robot, rotors: bool, friction: bool) -> dict[str, Any]:
         return {"error": str(err)}
 
 
-def base_view(base: BaseParameters) -> dict[str, Any]:
-    """Each base parameter with its relation, the links (from 1) in it, its unit and its nominal value."""
+def base_view(base: BaseParameters, frames: str = "joint") -> dict[str, Any]:
+    """Each base parameter with its relation, the links (from 1) in it, its unit and its nominal value.
+
+    frames: "joint" or "file", in which the classes are given.
+    """
     values = base.values().tolist() if base.robot.has_parameters else [None] * base.count
     texts, latex = base.relation_texts(), base.relation_latex()
     parameters = [
@@ -65,8 +68,8 @@ def base_view(base: BaseParameters) -> dict[str, Any]:
         "method": base.method,
         "parameters": parameters,
         "columns": list(base.columns),
-        "classes": base.classes(),
+        "classes": base.classes(frames),
         "class_words": dict(CLASS_WORDS),
-        "class_counts": dict(class_counts(base, "joint")),
+        "class_counts": dict(class_counts(base, frames)),
         "certificate": list(certificate_sentences(base)),
     }

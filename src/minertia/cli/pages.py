@@ -1,0 +1,46 @@
+"""Pages of results: the options --html and --pdf, and how the files are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from minertia.cli.terminal import diagnose
+
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
+]
+Pdf = Annotated[
+    Path | None,
+    typer.Option("--pdf", metavar="FILE", help="The same, printed by a browser (extra 'pdf').", show_default=False),
+]
+
+
+def check_pages(html: Path | None, pdf: Path | None, *, force: bool, is_plain: bool = False) -> None:
+    """Say before the work, not after it, that a page cannot be written; is_plain: there is one without script, too."""
+    from minertia.files import check_file
+    from minertia.report.bundle import require_bundle
+    from minertia.report.pdf import require_browser
+
+    for path in (html, pdf):
+        if path is not None:
+            check_file(path, force=force)
+    if not is_plain and (html or pdf):
+        require_bundle()
+    if pdf is not None:
+        require_browser()
+
+
+def write_pages(page: str, html: Path | None, pdf: Path | None, *, force: bool) -> None:
+    """Write a page where it was asked for, as HTML and as PDF."""
+    from minertia.files import write_file
+    from minertia.report.pdf import as_pdf
+
+    if html is not None:
+        write_file(html, page, force=force)
+        diagnose(f"wrote {html}")
+    if pdf is not None:
+        write_file(pdf, as_pdf(page), force=force)
+        diagnose(f"wrote {pdf}")

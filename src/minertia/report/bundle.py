@@ -1,0 +1,67 @@
+"""Pages without a server: the studio's own components in one file, into which a result is written as data.
+
+`make studio` builds two templates from the sources of the studio: one of plots and tables, one with the 3-D view as
+well.  A template holds script and style; the policy in its head allows that script by its digest and nothing else.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minertia.errors import MinertiaError
+from minertia.version import __version__
+
+STATIC = Path(__file__).parent / "static"
+PLAIN, SCENE = "page.html", "scene.html"
+HEAD, DATA = "<!--minertia-head-->", "<!--minertia-data-->"
+NOT_BUILT = (
+    "this page needs the script of the studio, which is not built in this checkout: install Node.js 20 or newer and "
+    "run `make studio`, or install a wheel, which has it; --json has the same numbers"
+)
+
+
+def is_built() -> bool:
+    """Whether pages with plots that zoom can be written here."""
+    return all((STATIC / name).is_file() for name in (PLAIN, SCENE))
+
+
+def require_bundle() -> None:
+    """Refuse, before any work is done, a page that cannot be written here."""
+    if not is_built():
+        raise MinertiaError(NOT_BUILT)
+
+
+def filled(kind: str, title: str, view: Mapping[str, Any], *, format_version: int, scene: bool = False) -> str:
+    """A whole page of a result.
+
+    kind: which page the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.
+    """
+    require_bundle()
+    template = (STATIC / (SCENE if scene else PLAIN)).read_text(encoding="utf-8")
+    head = (
+        f'<meta name="generator" content="minertia {_text(__version__)}">\n'
+        f'<meta name="minertia-page" content="{_text(kind)}">\n'
+        f'<meta name="minertia-format" content="{format_version}">\n'
+        f"<title>{_text(title)}</title>"
+    )
+    data = {"kind": kind, "title": title, "version": __version__, "view": view}
+    first, _, rest = template.partition(HEAD)
+    middle, _, last = rest.partition(DATA)
+    return "".join((first, head, middle, f'<script type="application/json" id="data">{as_data(data)}</script>', last))
+
+
+def as_data(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element or begins another one.
+
+    All but ASCII is escaped, U+2028 among it, and so are <, > and &.
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _text(text: str) -> str:
+    return html.escape("".join(c if c.isprintable() else " " for c in text))

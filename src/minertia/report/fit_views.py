@@ -1,0 +1,129 @@
+"""Logs and identifications as plain data for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.identify import Identification
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import IdentifiedModel
+from minertia.report.log_views import KnownModel, judged_view
+from minertia.report.numbers import POINTS, finite, rounded, thinned
+from minertia.report.tables import unit_of
+from minertia.robot.parameters import split_name
+
+Array = NDArray[np.float64]
+
+
+def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> dict[str, Any]:
+    """A log: its size, what was assumed and found, and its curves."""
+    keep = thinned(recording.t, recording.q if recording.tau is None else recording.tau)
+    signals = {"q": recording.q, "qd": recording.qd, "effort": recording.tau}
+    return {
+        "log": name,
+        "joints": list(recording.joints),
+        "samples": len(recording),
+        "seconds": finite(recording.duration),
+        "rate_hz": finite(recording.rate_hz),
+        "effort_unit": recording.effort_unit,
+        "notes": list(recording.notes),
+        "findings": [asdict(finding) for finding in findings],
+        "t": rounded(recording.t[keep], 5),
+        "signals": {
+            key: [rounded(np.asarray(values)[keep, j]) for j in range(recording.n)]
+            for key, values in signals.items()
+            if values is not None
+        },
+    }
+
+
+def fit_view(result: Identification, names: Mapping[str, str], *, points: int = POINTS) -> dict[str, Any]:
+    """An identification: its JSON, relations, correlations and curves.
+
+    names: titles of logs by file name.  points: of one curve.
+    """
+    nominal = result.linear.nominal() if result.robot.has_parameters else None
+    known, stated = KnownModel(result.linear, result.beta, nominal, points), result.model(physical=False)
+    fitted = [(log, True) for log in result.problem.logs] + [(log, False) for log in result.problem.unseen]
+    return {
+        "result": result.to_dict(),
+        "parameters": [_stated(stated, p, nominal) for p in stated.parameters],
+        "correlations": correlations(result.linear.names, result.covariance),
+        "joints": list(result.linear.row_names),
+        "logs": [
+            judged_view(known, log, _title(log, names), is_fitted=is_fitted)
+            for log, is_fitted in fitted
+            if log.judged is not None
+        ],
+        "findings": _findings((*result.problem.logs, *result.problem.unseen)),
+        "symbols": sorted({split_name(p.name)[0] for p in result.parameters}),
+        "names": dict(names),
+    }
+
+
+def validation_view(
+    model: IdentifiedModel, logs: Sequence[PreparedLog], judged: Sequence[Residuals], *, points: int = POINTS
+) -> dict[str, Any]:
+    """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit.
+
+    judged: residuals of the logs, with their remarks.
+    """
+    nominal = model.linear.nominal() if model.nominal.has_parameters else None
+    known, evidence = KnownModel(model.linear, model.beta, nominal, points), model.evidence
+    kept = {key: evidence.get(key) for key in ("estimator", "count", "condition", "training", "verdict", "physical")}
+    return {
+        "result": {
+            **kept,
+            "robot": model.nominal.name,
+            "effects": list(model.effect_names),
+            "not_excited": list(model.not_excited),
+            "validation": [{**r.to_dict(), "relative": finite(r.relative)} for r in judged],
+        },
+        "parameters": [_stated(model, p, nominal) for p in model.parameters],
+        "correlations": correlations(model.linear.names, model.covariance),
+        "joints": list(model.linear.row_names),
+        "logs": [judged_view(known, log, log.name, is_fitted=False) for log in logs if log.judged is not None],
+        "findings": _findings(logs),
+        "names": {},
+    }
+
+
+def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
+    """Correlation of each value with each other one, of those that have a deviation: [-1, 1], two digits."""
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = np.flatnonzero((deviation > 0) & np.isfinite(deviation))
+    size = deviation[known]
+    matrix = np.clip(covariance[np.ix_(known, known)] / np.outer(size, size), -1.0, 1.0)
+    return {"names": [names[int(k)] for k in known], "values": [rounded(row, 2) for row in matrix]}
+
+
+def _stated(model: IdentifiedModel, p: Mapping[str, Any], nominal: Array | None) -> dict[str, Any]:
+    """A value as a model's file states it, beside what the robot's own file says."""
+    value, deviation = float(p["value"]), finite(p["deviation"])
+    return {
+        "name": p["name"],
+        "value": value,
+        "deviation": deviation,
+        "relative": deviation / abs(value) if deviation is not None and value else None,
+        "interval": [finite(v) for v in p["interval"]],
+        "class": p["class"],
+        "relation": p["relation"],
+        "unit": unit_of(model.nominal, p["name"]),
+        "nominal": None if nominal is None else float(nominal[model.linear.index(p["name"])]),
+    }
+
+
+def _title(log: PreparedLog, names: Mapping[str, str]) -> str:
+    return names.get(log.name.partition(" [")[0], log.name)
+
+
+def _findings(logs: Sequence[PreparedLog]) -> list[dict[str, Any]]:
+    return [{"log": log.name, **asdict(f)} for log in logs for f in log.findings if f.level != "info"]

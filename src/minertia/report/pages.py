@@ -1,0 +1,158 @@
+"""Pages of results that need no server.
+
+Where the templates are built (`bundle.py`), they show the studio's own components; pages of base parameters,
+identifications and motions fall back to plain ones elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from minertia.base.grouping import FORMAT as BASE_FORMAT
+from minertia.base.grouping import BaseParameters
+from minertia.excitation.result import FORMAT as MOTION_FORMAT
+from minertia.excitation.result import Excitation
+from minertia.identification.evidence.significance import Significance
+from minertia.report.base_page import base_facts, base_page
+from minertia.report.bundle import filled, is_built
+from minertia.report.excite_page import excite_page
+from minertia.report.fit_views import fit_view, validation_view
+from minertia.report.identification_page import (
+    FORMAT,
+    SHOWN,
+    audit_lines,
+    identification_page,
+    made_facts,
+    physical_sentences,
+)
+from minertia.report.motion_views import motion_view
+from minertia.report.robot_data import robot_data
+from minertia.report.robot_views import base_view
+from minertia.report.tables import unit_of
+
+if TYPE_CHECKING:
+    from minertia.identification.build import Problem
+    from minertia.identification.campaigns.prepare import PreparedLog
+    from minertia.identification.comparison import ModelComparison
+    from minertia.identification.evidence.residuals import Residuals
+    from minertia.identification.identify import Identification
+    from minertia.identification.loads.gains import DriveGains
+    from minertia.identification.loads.payload import Payload
+    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.significance import SignificantParameters
+    from minertia.robot.robot import Robot
+
+CURVE = 1500  # points of a curve in a file
+PAGE_FORMAT = 1  # of the pages that have no plain form
+
+
+# ---------------------------------------------------------------------- identifications
+
+
+def written_fit(result: Identification, model: IdentifiedModel) -> str:
+    """The page of an identification, of the best kind that can be written here."""
+    return fit_page(result, model) if is_built() else identification_page(result, model)
+
+
+def fit_page(result: Identification, model: IdentifiedModel) -> str:
+    """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made."""
+    view = fit_view(result, {}, points=CURVE)
+    view |= {
+        **_some(view["logs"]),
+        "physical": physical_sentences(result, model),
+        "unexcited": list(dict.fromkeys(result.estimate.not_excited.values())),
+        "audits": audit_lines(result),
+        "made": _pairs(made_facts(result)),
+    }
+    return filled("fit", f"Identification of {result.problem.campaign.name}", view, format_version=FORMAT)
+
+
+def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PreparedLog], judged: Sequence[Residuals]) -> str:
+    """A model, called by the name of its file, on logs that it was not fitted to."""
+    view = validation_view(model, logs, judged, points=CURVE)
+    view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
+    return filled("validation", f"Validation of {model.nominal.name}", view, format_version=PAGE_FORMAT)
+
+
+def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Every log in the tables; those never fitted first, some with their curves, and the names of the others."""
+    order = sorted(logs, key=lambda log: bool(log["is_fitted"]))
+    bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None} for log in order[SHOWN:])
+    return {"logs": [*order[:SHOWN], *bare], "not_drawn": [str(log["log"]) for log in order[SHOWN:]]}
+
+
+def comparison_page(found: ModelComparison) -> str:
+    """Two models side by side."""
+    robot = found.first.nominal
+    view = found.to_dict() | {"units": {v.name: unit_of(robot, v.name) for v in found.values}}
+    return filled("comparison", f"Two models of {robot.name}", view, format_version=PAGE_FORMAT)
+
+
+# ---------------------------------------------------------------------- loads and significance
+
+
+def payload_page(robot: Robot, found: Payload) -> str:
+    """A load: mass, centre and inertia with their intervals, and the fields of controllers."""
+    view = {**found.to_dict(), "robot": robot.name, "logs": [log.name for log in found.logs]}
+    return filled("payload", f"Load of {robot.name}", view, format_version=PAGE_FORMAT)
+
+
+def gains_page(robot: Robot, found: DriveGains) -> str:
+    """Gains of drives with their intervals."""
+    view = {**found.to_dict(), "robot": robot.name, "logs": [log.name for log in found.logs]}
+    return filled("gains", f"Drive gains of {robot.name}", view, format_version=PAGE_FORMAT)
+
+
+def significance_page(found: SignificantParameters, problem: Problem) -> str:
+    """Which values matter, and what fewer of them cost."""
+    title = f"Significant parameters of {found.robot}"
+    return filled("significance", title, significance_view(found, problem), format_version=PAGE_FORMAT)
+
+
+def significance_view(found: SignificantParameters, problem: Problem) -> dict[str, Any]:
+    """Both rules of significance with units, and whether errors are on logs that were not fitted."""
+    robot = problem.campaign.robot
+    return {
+        "robot": found.robot,
+        "one_percent": _rule(found.one_percent),
+        "elimination": _rule(found.elimination),
+        "joints": list(problem.linear.row_names),
+        "units": {name: unit_of(robot, name) for name in found.one_percent.names},
+        "is_unseen": bool(problem.unseen),
+        "logs": [log.name for log in problem.logs],
+    }
+
+
+def _rule(found: Significance) -> dict[str, Any]:
+    data = found.to_dict()
+    names = [point["dropped"] for point in data["curve"]]
+    return {**data, "order": [name for name in names if name]}
+
+
+# ---------------------------------------------------------------------- robots and motions
+
+
+def written_base(base: BaseParameters, frames: str = "joint") -> str:
+    """The page of base parameters, of the best kind that can be written here; frames: see `base_page`."""
+    if not is_built():
+        return base_page(base, frames)
+    view = {
+        "robot": robot_data(base.robot),
+        "base": base_view(base, frames),
+        "frames": frames,
+        "made": _pairs(base_facts(base, frames)),
+    }
+    return filled("base", f"Base parameters of {base.robot.name}", view, format_version=BASE_FORMAT)
+
+
+def written_motion(found: Excitation) -> str:
+    """The page of an exciting motion, of the best kind that can be written here."""
+    if not is_built():
+        return excite_page(found)
+    title = f"Exciting motion of {found.base.robot.name}"
+    return filled("motion", title, motion_view(found), format_version=MOTION_FORMAT, scene=True)
+
+
+def _pairs(facts: Mapping[str, object]) -> list[list[str]]:
+    return [[name, str(value)] for name, value in facts.items()]

@@ -1,0 +1,49 @@
+"""Pages as PDF, printed by a browser of this machine: the one module that loads Playwright (extra `pdf`)."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minertia.errors import MinertiaError
+from minertia.extras import load
+
+EXTRA = "pdf"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+# our own page, which asks nothing of anybody; the sandbox of the browser does not start for root
+ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+MARGIN = "14mm"
+READY = "document.documentElement.dataset.ready === 'yes' || !document.getElementById('data')"
+
+
+def require_browser() -> str:
+    """The path of a browser that prints; refuse, with what to install, where there is none."""
+    load("playwright.sync_api", EXTRA)
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise MinertiaError(
+            "a PDF is printed by Chromium or Chrome, and none was found on the path; install one, or write the page "
+            "with --html and print it"
+        )
+    return found
+
+
+def as_pdf(page: str) -> bytes:
+    """A page of ours as PDF, A4, in light colours."""
+    playwright: Any = load("playwright.sync_api", EXTRA)
+    path = require_browser()
+    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as running:
+        file = Path(folder) / "page.html"
+        file.write_text(page, encoding="utf-8")
+        browser = running.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        try:
+            # as wide as the paper, so that plots are drawn in the width in which they are printed
+            tab = browser.new_page(color_scheme="light", viewport={"width": 800, "height": 1100}, device_scale_factor=2)
+            tab.goto(file.as_uri())
+            tab.wait_for_function(READY)
+            margins = dict.fromkeys(("top", "right", "bottom", "left"), MARGIN)
+            return bytes(tab.pdf(format="A4", print_background=True, margin=margins))
+        finally:
+            browser.close()

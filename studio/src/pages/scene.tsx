@@ -1,0 +1,5 @@
+import { MotionPage } from "./motion";
+import { RobotPage } from "./robot";
+import { mount } from "./shell";
+
+mount({ motion: MotionPage, robot: RobotPage });

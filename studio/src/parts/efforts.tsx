@@ -1,0 +1,95 @@
+import { useMemo, useState } from "react";
+import type { FitView, JudgedLog, VerdictData } from "../types";
+import { CheckField, percent, shown } from "./bits";
+import { Plot, type Series } from "./plot";
+import { DataTable, numbers, Segment, Sentences } from "./table";
+
+const CURVES: Record<string, { colour: string; dash?: number[]; width: number }> = {
+  measured: { colour: "--measured", width: 3.4 }, // under the others, so that both stay visible where they agree
+  nominal: { colour: "--nominal", dash: [6, 4], width: 1.3 },
+  predicted: { colour: "--predicted", width: 1.3 },
+  residual: { colour: "--residual", width: 1.1 },
+};
+const FIRST = { measured: true, predicted: true, nominal: true, residual: false } as Record<string, boolean>;
+
+export const unitOf = (log: JudgedLog) => (log.unit === "Nm" ? "N m or N" : log.unit);
+
+/** Good or not, how far that holds, and what else is to be said. */
+export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolean }) {
+  const [scope, ...remarks] = verdict.reasons;
+  return (
+    <div className="verdict">
+      <span className={`stamp ${verdict.good ? "good" : "bad"}`}>{verdict.good ? "Good" : "Not good"}</span>
+      <div>
+        <p>{scope}</p>
+        {remarks.length > 0 && (
+          <details open={open || !verdict.good}>
+            <summary>{remarks.length === 1 ? "1 more remark" : `${remarks.length} more remarks`}</summary>
+            <Sentences texts={remarks} />
+          </details>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Residual over effort of every log and joint, of the model and of the robot's own file. */
+export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) {
+  const rows = view.logs.flatMap((log, k) => {
+    const models = [{ title: log.is_fitted ? "fitted" : "unseen, predicted", r: log.residual }];
+    if (log.nominal_residual) models.push({ title: "nominal", r: log.nominal_residual });
+    return models.map(({ title, r }, m) => ({
+      key: `${k} ${title}`,
+      cells: [
+        m === 0 ? log.log : <span className="hidden">{log.log}</span>,
+        <span className={m ? "soft" : undefined}>{title}</span>,
+        percent(r.relative),
+        ...r.per_joint.map((joint) => <span title={`rmse ${shown(joint.rmse)}`}>{percent(joint.relative)}</span>),
+      ],
+    }));
+  });
+  return <DataTable label="Residuals by log and joint" columns={["log", "model", numbers("all joints"), ...view.joints.map(numbers)]} rows={rows} />;
+}
+
+/** The logs that have curves, those never fitted first, and which of them is looked at. */
+export function useLogs(logs: JudgedLog[]): [JudgedLog | undefined, { key: string; title: string }[], string, (key: string) => void] {
+  const order = useMemo(() => [...logs].filter((log) => log.t.length).sort((a, b) => Number(a.is_fitted) - Number(b.is_fitted)), [logs]);
+  const [chosen, choose] = useState("0");
+  const options = order.map((log, k) => ({ key: String(k), title: `${log.log} (${log.is_fitted ? "fitted" : "unseen"})` }));
+  return [order[Number(chosen)] ?? order[0], options, chosen, choose];
+}
+
+/** Which of the curves are drawn. */
+export function CurveChoice({ log, value, onChange }: { log: JudgedLog; value: Record<string, boolean>; onChange: (value: Record<string, boolean>) => void }) {
+  return (
+    <span className="checks">
+      {Object.keys(CURVES)
+        .filter((name) => name === "residual" || log.curves[name])
+        .map((name) => (
+          <CheckField key={name} label={name} value={value[name]} onChange={(on) => onChange({ ...value, [name]: on })} />
+        ))}
+    </span>
+  );
+}
+
+export const useCurveChoice = () => useState(FIRST);
+
+/** Measured, predicted and nominal efforts of one log, joint by joint. */
+export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints: string[]; choice: Record<string, boolean>; group: string }) {
+  return (
+    <div className="plots">
+      {joints.map((joint, j) => {
+        const curves: Record<string, (number | null)[]> = Object.fromEntries(Object.entries(log.curves).map(([name, rows]) => [name, rows[j]]));
+        curves.residual = curves.measured.map((v, k) => (v === null || curves.predicted[k] === null ? null : v - (curves.predicted[k] as number)));
+        const series: Series[] = Object.keys(CURVES)
+          .filter((name) => choice[name] && curves[name])
+          .map((name) => ({ label: name, values: curves[name], ...CURVES[name] }));
+        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log)} t={log.t} series={series} />;
+      })}
+    </div>
+  );
+}
+
+export function LogChoice({ options, value, onChange }: { options: { key: string; title: string }[]; value: string; onChange: (key: string) => void }) {
+  return options.length > 1 ? <Segment label="Log" options={options} value={value} onChange={onChange} /> : <span className="soft">{options[0]?.title}</span>;
+}

@@ -1,0 +1,125 @@
+import { useEffect, useRef, useState } from "react";
+import type { MotionView } from "../types";
+import { CheckField, Facts, percent, shown } from "./bits";
+import { ParameterName } from "./names";
+import { Plot } from "./plot";
+import { Scene } from "./scene";
+import { DataTable, Meter, numbers, Segment, Sentences } from "./table";
+
+const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+const QUANTITIES: Record<string, [string, string]> = { q: ["positions", "rad or m"], qd: ["velocities", "rad/s or m/s"], qdd: ["accelerations", "rad/s² or m/s²"] };
+const POOR = 0.1;
+
+/** The motion played in three dimensions, with what stands around the robot. */
+export function Played({ view }: { view: MotionView }) {
+  const [capsules, setCapsules] = useState(true);
+  const [frame, setFrame] = useState(0);
+  const [playing, setPlaying] = useState(false);
+  const clock = useRef(0);
+  const { t, q } = view.postures;
+
+  useEffect(() => {
+    if (!playing) return;
+    const begun = performance.now() - 1000 * (t[frame] >= t[t.length - 1] ? 0 : t[frame]);
+    const step = (now: number) => {
+      const time = (now - begun) / 1000;
+      const k = Math.min(t.length - 1, Math.floor((time / t[t.length - 1]) * (t.length - 1)));
+      setFrame(k);
+      if (k >= t.length - 1) setPlaying(false);
+      else clock.current = requestAnimationFrame(step);
+    };
+    clock.current = requestAnimationFrame(step);
+    return () => cancelAnimationFrame(clock.current);
+    // the frame is where it begins, not what it follows
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [playing]);
+
+  return (
+    <>
+      <div className="stage inset">
+        <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} fitTo={q.filter((_, k) => k % 20 === 0)} showFrames={false} showCapsules={capsules} floor={view.floor} boxes={[...view.boxes, ...view.rooms]} label={`Motion of ${view.robot.robot}`} />
+      </div>
+      <div className="player">
+        <button type="button" onClick={() => setPlaying(!playing)}>
+          {playing ? "Pause" : "Play"}
+        </button>
+        <input
+          type="range"
+          aria-label="Time"
+          min={0}
+          max={t.length - 1}
+          value={frame}
+          onChange={(e) => {
+            setPlaying(false);
+            setFrame(Number(e.target.value));
+          }}
+        />
+        <output>{t[frame].toFixed(2)} s</output>
+        <CheckField label="capsules" value={capsules} onChange={setCapsules} />
+      </div>
+    </>
+  );
+}
+
+/** What the motion promises in figures and sentences, and what it does not. */
+export function MotionWords({ view }: { view: MotionView }) {
+  const { result } = view;
+  return (
+    <>
+      <Facts
+        pairs={[
+          ["condition number", shown(result.condition)],
+          ["columns scaled", shown(result.scaled_condition)],
+          ["duration", `${shown(result.duration)} s`],
+        ]}
+      />
+      <Sentences texts={view.sentences.filter((sentence) => !sentence.startsWith("Not checked"))} />
+      {result.not_checked.length > 0 && (
+        <div className="message warn">
+          <b>Not protected</b>
+          <span>{result.not_checked.join("; ")}</span>
+        </div>
+      )}
+    </>
+  );
+}
+
+export function LimitUse({ view }: { view: MotionView }) {
+  const margins = view.result.margins as Record<string, number[] | null>;
+  const used = (["position", "velocity", "acceleration", "effort"] as const).filter((key) => Array.isArray(margins[key]));
+  const cell = (part: number) => (
+    <>
+      <Meter part={part} /> {(100 * part).toFixed(0)} %
+    </>
+  );
+  return <DataTable label="Use of the limits" columns={["joint", ...used]} rows={view.joints.map((joint, j) => ({ key: joint, cells: [joint, ...used.map((key) => cell((margins[key] as number[])[j]))] }))} />;
+}
+
+export function MotionCurves({ view }: { view: MotionView }) {
+  const [quantity, setQuantity] = useState("q");
+  const [title, unit] = QUANTITIES[quantity];
+  return (
+    <>
+      <Segment label="Quantity" options={Object.entries(QUANTITIES).map(([key, [name]]) => ({ key, title: name }))} value={quantity} onChange={setQuantity} />
+      <Plot title={title} unit={unit} t={view.t} height={240} series={view.curves[quantity].map((values, j) => ({ label: view.joints[j], values, colour: COLOURS[j % COLOURS.length] }))} />
+    </>
+  );
+}
+
+/** What the motion promises for each base parameter. */
+export function Deviations({ view, tall }: { view: MotionView; tall?: boolean }) {
+  return (
+    <>
+      <p className="soft">What this motion promises for each base parameter ({view.result.noise_basis}).</p>
+      <DataTable
+        label="Predicted deviations"
+        tall={tall}
+        columns={["parameter", numbers("deviation"), numbers("of its size"), { title: <span className="hidden">bar</span> }]}
+        rows={Object.entries(view.result.parameters).map(([name, { deviation, relative }]) => ({
+          key: name,
+          cells: [<ParameterName name={name} />, deviation === null ? "not shown" : shown(deviation, 3), percent(relative), relative !== null && <Meter part={relative} poor={relative > POOR} />],
+        }))}
+      />
+    </>
+  );
+}
