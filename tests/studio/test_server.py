@@ -18,11 +18,11 @@ import pytest
 from minertia.codegen.kernels import build
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.model_file import read_model
+from minertia.report.shapes import drawn_robot
 from minertia.robot.read import read_robot
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import INTERRUPTED, RECORD, Jobs
 from minertia.studio.project import Project
-from minertia.report.shapes import drawn_robot
 from tests.arm import recorded_arm
 from tests.studio.running import client, done, followed, running, uploaded
 

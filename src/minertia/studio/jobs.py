@@ -28,7 +28,8 @@ FORMAT = 1
 RECORD = "job.json"
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
 _NAME = re.compile(r"(\d{4,6})-([a-z]+)")
-LONG = ("identify", "excite", "rehearse", "generate", "validate")  # kinds of which only some run at a time
+# kinds of which only some run at a time
+LONG = ("identify", "excite", "rehearse", "generate", "validate", "control", "fleet")
 MOST_LONG, MOST = 2, 5  # jobs that run at the same time
 GRACE = 5.0  # s between asking a process to end and ending it
 

@@ -29,6 +29,7 @@ from minertia.version import __version__
 
 FORMAT = 1
 STATE, CAMPAIGN, BEFORE, RUNS, UPLOADS = "studio.json", "campaign.toml", "campaign.before.toml", "runs", "uploads"
+STORE = "store.toml"  # what a store of a fleet's records is known by
 USES = ("train", "validate")
 TABLES = ("columns", "drive", "filter", "model", "estimator", "evaluation")  # of a campaign, in the format's own keys
 KEPT = ("name", "gravity", "joints", "hold")  # of a campaign that stands there already
@@ -89,6 +90,26 @@ class Project:
             if file.key == key and file.kind in kinds:
                 return file
         raise InputError(f"there is no {' or '.join(kinds)} of this key in the folder any more; load the page again")
+
+    def stores(self) -> list[ProjectFile]:
+        """Stores of fleets in the folder, as folders with a key; size: 0."""
+        found = []
+        for place, folders, names in os.walk(self.folder, followlinks=False):
+            here = Path(place)
+            name = here.relative_to(self.folder).as_posix()
+            is_store = STORE in names and here != self.folder
+            if is_store:
+                found.append(ProjectFile(_key(name), "store", here, visible(name), 0))
+            deep = is_store or len(here.relative_to(self.folder).parts) >= DEPTH or here.name == RUNS
+            folders[:] = [] if deep else sorted(f for f in folders if not f.startswith((".", "__")))
+        return found
+
+    def store(self, key: str) -> ProjectFile:
+        """The store that a request means."""
+        for found in self.stores():
+            if found.key == key:
+                return found
+        raise InputError("there is no store of a fleet of this key in the folder any more; load the page again")
 
     def upload(self, kind: str, title: str) -> Upload:
         """A place for an uploaded file of a kind ("robot" or "log"), under a random name with the ending it claims."""
@@ -268,6 +289,9 @@ def _walk(folder: Path) -> Iterator[Path]:
     seen = 0
     for place, folders, names in os.walk(folder, followlinks=False):
         here = Path(place)
+        if STORE in names and here != folder:  # records of a fleet, which are no logs
+            folders[:] = []
+            continue
         depth = len(here.relative_to(folder).parts)
         folders[:] = (
             sorted(f for f in folders if not f.startswith((".", "__")) and f != "code") if depth < DEPTH else []

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import Path as PathOf
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from pydantic import FiniteFloat
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -29,14 +31,16 @@ from minertia.robot.robot import Robot
 from minertia.studio.asked import CampaignAsked, JobAsked, JobName, PostureAsked, RobotAsked
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
+from minertia.studio.log_curves import SIGNALS, part_of
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
-from minertia.studio.work import VIEW
+from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("robot", "excite", "data", "identify", "validate", "code", "runs")
-PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html"}
+STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "fleet", "runs")
+PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
+ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
 PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
@@ -70,6 +74,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
     _add_project(app, project, jobs, largest)
     _add_jobs(app, project, jobs)
     _add_results(app, jobs)
+    _add_numbers(app, jobs)
     _add_page(app)
     return app
 
@@ -165,6 +170,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         "robot": project.robot,
         "bundled": list(bundled_robots()),
         "files": [file.to_dict() for file in files],
+        "stores": [{"key": store.key, "title": store.title} for store in project.stores()],
         "campaign": campaign,
         "campaign_error": error,
         "check": passed_check(project, jobs),
@@ -203,7 +209,7 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
         kind, settings = asked.kind, asked.settings.model_dump(exclude_none=True)
         if kind in CHECKED and passed_check(project, jobs) is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
-        if kind != "propose":
+        if kind not in ROBOTLESS:
             project.robot_name()  # says that none is chosen
         if kind == "robot":
             settings["robot"] = (project.robot or {})[
@@ -283,7 +289,7 @@ def _add_results(app: FastAPI, jobs: Jobs) -> None:
         return FileResponse(path, media_type=kind or "application/octet-stream", filename=path.name)
 
     @app.get("/api/jobs/{name}/pages/{page}")
-    def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal"]) -> Response:
+    def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal", "fleet"]) -> Response:
         """A page that a job wrote, without the studio's rights."""
         _known(jobs, name)
         path = _present(jobs.folder(name) / PAGES[page])
@@ -302,11 +308,35 @@ def _add_results(app: FastAPI, jobs: Jobs) -> None:
         return Response(_archive(place, names, name), media_type="application/zip", headers=head)
 
 
+def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
+    @app.get("/api/jobs/{name}/model", response_class=Response)
+    def get_model(name: JobName) -> Response:
+        """The generated inverse dynamics as WebAssembly, for the page."""
+        _known(jobs, name)
+        return FileResponse(_present(jobs.folder(name) / WEB_CODE), media_type="application/wasm")
+
+    @app.get("/api/jobs/{name}/curves/{log}")
+    def get_curves(
+        name: JobName,
+        log: Annotated[int, PathOf(ge=0, le=1000)],
+        signal: Literal[SIGNALS],  # type: ignore[valid-type]
+        start: Annotated[FiniteFloat, Query()],
+        end: Annotated[FiniteFloat, Query()],
+    ) -> dict[str, Any]:
+        """A signal of a long log between two times, for a page that zooms in."""
+        _known(jobs, name)
+        found = part_of(jobs.folder(name), log, signal, start, end)
+        if found is None:
+            raise HTTPException(404, "this part of the log was not kept; check again")
+        return found
+
+
 def _written(folder: Path) -> list[str]:
     """Names of a job's files from its folder, but for what the studio keeps for itself."""
     found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = sorted(path.relative_to(folder).as_posix() for path in found)
-    return [name for name in names if name not in (RECORD, VIEW) and not name.startswith(".")]
+    kept = (RECORD, VIEW, WEB_CODE)
+    return [n for n in names if n not in kept and not n.startswith(".") and not n.startswith("curves-")]
 
 
 def _archive(folder: Path, names: list[str], top: str) -> bytes:

@@ -48,15 +48,8 @@ def web_code(robot: Robot, folder: Path) -> bytes:
     made = folder / "model.wasm"
     with as_file(files("minertia.validation") / "wasm") as ours:
         command = [_compiler(), *FLAGS, *(f"-D{key}={value}" for key, value in defined.items())]
-        command += [
-            f"-I{ours}",
-            f"-I{folder}",
-            str(folder / f"{name}.c"),
-            str(ours / "glue.c"),
-            *LINKED,
-            "-o",
-            str(made),
-        ]
+        sources = [str(folder / f"{name}.c"), str(ours / "glue.c")]
+        command += [f"-I{ours}", f"-I{folder}", *sources, *LINKED, "-o", str(made)]
         said = run_compiler(command, folder)
     if said:
         raise MinertiaError(f"the generated code could not be compiled for the page: {said}")
