@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from minertia.identification.signals.filtering import Filter, low_pass
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
 Array = NDArray[np.float64]
-SIGNALS = ("q", "qd", "effort", "q_filtered", "effort_filtered")
 LARGEST = 200_000_000  # bytes of one log that are kept; of a longer one the page has its outline alone
 
 
@@ -63,18 +62,21 @@ def drop_curves(runs: Path, but: Path) -> None:
                 path.unlink()
 
 
-def part_of(folder: Path, number: int, signal: str, start: float, end: float) -> dict[str, Any] | None:
-    """A signal between two times [s], with as many points as a view has; None where it was not kept."""
+def part_of(folder: Path, number: int, signals: Sequence[str], span: tuple[float, float]) -> dict[str, Any] | None:
+    """Signals between two times [s], with as many points as a view has; None where one was not kept.
+
+    values: of each joint, signal after signal, all at the same times.
+    """
     try:
         t = np.load(_place(folder, number, "t"), mmap_mode="r", allow_pickle=False)
-        rows = np.load(_place(folder, number, signal), mmap_mode="r", allow_pickle=False)
+        kept = [np.load(_place(folder, number, name), mmap_mode="r", allow_pickle=False) for name in signals]
     except (OSError, ValueError):
         return None
-    a, b = int(np.searchsorted(t, start)), int(np.searchsorted(t, end, side="right"))
+    a, b = int(np.searchsorted(t, span[0])), int(np.searchsorted(t, span[1], side="right"))
     a, b = max(a - 1, 0), min(b + 1, len(t))  # the lines go on beyond the edges
-    times, values = np.asarray(t[a:b]), np.asarray(rows[a:b], float)
-    keep = thinned(times, values) if len(times) else np.arange(0)
-    return {"t": rounded(times[keep], 6), "values": [rounded(values[keep, j]) for j in range(values.shape[1])]}
+    times, rows = np.asarray(t[a:b]), np.hstack([np.asarray(values[a:b], float) for values in kept])
+    keep = thinned(times, rows[:, : kept[0].shape[1]]) if len(times) else np.arange(0)
+    return {"t": rounded(times[keep], 6), "values": [rounded(rows[keep, j]) for j in range(rows.shape[1])]}
 
 
 def _place(folder: Path, number: int, key: str) -> Path:

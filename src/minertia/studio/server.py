@@ -28,10 +28,10 @@ from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.studio.asked import CampaignAsked, JobAsked, JobName, PostureAsked, RobotAsked
+from minertia.studio.asked import CampaignAsked, JobAsked, JobName, Key, PostureAsked, RobotAsked
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
-from minertia.studio.log_curves import SIGNALS, part_of
+from minertia.studio.log_curves import part_of
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
 from minertia.studio.work import VIEW, WEB_CODE
@@ -144,11 +144,12 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
     @app.post("/api/uploads")
     async def post_upload(
         request: Request,
-        kind: Annotated[Literal["robot", "log"], Query()],
+        kind: Annotated[Literal["robot", "log", "mesh"], Query()],
         title: Annotated[str, Query(min_length=1, max_length=300)],
+        mesh: Annotated[list[Key], Query(max_length=200)] = [],  # noqa: B006  (FastAPI copies it)
     ) -> dict[str, Any]:
         """Take a file, as the body of the request; it appears whole, under a name that nobody chose."""
-        upload = await run_in_threadpool(project.upload, kind, title)
+        upload = await run_in_threadpool(project.upload, kind, title, mesh)
         with upload.open() as file:
             async for part in request.stream():
                 await run_in_threadpool(file.write, part)
@@ -319,13 +320,15 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
     def get_curves(
         name: JobName,
         log: Annotated[int, PathOf(ge=0, le=1000)],
-        signal: Literal[SIGNALS],  # type: ignore[valid-type]
+        signal: Literal["q", "qd", "effort"],
         start: Annotated[FiniteFloat, Query()],
         end: Annotated[FiniteFloat, Query()],
+        filtered: bool = False,
     ) -> dict[str, Any]:
-        """A signal of a long log between two times, for a page that zooms in."""
+        """A signal of a long log between two times, for a page that zooms in; filtered: also through the low-pass."""
         _known(jobs, name)
-        found = part_of(jobs.folder(name), log, signal, start, end)
+        wanted = (signal, f"{signal}_filtered") if filtered else (signal,)
+        found = part_of(jobs.folder(name), log, wanted, (start, end))
         if found is None:
             raise HTTPException(404, "this part of the log was not kept; check again")
         return found

@@ -30,6 +30,7 @@ def run(kind: str, work: JobWork) -> str:
 
 def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.robot_views import robot_view
+    from minertia.robot.file_shapes import UNREAD, file_pieces
     from minertia.robot.read import read_robot
 
     work.tell("reading the robot", 0.1)
@@ -37,6 +38,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("deriving base parameters", 0.3)
     s = work.settings
     view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
+    view["unread"] = sorted({piece.link for piece in file_pieces(robot) if piece.kind == UNREAD})
     problems = sum(note["level"] != "info" for note in view["notes"])
     base = f"{view['base']['count']} base parameters" if "count" in view["base"] else "no base parameters"
     return view, f"{robot.name}: {base}, {problems} problem{'s' * (problems != 1)} of the file"
