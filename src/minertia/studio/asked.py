@@ -214,9 +214,11 @@ class ControlJob(Asked):
 
 
 class FleetSettings(Asked):
-    """Which store of the folder."""
+    """Which store of the folder; part of false alarms among all, and days that a robot is learnt."""
 
     store: Key
+    q: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.1
+    learning: Annotated[int, Field(ge=2, le=365)] = 30
 
 
 class FleetJob(Asked):

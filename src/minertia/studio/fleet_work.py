@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.files import folder_at_once, write_file
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
 from minertia.report.fleet_page import SHADES, fleet_page
@@ -29,7 +29,8 @@ def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
     store = work.project.store(str(work.settings["store"]))
     own = Fleet.open(store.path)
     work.tell("judging every robot and day", 0.1)
-    found = own.drift()
+    options = DriftOptions(float(work.settings.get("q", 0.1)), learning=int(work.settings.get("learning", 30)))
+    found = own.drift(options=options)
     work.tell("writing the page", 0.8)
     faults = [str(fault) for fault in own.conflicts()]
     arithmetic = sorted({row.arithmetic for row in own.rows()})

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, useMemo, useState } from "react";
-import { Empty, Facts, JobLine, Panel, percent, Scroll, SelectField } from "../parts/bits";
+import { Empty, Facts, JobLine, NumberField, Panel, percent, Scroll, SelectField } from "../parts/bits";
 import { Plot } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
 import { latest, useStudio, useView } from "../studio";
@@ -10,6 +10,7 @@ const CELL = 9, ROW = 16, NAME = 110, FOOT = 18;
 export default function FleetStep() {
   const { project, run } = useStudio();
   const [store, setStore] = useState<string | null>(null);
+  const [learning, setLearning] = useState<number | null>(30);
   const chosen = store ?? project.stores[0]?.key ?? "";
   const job = latest(project, "fleet");
   const done = project.jobs.find((one) => one.kind === "fleet" && one.state === "done" && one.settings.store === chosen);
@@ -19,7 +20,8 @@ export default function FleetStep() {
     <>
       <div className="bar">
         <SelectField label="store" value={chosen} options={project.stores.map((one) => one.key)} names={Object.fromEntries(project.stores.map((one) => [one.key, one.title]))} onChange={setStore} />
-        <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { store: chosen })}>
+        <NumberField label="days to learn from" step={1} min={2} max={365} value={learning} onChange={setLearning} />
+        <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { store: chosen, learning: learning ?? 30 })}>
           {done ? "Judge again" : "Judge"}
         </button>
         {done && (
