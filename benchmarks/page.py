@@ -19,6 +19,7 @@ SUBJECTS = {
     "long_log": "A long log",
     "fleet_scale": "A fleet",
     "building": "Waiting times",
+    "studio": "The studio",
 }
 TEXT = """Written by `make bench` on each machine in turn: ours and the peer in one process, in turns unless said,
 processor time of one thread, medians; in brackets the quartiles of the ratio.  Every result is first held against

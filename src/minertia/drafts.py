@@ -111,6 +111,24 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(caught[0])
 
 
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Blocks of other processes and threads on the same folder wait until this one is done.
+
+    Where the system or the file system knows no locks they do not wait.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 # ---------------------------------------------------------------------- drafts and their locks
 
 

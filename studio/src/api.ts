@@ -35,6 +35,9 @@ export const framesAt = (q: number[]) =>
 export const listFiles = (name: string) =>
   asked<{ files: { number: number; name: string; bytes: number }[] }>("GET", `/api/jobs/${name}/files`);
 
+export const getCurves = (name: string, log: number, signal: string, start: number, end: number, filtered: boolean) =>
+  asked<{ t: number[]; values: (number | null)[][] }>("GET", `/api/jobs/${name}/curves/${log}?${new URLSearchParams({ signal, start: String(start), end: String(end), filtered: String(filtered) })}`);
+
 const views = new Map<string, Promise<unknown>>();
 
 /** What a job that is done shows; asked for once. */
@@ -47,8 +50,10 @@ export function getView<T>(name: string): Promise<T> {
   return views.get(name) as Promise<T>;
 }
 
-export async function upload(kind: "robot" | "log", file: File): Promise<ProjectFile> {
-  const query = new URLSearchParams({ kind, title: file.name });
+export async function upload(kind: "robot" | "log" | "mesh", file: File, largest: number, meshes: string[] = []): Promise<ProjectFile> {
+  if (file.size > largest)
+    throw new Told(`${file.name} is too large to be sent (${(file.size / 1e6).toFixed(0)} MB, at most ${largest / 1e6}); copy it into the folder instead`);
+  const query = new URLSearchParams([["kind", kind], ["title", file.name], ...meshes.map((key) => ["mesh", key])]);
   let answer: Response;
   try {
     answer = await fetch(`/api/uploads?${query}`, { method: "POST", body: file });

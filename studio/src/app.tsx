@@ -10,10 +10,12 @@ const STEPS: { path: string; title: string; about: string; page: ComponentType }
   { path: "data", title: "Data", about: "logs, columns, audit", page: lazy(() => import("./steps/data")) },
   { path: "identify", title: "Identify", about: "effects, estimator, fit", page: lazy(() => import("./steps/identify")) },
   { path: "validate", title: "Validate", about: "curves and verdict", page: lazy(() => import("./steps/validate")) },
+  { path: "control", title: "Control", about: "tracking, played", page: lazy(() => import("./steps/control")) },
   { path: "code", title: "Code", about: "for the controller", page: lazy(() => import("./steps/code")) },
+  { path: "fleet", title: "Fleet", about: "robots over days", page: lazy(() => import("./steps/fleet")) },
   { path: "runs", title: "Runs", about: "two side by side", page: lazy(() => import("./steps/runs")) },
 ];
-const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", code: "generate" };
+const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", control: "control", code: "generate", fleet: "fleet" };
 
 /** How a step stands: running, done, failed, or nothing yet. */
 function standing(project: Project, step: string): string {
@@ -89,7 +91,7 @@ export function App() {
         </header>
         <nav className="steps" aria-label="Steps">
           <ol>
-            {STEPS.map(({ path: own, title, about }) => {
+            {STEPS.filter((s) => s.path !== "fleet" || project.stores.length > 0).map(({ path: own, title, about }) => {
               const state = standing(project, own);
               return (
                 <li key={own}>

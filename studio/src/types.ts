@@ -27,11 +27,13 @@ export interface Project {
   robot: Chosen | null;
   bundled: string[];
   files: ProjectFile[];
+  stores: { key: string; title: string }[];
   campaign: CampaignDocument | null;
   campaign_error: string | null;
   check: string | null;
   jobs: Job[];
   choices: { estimators: string[]; effects: string[]; usual_effects: string[] };
+  largest: number; // bytes of an upload
 }
 
 export type Names = string | string[] | undefined;
@@ -127,7 +129,7 @@ export interface BaseView {
   certificate: string[];
 }
 
-export interface RobotView { robot: RobotData; drawing: Drawing; notes: NoteData[]; base: BaseView }
+export interface RobotView { robot: RobotData; drawing: Drawing; notes: NoteData[]; base: BaseView; unread?: string[] }
 
 export interface FindingData { level: string; check: string; text: string; channel: string; row: number | null; log?: string }
 
@@ -143,6 +145,10 @@ export interface LogView {
   findings: FindingData[];
   t: number[];
   signals: Record<string, (number | null)[][]>;
+  cutoff_hz?: number | null;
+  filtered?: Record<string, (number | null)[][]>; // q_filtered, effort_filtered
+  number?: number;
+  has_detail?: boolean;
 }
 
 export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
@@ -272,4 +278,63 @@ export interface CodeView {
   notes: string[];
   effects: Record<string, number>;
   hash: string;
+  live?: LiveModel | { why: string };
+}
+
+/** The generated inverse dynamics in the page, and states at which it is held against Python. */
+export interface LiveModel {
+  joints: { name: string; slides: boolean; lower: number | null; upper: number | null; velocity: number | null }[];
+  states: Record<"q" | "qd" | "qdd" | "tau", number[][]>;
+}
+
+export interface RunCurves { title: string; unit: string; t: number[]; labels: string[]; values: (number | null)[][] }
+
+export interface ControlRun {
+  name: string;
+  kind: "tracking" | "adaptive" | "guiding";
+  sentence: string;
+  t: number[];
+  q: number[][];
+  reference?: number[][];
+  rms?: number[];
+  largest?: number[];
+  curves: RunCurves[];
+}
+
+export interface ControlView {
+  arm: string;
+  known: string;
+  joints: string[];
+  robot: RobotData;
+  drawing: Drawing;
+  runs: ControlRun[];
+  skipped: string[];
+}
+
+export interface FleetAlarmData { robot: string; joint: string | null; what: string; by: string; began: string; chance: string; suggestion: string; cost: number | null }
+
+export interface FleetStream {
+  joint: string | null;
+  is_alarm: boolean;
+  days: number[];
+  dates: string[];
+  levels: { name: string; y: (number | null)[]; half: (number | null)[] }[];
+  evidence: { days: number[]; e: (number | null)[] };
+  events: { day: number; date: string; kind: string }[];
+}
+
+export interface FleetView {
+  store: string;
+  statement: string;
+  first: string;
+  last: string;
+  days: number;
+  shades: Record<string, string>;
+  robots: { name: string; alarms: number; days: string[] }[];
+  alarms: FleetAlarmData[];
+  watch: FleetAlarmData[];
+  not_judged: string[][];
+  streams: Record<string, FleetStream[]>;
+  faults: string[];
+  notes: string[];
 }

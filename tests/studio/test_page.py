@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.simulated_fleet import FleetChange, SimulatedFleet
+from benchmarks.simulated_store import simulated_store
 
 from minertia.codegen.kernels import build
 from minertia.dynamics.model import inverse_dynamics
 from minertia.robot.read import read_robot
 from minertia.version import __version__
 from tests.identification.logs import table, write_csv
+from tests.shared import SHARED, needs_shared
 from tests.studio.browser import Visit, browser, need_browser
 from tests.studio.running import running
 
@@ -47,78 +53,128 @@ def logs(tmp_path_factory):
 
 
 def test_a_campaign_of_the_puma_from_an_empty_folder_to_c(chromium, logs, tmp_path):
-    with running(tmp_path / "project") as at:
+    project = tmp_path / "project"
+    with running(project) as at:
         visit = Visit(chromium, at.address)
-        page = visit.page
-        visit.go("robot")
-        page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560_physical")
-        page.get_by_role("heading", name="40 base parameters").wait_for()
-        assert page.locator("canvas.scene").is_visible()
-        page.locator("table.parameters tbody tr").first.hover()
-        assert page.locator("table.grid td.alone").count() > 10
-        page.locator("#q1").fill("1")  # a slider
-        assert visit.serious() == []
-
-        page.get_by_role("link", name="Data").click()
-        with page.expect_file_chooser() as chooser:
-            page.get_by_role("button", name="Open logs").click()
-        chooser.value.set_files([logs / "fit.csv", logs / "unseen.csv"])
-        page.get_by_role("heading", name="Columns", exact=True).wait_for()
-        uses = page.get_by_role("group", name="Use of unseen.csv")
-        uses.get_by_role("button", name="predict").click()
-        page.get_by_role("group", name="Use of fit.csv").get_by_role("button", name="fit").click()
-        page.get_by_label("unit of efforts").select_option("Nm")
-        page.get_by_text("in campaign.toml").wait_for()
-        page.get_by_role("button", name="Check", exact=True).click()
-        page.get_by_text("The campaign can run").wait_for()
-        assert page.locator(".plot canvas").count() == 2
-        assert visit.serious() == []
-
-        page.get_by_role("link", name="Identify").click()
-        run = page.get_by_role("button", name="Run", exact=True)
-        assert run.is_enabled()
-        page.get_by_label("low-pass").fill("12")  # any change voids the check
-        page.get_by_text("not checked as it stands now").wait_for()
-        assert run.is_disabled()
-        page.get_by_label("choose the effects").uncheck()
-        page.get_by_text("in campaign.toml").or_(page.get_by_text("not checked as it stands now")).wait_for()
-        page.get_by_role("button", name="Check", exact=True).click()
-        page.get_by_text("checked: nothing stands against it").wait_for()
-        assert visit.serious() == []
-        run.click()
-        page.get_by_role("status", name="Identification").wait_for()
-        page.reload()  # in the middle
-        page.get_by_role("button", name="Look at it").click()
-
-        page.get_by_role("heading", name="Residual over effort").wait_for()
-        assert page.url.endswith("-identify") and page.locator(".stamp").inner_text() in ("Good", "Not good")
-        page.locator(".plot canvas").nth(5).wait_for()
-        for look, title in (("against speed", "Residual"), ("friction curve", "Friction"), ("spectrum", "Residual")):
-            page.get_by_role("button", name=look).click()
-            page.get_by_role("heading", name=title, exact=True).wait_for()
-        cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
-        all_of_it = cost.inner_text()
-        page.get_by_label("Number of values").fill("5")
-        assert cost.inner_text() != all_of_it
-        page.get_by_role("heading", name="Correlations").wait_for()
-        assert page.get_by_text("nominal", exact=True).count() >= 2
-        assert visit.serious() == []
-
-        page.get_by_role("link", name="Code").click()
-        page.get_by_role("button", name="Generate").click()
-        page.get_by_role("link", name="Download zip").wait_for()
-        with page.expect_download() as download:
-            page.get_by_role("link", name="Download zip").click()
-        archive = tmp_path / "code.zip"
-        download.value.save_as(archive)
-        page.get_by_role("button", name="selftest.c").click()
-        page.locator("pre").wait_for()
-        assert visit.serious() == []
-        page.get_by_role("link", name="Runs").click()
-        page.get_by_role("heading", name="All runs").wait_for()
+        robot_step(visit)
+        data_step(visit, logs)
+        identify_step(visit)
+        code_step(visit, tmp_path / "code.zip", project)
+        control_step(visit)
+        visit.page.get_by_role("link", name="Runs").click()
+        visit.page.get_by_role("heading", name="All runs").wait_for()
         assert visit.serious() == []
         assert visit.faults == []
-    compiled(archive, tmp_path)
+    compiled(tmp_path / "code.zip", tmp_path)
+
+
+def robot_step(visit: Visit) -> None:
+    page = visit.page
+    visit.go("robot")
+    page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560_physical")
+    page.get_by_role("heading", name="40 base parameters").wait_for()
+    assert page.locator("canvas.scene").is_visible()
+    page.locator("table.parameters tbody tr").first.hover()
+    assert page.locator("table.grid td.alone").count() > 10
+    page.locator("#q1").fill("1")  # a slider; axe looks at this step on the small robot below
+
+
+def data_step(visit: Visit, logs: Path) -> None:
+    page = visit.page
+    page.get_by_role("link", name="Data").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open logs").click()
+    chooser.value.set_files([logs / "fit.csv", logs / "unseen.csv"])
+    page.get_by_role("heading", name="Columns", exact=True).wait_for()
+    uses = page.get_by_role("group", name="Use of unseen.csv")
+    uses.get_by_role("button", name="predict").click()
+    page.get_by_role("group", name="Use of fit.csv").get_by_role("button", name="fit").click()
+    page.get_by_label("unit of efforts").select_option("Nm")
+    page.get_by_text("in campaign.toml").wait_for()
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.get_by_text("The campaign can run").wait_for()
+    assert page.locator(".plot canvas").count() == 2
+    page.get_by_label("through the low-pass").first.check()
+    page.get_by_text("filtered", exact=False).first.wait_for()
+    assert visit.serious() == []
+
+
+def identify_step(visit: Visit) -> None:
+    page = visit.page
+    page.get_by_role("link", name="Identify").click()
+    run = page.get_by_role("button", name="Run", exact=True)
+    assert run.is_enabled()
+    page.get_by_label("low-pass").fill("12")  # any change voids the check
+    page.get_by_text("not checked as it stands now").wait_for()
+    assert run.is_disabled()
+    page.get_by_label("choose the effects").uncheck()
+    page.get_by_text("in campaign.toml").or_(page.get_by_text("not checked as it stands now")).wait_for()
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.get_by_text("checked: nothing stands against it").wait_for()
+    run.click()
+    page.get_by_role("status", name="Identification").wait_for()
+    page.reload()  # in the middle
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("heading", name="Residual over effort").wait_for()
+    assert page.url.endswith("-identify") and page.locator(".stamp").inner_text() in ("Good", "Not good")
+    page.locator(".plot canvas").nth(5).wait_for()
+    for look, title in (("against speed", "Residual"), ("friction curve", "Friction"), ("spectrum", "Residual")):
+        page.get_by_role("button", name=look).click()
+        page.get_by_role("heading", name=title, exact=True).wait_for()
+    cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
+    all_of_it = cost.inner_text()
+    page.get_by_label("Number of values").fill("5")
+    assert cost.inner_text() != all_of_it
+    page.get_by_role("heading", name="Correlations").wait_for()
+    assert page.get_by_text("nominal", exact=True).count() >= 2
+    assert visit.serious() == []
+
+
+def code_step(visit: Visit, archive: Path, project: Path) -> None:
+    page = visit.page
+    page.get_by_role("link", name="Code").click()
+    page.get_by_role("button", name="Generate").click()
+    page.get_by_role("link", name="Download zip").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download zip").click()
+    download.value.save_as(archive)
+    page.get_by_role("button", name="selftest.c").click()
+    page.locator("pre").wait_for()
+    if shutil.which("clang") and shutil.which("wasm-ld"):
+        live_model(page, project)
+    else:
+        page.get_by_text("apt install").or_(page.get_by_text("no C compiler")).wait_for()
+    assert visit.serious() == []
+
+
+def live_model(page: Any, project: Path) -> None:
+    """What the page computes is what Python computes, at its own states and where the sliders stand."""
+    page.get_by_text("agrees with Python at 12 random states").wait_for()
+    (model,) = project.glob("runs/*-identify/model.toml")
+    robot = read_robot(str(model), letters=False)
+    state = np.zeros((3, 6))
+    for k, value in ((1, 0.8), (8, 0.5), (14, 2.0)):
+        page.locator(f"#live{k}").fill(str(value))
+        state.flat[k] = float(page.locator(f"#live{k}").input_value())
+    wanted = np.asarray(inverse_dynamics(robot, *state))
+    first = f"document.querySelector('.effort').dataset.effort - {wanted[0]}"
+    page.wait_for_function(f"Math.abs({first}) < 1e-9 * {np.abs(wanted).max()}")
+    found = [float(e.get_attribute("data-effort")) for e in page.locator(".effort").all()]
+    assert np.allclose(found, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
+
+
+def control_step(visit: Visit) -> None:
+    page = visit.page
+    page.get_by_role("link", name="Control tracking").click()
+    page.get_by_label("motion").fill("0.5")
+    page.get_by_role("button", name="Follow a motion").click()
+    page.get_by_role("heading", name="Tracking errors").wait_for()
+    page.get_by_role("slider", name="Time").fill("100")
+    page.get_by_role("group", name="Controllers").get_by_role("button", name="PD alone").click()
+    page.get_by_role("heading", name="PD alone").wait_for()
+    row = page.get_by_role("region", name="Tracking errors").locator("tbody tr").nth(1).locator("td").all_inner_texts()
+    assert float(row[0]) < 0.1 * float(row[2])  # computed torque beside PD alone
+    assert visit.serious() == []
 
 
 def compiled(archive: Path, place: Path) -> None:
@@ -135,18 +191,21 @@ def compiled(archive: Path, place: Path) -> None:
 
 
 def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
-    """Cancel, a wrong file, a server that stops in the middle: a message each, and the page goes on."""
+    """Cancel, wrong files, two tabs, a server that stops in the middle: a message each, and the page goes on."""
     project = tmp_path / "project"
-    wrong = tmp_path / "arm.urdf"
+    wrong, huge = tmp_path / "arm.urdf", tmp_path / "huge.urdf"
     wrong.write_text("<robot name='a'><link name='b'/>")
+    with open(huge, "wb") as file:
+        file.truncate(2 * 10**9)
     with running(project) as at:
         visit = Visit(chromium, at.address, width=390)
         page = visit.page
         visit.go("robot")
-        with page.expect_file_chooser() as chooser:
-            page.get_by_role("button", name="Open a file").click()
-        chooser.value.set_files(wrong)
-        page.get_by_text("Reading the robot failed").wait_for()
+        for chosen, said in ((huge, "too large to be sent (2000 MB"), (wrong, "Reading the robot failed")):
+            with page.expect_file_chooser() as chooser:
+                page.get_by_role("button", name="Open a file").click()
+            chooser.value.set_files(chosen)
+            page.get_by_text(said).wait_for()
         page.get_by_role("combobox", name="Robot", exact=True).select_option("b:planar2r")
         page.get_by_role("heading", name="planar 2R").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -154,12 +213,18 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
         page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560_physical")
         page.get_by_role("link", name="Excite").click()
         page.get_by_label("searches").fill("20")
+        page.get_by_role("button", name="Add a box").click()
+        page.get_by_label("centre x").fill("5")
         page.get_by_role("button", name="Find a motion").click()
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("Search for a motion was cancelled").wait_for()
         assert visit.serious() == []
         page.get_by_role("button", name="Find a motion").click()
         page.get_by_role("status", name="Search for a motion").wait_for()
+        other = visit.context.new_page()  # a second tab: it shows the job that runs, and cannot start another
+        other.goto(at.address + "excite")
+        other.get_by_role("status", name="Search for a motion").wait_for()
+        assert other.get_by_role("button", name="Find a motion").is_disabled()
         assert visit.faults == []
         visit.context.close()
     with running(project) as at:
@@ -171,19 +236,118 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
         assert visit.faults == []
 
 
-def test_hostile_names_are_text(chromium, tmp_path):
-    """Names of robots, links and logs never become markup."""
+@needs_shared
+def test_a_real_log(chromium, tmp_path):
+    """EMPS, a ball-screw axis: the published values of its mass and friction, from the file as it is."""
+    log = SHARED / "data" / "emps" / "emps_id.csv.gz"
+    with running(tmp_path / "project") as at:
+        visit = Visit(chromium, at.address)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option("b:emps")
+        page.get_by_role("heading", name="1 base parameters").wait_for()
+        page.get_by_role("link", name="Data").click()
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Open logs").click()
+        chooser.value.set_files(log)
+        page.get_by_role("group", name="Use of emps_id.csv.gz").get_by_role("button", name="fit").click()
+        page.get_by_label("unit of efforts").select_option("V")
+        page.get_by_label("position of").select_option("q1")
+        page.get_by_label("effort of", exact=False).first.select_option("u1")
+        page.get_by_label("gains of").fill("35.15065188")
+        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_text("The campaign can run").wait_for()
+        zoomed(page)
+        page.get_by_role("link", name="Identify").click()
+        page.get_by_label("choose the effects").uncheck()
+        page.get_by_text("not checked as it stands now").wait_for()
+        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_text("checked: nothing stands against it").wait_for()
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_role("button", name="Look at it").click()
+        page.get_by_role("heading", name="Residual over effort").wait_for()
+        assert visit.faults == []
+    (model,) = (tmp_path / "project").glob("runs/*-identify/result.json")
+    values = {p["name"]: p["value"] for p in json.loads(model.read_text())["parameters"]}
+    assert any(abs(value - 95.1) < 1.5 for value in values.values()), values  # kg, as published
+    assert any(abs(value - 203.5) < 6 for value in values.values()), values  # N s/m
+
+
+def zoomed(page: Any) -> None:
+    """A part of a long log is fetched when the curve is zoomed into; a double click shows all of it again."""
+    plot = page.locator(".plot .u-over").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    with page.expect_response(lambda answer: "/curves/0?" in answer.url) as answer:
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 60, steps=4)
+        page.mouse.up()
+    t = answer.value.json()["t"]
+    assert 300 < len(t) < 800 and t[-1] - t[0] < 0.7  # every sample of the part
+    plot.dblclick()
+
+
+def test_a_file_is_dropped_with_its_meshes(chromium, tmp_path):
+    """A cube in STL, found by its name though it has another one here; without it the page says what is missing.
+
+    Hostile names of robots, links and joints are text.
+    """
+    (tmp_path / "drop").mkdir()
+    text = "<robot name='cube'><link name='g'/><link name='hand'>{}</link><joint name='j' type='continuous'>"
+    text += "<parent link='g'/><child link='hand'/><axis xyz='0 0 1'/></joint></robot>"
+    shape = "<visual><geometry><mesh filename='package://elsewhere/meshes/Cube.stl'/></geometry></visual>"
+    (tmp_path / "drop" / "cube.urdf").write_text(text.format(shape))
+    (tmp_path / "drop" / "cube.stl").write_text(stl_cube())
     name = "<img src=x onerror=alert(1)>"
     escaped = name.replace("<", "&lt;").replace(">", "&gt;")
-    text = f"<robot name='{escaped}'><link name='g'/><link name='{escaped}'/><joint name='{escaped}' type='continuous'>"
-    text += f"<parent link='g'/><child link='{escaped}'/><axis xyz='0 0 1'/></joint></robot>"
-    (tmp_path / "arm.urdf").write_text(text)
+    (tmp_path / "drop" / "odd.urdf").write_text(text.replace("cube", escaped).replace("hand", escaped).format(""))
+    with running(tmp_path / "project") as at:
+        visit = Visit(chromium, at.address)
+        page = visit.page
+        visit.go("robot")
+        for names, count in ((["cube.urdf"], 1), (["cube.urdf", "cube.stl"], 0)):
+            with page.expect_file_chooser() as chooser:
+                page.get_by_role("button", name="Open a file").click()
+            with page.expect_response(lambda answer: answer.url.endswith("/view")):
+                chooser.value.set_files([tmp_path / "drop" / name for name in names])
+            page.get_by_role("heading", name="cube", exact=True).wait_for()
+            page.wait_for_function(f"document.querySelectorAll('.message.warn').length === {count}")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Open a file").click()
+        chooser.value.set_files(tmp_path / "drop" / "odd.urdf")
+        page.get_by_role("heading", name=name).wait_for()  # names never become markup
+        assert page.locator("img").count() == 0
+        assert visit.faults == []
+    names = {p.name for p in (tmp_path / "project" / "uploads").iterdir()}
+    assert len(names) == 4 and all(name.startswith(("robot-", "mesh-")) for name in names)
+
+
+def stl_cube() -> str:
+    """Corners of a cube, as triangles."""
+    corners = [f"vertex {x} {y} {z}" for x in (0, 0.1) for y in (0, 0.1) for z in (0, 0.1)]
+    facets = [corners[k : k + 3] for k in range(6)]
+    lines = "".join(f"facet normal 0 0 0\nouter loop\n{chr(10).join(f)}\nendloop\nendfacet\n" for f in facets)
+    return f"solid cube\n{lines}endsolid cube\n"
+
+
+@pytest.mark.slow
+def test_a_fleet_at_a_glance_and_one_robot_over_its_days(chromium, tmp_path):
+    """A store in the folder makes the step appear; the robot whose friction grew stands first."""
+    changes = (FleetChange(0, "dry", 0.5, 11, 1),)
+    simulated_store(str(tmp_path / "store"), SimulatedFleet(7, 18, 4, changes, programs=3))
     with running(tmp_path) as at:
         visit = Visit(chromium, at.address)
-        visit.go("robot")
-        key = visit.page.get_by_role("combobox", name="Robot", exact=True).locator(
-            "optgroup[label='In the folder'] option"
-        )
-        visit.page.get_by_role("combobox", name="Robot", exact=True).select_option(key.first.get_attribute("value"))
-        visit.page.get_by_role("heading", name=name).wait_for()
-        assert visit.page.locator("img").count() == 0 and visit.faults == []
+        page = visit.page
+        visit.go("fleet")
+        page.get_by_label("days to learn from").fill("10")
+        page.get_by_role("button", name="Judge").click()
+        page.get_by_role("heading", name="1 of 7 robots needs a look").wait_for()
+        assert page.get_by_role("heading", name="r000 over its days").is_visible()
+        page.get_by_role("button", name="r003", exact=False).first.click()
+        page.get_by_role("heading", name="r003 over its days").wait_for()
+        assert page.url.endswith("/fleet/r003")
+        assert page.locator(".plot canvas").count() >= 2
+        assert visit.serious() == []
+        assert visit.faults == []

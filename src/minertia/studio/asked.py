@@ -196,6 +196,39 @@ class RehearseJob(Asked):
     settings: RehearseSettings = RehearseSettings()
 
 
+class ControlSettings(Asked):
+    """Models of the simulated arm and of its controller (none: the robot of the file), how long, and what is shown."""
+
+    arm: Key | None = None
+    known: Key | None = None
+    seconds: Annotated[FiniteFloat, Field(ge=0.5, le=30)] = 4.0
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    shows: Annotated[list[Literal["adaptive", "guiding"]], Field(max_length=2)] = []
+
+
+class ControlJob(Asked):
+    """Let a simulated arm follow a motion."""
+
+    kind: Literal["control"]
+    settings: ControlSettings = ControlSettings()
+
+
+class FleetSettings(Asked):
+    """Which store of the folder; part of false alarms among all, and days that a robot is learnt."""
+
+    store: Key
+    q: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.1
+    learning: Annotated[int, Field(ge=2, le=365)] = 30
+
+
+class FleetJob(Asked):
+    """Judge a fleet."""
+
+    kind: Literal["fleet"]
+    settings: FleetSettings
+
+
 JobAsked = Annotated[
-    RobotJob | ProposeJob | PlainJob | ValidateJob | ExciteJob | GenerateJob | RehearseJob, Field(discriminator="kind")
+    RobotJob | ProposeJob | PlainJob | ValidateJob | ExciteJob | GenerateJob | RehearseJob | ControlJob | FleetJob,
+    Field(discriminator="kind"),
 ]

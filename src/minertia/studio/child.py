@@ -50,8 +50,9 @@ def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: Job
 
 def _done(kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection) -> str:
     from minertia.files import inputs_protected
+    from minertia.studio.job_work import JobWork
     from minertia.studio.project import Project
-    from minertia.studio.work import JobWork, run
+    from minertia.studio.work import run
     from minertia.threads import one_thread
 
     with one_thread(), inputs_protected():

@@ -6,6 +6,7 @@ interrupted.  Results appear at once, so that no folder holds half of them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import re
@@ -27,7 +28,8 @@ FORMAT = 1
 RECORD = "job.json"
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
 _NAME = re.compile(r"(\d{4,6})-([a-z]+)")
-LONG = ("identify", "excite", "rehearse", "generate", "validate")  # kinds of which only some run at a time
+# kinds of which only some run at a time
+LONG = ("identify", "excite", "rehearse", "generate", "validate", "control", "fleet")
 MOST_LONG, MOST = 2, 5  # jobs that run at the same time
 GRACE = 5.0  # s between asking a process to end and ending it
 
@@ -119,11 +121,21 @@ class Jobs:
                     return job
             if len(running) >= MOST or (kind in LONG and sum(job.kind in LONG for job in running) >= MOST_LONG):
                 raise Busy("other jobs run already; wait for one of them, or cancel it")
-            job = Job(self._free_name(kind), kind, asked, digest)
-            make_folder(self.project.folder / RUNS / job.name)
-            self._record(job)
+            job = self._begun(kind, asked, digest)
             self._jobs[job.name] = job
         self._launch(job)
+        return job
+
+    def _begun(self, kind: str, asked: dict[str, Any], digest: str) -> Job:
+        """A job with its folder and record, or neither."""
+        job = Job(self._free_name(kind), kind, asked, digest)
+        folder = make_folder(self.project.folder / RUNS / job.name)
+        try:
+            self._record(job)
+        except MinertiaError:  # a full disk: no job, and no folder of none
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise
         return job
 
     def cancel(self, name: str) -> Job:
@@ -148,7 +160,7 @@ class Jobs:
     # ------------------------------------------------------------------ processes
 
     def _launch(self, job: Job) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _processes()
         ours, theirs = context.Pipe(duplex=False)
         folder = self.project.folder
         given = (job.kind, str(folder), str(folder / RUNS / job.name), job.settings, self.limits, theirs)
@@ -224,6 +236,18 @@ class Jobs:
     def _names(self) -> Iterator[str]:
         for path in (self.project.folder / RUNS).iterdir():
             yield path.name
+
+
+def _processes() -> Any:
+    """How processes of jobs begin: forked from one that has loaded everything, or from nothing where there is no fork.
+
+    Never forked from the server itself, whose threads may hold locks.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():  # pragma: no cover  (Windows)
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["minertia.studio.ready"])
+    return context
 
 
 def _recorded(path: Path) -> Job | None:

@@ -11,15 +11,16 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import tomli_w
 
 from minertia.documents import DocumentError, json_document, toml_document
+from minertia.drafts import one_at_a_time
 from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, new_file, write_file
 from minertia.robot.read import bundled_robots, is_model_text
@@ -28,11 +29,14 @@ from minertia.version import __version__
 
 FORMAT = 1
 STATE, CAMPAIGN, BEFORE, RUNS, UPLOADS = "studio.json", "campaign.toml", "campaign.before.toml", "runs", "uploads"
+STORE = "store.toml"  # what a store of a fleet's records is known by
 USES = ("train", "validate")
 TABLES = ("columns", "drive", "filter", "model", "estimator", "evaluation")  # of a campaign, in the format's own keys
 KEPT = ("name", "gravity", "joints", "hold")  # of a campaign that stands there already
 ROBOT_ENDINGS = (".urdf", ".xml", ".mjcf", ".par", ".toml")
 LOG_ENDINGS = (".csv.gz", ".csv", ".txt", ".tsv", ".dat", ".parquet", ".npz", ".mat", ".mcap")
+MESH_ENDINGS = (".stl", ".obj")  # what can be read of them; with a description that was dropped
+ENDINGS = {"robot": ROBOT_ENDINGS, "log": LOG_ENDINGS, "mesh": MESH_ENDINGS}
 NOT_LOGS = re.compile(r"(motion|excitation|trajectory)[^/]*\.csv$|readme|requirements|cmakelists", re.IGNORECASE)
 NO_ROBOTS = (CAMPAIGN, BEFORE, "columns.toml", "log.toml", "limits.toml", "pyproject.toml")
 DEPTH, MOST = 3, 2000  # folders below the project that are looked into, and files that are looked at
@@ -89,24 +93,46 @@ class Project:
                 return file
         raise InputError(f"there is no {' or '.join(kinds)} of this key in the folder any more; load the page again")
 
-    def upload(self, kind: str, title: str) -> Upload:
-        """A place for an uploaded file of a kind ("robot" or "log"), under a random name with the ending it claims."""
-        endings = ROBOT_ENDINGS if kind == "robot" else LOG_ENDINGS
+    def stores(self) -> list[ProjectFile]:
+        """Stores of fleets in the folder, as folders with a key; size: 0."""
+        found = []
+        for place, folders, names in os.walk(self.folder, followlinks=False):
+            here = Path(place)
+            name = here.relative_to(self.folder).as_posix()
+            is_store = STORE in names and here != self.folder
+            if is_store:
+                found.append(ProjectFile(_key(name), "store", here, visible(name), 0))
+            deep = is_store or len(here.relative_to(self.folder).parts) >= DEPTH or here.name == RUNS
+            folders[:] = [] if deep else sorted(f for f in folders if not f.startswith((".", "__")))
+        return found
+
+    def store(self, key: str) -> ProjectFile:
+        """The store that a request means."""
+        for found in self.stores():
+            if found.key == key:
+                return found
+        raise InputError("there is no store of a fleet of this key in the folder any more; load the page again")
+
+    def upload(self, kind: str, title: str, meshes: Sequence[str] = ()) -> Upload:
+        """A place for an uploaded file of a kind of `ENDINGS`, under a random name with the ending it claims.
+
+        meshes: keys of those that were uploaded for a robot, which its file then names as they are called here.
+        """
+        endings = ENDINGS[kind]
         ending = next((e for e in endings if title.lower().endswith(e)), None)
         if ending is None:
             shown = visible(title[-LONGEST_TITLE:])
             raise InputError(f"'{shown}' is not a {kind} that is known by its ending; known: {', '.join(endings)}")
         make_folder(self.folder / UPLOADS)
-        return Upload(self, kind, self.folder / UPLOADS / f"{kind}-{secrets.token_hex(6)}{ending}", _shown(title))
+        place = self.folder / UPLOADS / f"{kind}-{secrets.token_hex(6)}{ending}"
+        own = [self.file(key, "mesh") for key in meshes]
+        return Upload(self, kind, place, _shown(title), {file.title.lower(): file.path.name for file in own})
 
     def add(self, upload: Upload) -> ProjectFile:
         """An uploaded file that is complete, with its title."""
         name = upload.path.relative_to(self.folder).as_posix()
-        with self._lock:
-            state = self._state()
-            state["titles"] = {**state.get("titles", {}), name: upload.title}
-            self._write_state(state)
-        return self.file(_key(name), upload.kind, "model")
+        self._remember(lambda state: {**state, "titles": {**state.get("titles", {}), name: upload.title}})
+        return self.file(_key(name), upload.kind, *(("model",) if upload.kind == "robot" else ()))
 
     # ------------------------------------------------------------------ the robot
 
@@ -134,8 +160,7 @@ class Project:
         else:
             path = self.file(file or "", "robot", "model").path
             chosen = {"name": path.relative_to(self.folder).as_posix()}
-        with self._lock:
-            self._write_state({**self._state(), "robot": chosen})
+        self._remember(lambda state: {**state, "robot": chosen})
         found = self.robot
         assert found is not None
         return found
@@ -213,8 +238,11 @@ class Project:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _write_state(self, state: Mapping[str, Any]) -> None:
-        write_file(self.folder / STATE, json.dumps({"format": FORMAT, **state}, indent=1) + "\n", force=True)
+    def _remember(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change what is remembered; jobs in their processes and other servers of the folder wait their turn."""
+        with self._lock, one_at_a_time(self.folder):
+            state = {"format": FORMAT, **change(self._state())}
+            write_file(self.folder / STATE, json.dumps(state, indent=1) + "\n", force=True)
 
 
 @dataclass(frozen=True)
@@ -225,6 +253,7 @@ class Upload:
     kind: str
     path: Path
     title: str
+    meshes: Mapping[str, str] = field(default_factory=dict)  # titles in small letters -> names in the folder
 
     def open(self) -> AbstractContextManager[BinaryIO]:
         """The file to write into."""
@@ -234,6 +263,8 @@ class Upload:
         """Take the file into the project, or refuse it and leave nothing."""
         try:
             if self.kind == "robot":
+                if self.meshes:
+                    write_file(self.path, with_meshes(self.path.read_bytes(), self.meshes), force=True, seal=False)
                 refuse_references(self.path)
             return self.project.add(self)
         except MinertiaError:
@@ -245,6 +276,17 @@ _XACRO = re.compile(r"<\s*xacro:|xmlns:xacro|\$\{|\$\(")
 _INCLUDE = re.compile(r"<\s*(include|!DOCTYPE|!ENTITY|plugin|extension)\b", re.IGNORECASE)
 _FILE = re.compile(r"""\b(?:file|filename|meshdir|texturedir|assetdir)\s*=\s*["']([^"']*)["']""")
 _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%2e|%2f", re.IGNORECASE)
+
+
+def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
+    """A description in which meshes that came with it are called by the names that they have here."""
+
+    def called(found: re.Match[str]) -> str:
+        own = names.get(re.split(r"[/\\]", found[1])[-1].lower())
+        return found[0] if own is None else found[0].replace(found[1], own)
+
+    text = content.decode("utf-8", errors="surrogateescape")
+    return _FILE.sub(called, text).encode("utf-8", errors="surrogateescape")
 
 
 def refuse_references(path: Path) -> None:
@@ -268,6 +310,9 @@ def _walk(folder: Path) -> Iterator[Path]:
     seen = 0
     for place, folders, names in os.walk(folder, followlinks=False):
         here = Path(place)
+        if STORE in names and here != folder:  # records of a fleet, which are no logs
+            folders[:] = []
+            continue
         depth = len(here.relative_to(folder).parts)
         folders[:] = (
             sorted(f for f in folders if not f.startswith((".", "__")) and f != "code") if depth < DEPTH else []
@@ -290,6 +335,8 @@ def _kind(path: Path) -> str | None:
         return None
     if name.endswith(ROBOT_ENDINGS):
         return "robot"
+    if name.endswith(MESH_ENDINGS):
+        return "mesh" if path.parent.name == UPLOADS else None
     return "log" if name.endswith(LOG_ENDINGS) and not NOT_LOGS.search(name) else None
 
 

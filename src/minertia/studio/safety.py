@@ -20,6 +20,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# what runs generated code has rights of its own: it may compile what the page hands it, and ask for nothing
+WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 # pages of results bring their own, stricter policy; here they lose the origin of the studio
 PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; sandbox allow-scripts"
 HEADERS = {
@@ -61,7 +63,9 @@ class TooLarge(Exception):
 
     def __init__(self, most: int) -> None:
         self.most = most
-        super().__init__(f"this is too large; at most {most / 1e6:g} MB can be sent at once")
+        super().__init__(
+            f"this is too large; at most {most / 1e6:g} MB can be sent at once (larger logs: copy them into the folder)"
+        )
 
 
 def too_large(err: TooLarge) -> Response:
@@ -170,7 +174,8 @@ def _bounded(receive: Receive, most: int) -> Receive:
 
 
 def _add_headers(headers: MutableHeaders, path: str) -> None:
-    headers.setdefault("Content-Security-Policy", POLICY)
+    is_worker = path.startswith("/assets/") and ".worker-" in path
+    headers.setdefault("Content-Security-Policy", WORKER_POLICY if is_worker else POLICY)
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
     is_fixed = path.startswith("/assets/")  # named after their content

@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import Path as PathOf
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from pydantic import FiniteFloat
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from minertia.errors import InputError, MinertiaError, one_line
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
@@ -25,17 +28,19 @@ from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.studio.asked import CampaignAsked, JobAsked, JobName, PostureAsked, RobotAsked
+from minertia.studio.asked import CampaignAsked, JobAsked, JobName, Key, PostureAsked, RobotAsked
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
+from minertia.studio.log_curves import part_of
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
-from minertia.studio.work import VIEW
+from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("robot", "excite", "data", "identify", "validate", "code", "runs")
-PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html"}
+STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "fleet", "runs")
+PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
+ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
 PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
@@ -46,11 +51,12 @@ MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404
 
 def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
     """The application on a folder, behind its door."""
-    return Doorkeeper(application(folder, limits=limits), door or Door())
+    own = door or Door()
+    return Doorkeeper(application(folder, limits=limits, largest=own.largest), own)
 
 
-def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastAPI:
-    """The application on a folder."""
+def application(folder: str | Path, *, limits: JobLimits | None = None, largest: int = Door.largest) -> FastAPI:
+    """The application on a folder; largest: bytes of an upload, for the page to say so before it sends one."""
     project = Project(folder)
     jobs = Jobs(project, limits)
 
@@ -65,9 +71,10 @@ def application(folder: str | Path, *, limits: JobLimits | None = None) -> FastA
     )  # fmt: skip
     app.state.jobs = jobs
     _add_errors(app)
-    _add_project(app, project, jobs)
+    _add_project(app, project, jobs, largest)
     _add_jobs(app, project, jobs)
     _add_results(app, jobs)
+    _add_numbers(app, jobs)
     _add_page(app)
     return app
 
@@ -83,6 +90,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(TooLarge)
     async def large(request: Request, err: TooLarge) -> Response:
         return too_large(err)
+
+    @app.exception_handler(ClientDisconnect)
+    async def cut(request: Request, err: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody reads it; what had come of the file is gone
 
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, err: RequestValidationError) -> JSONResponse:
@@ -103,11 +114,11 @@ def _add_errors(app: FastAPI) -> None:
 # ---------------------------------------------------------------------- the project
 
 
-def _add_project(app: FastAPI, project: Project, jobs: Jobs) -> None:
+def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> None:
     @app.get("/api/project")
     def get_project() -> dict[str, Any]:
         """Everything that is in the folder, and what may be chosen."""
-        return project_view(project, jobs)
+        return {**project_view(project, jobs), "largest": largest}
 
     @app.put("/api/robot")
     def put_robot(asked: RobotAsked) -> dict[str, Any]:
@@ -133,11 +144,12 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.post("/api/uploads")
     async def post_upload(
         request: Request,
-        kind: Annotated[Literal["robot", "log"], Query()],
+        kind: Annotated[Literal["robot", "log", "mesh"], Query()],
         title: Annotated[str, Query(min_length=1, max_length=300)],
+        mesh: Annotated[list[Key], Query(max_length=200)] = [],  # noqa: B006  (FastAPI copies it)
     ) -> dict[str, Any]:
         """Take a file, as the body of the request; it appears whole, under a name that nobody chose."""
-        upload = await run_in_threadpool(project.upload, kind, title)
+        upload = await run_in_threadpool(project.upload, kind, title, mesh)
         with upload.open() as file:
             async for part in request.stream():
                 await run_in_threadpool(file.write, part)
@@ -159,6 +171,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         "robot": project.robot,
         "bundled": list(bundled_robots()),
         "files": [file.to_dict() for file in files],
+        "stores": [{"key": store.key, "title": store.title} for store in project.stores()],
         "campaign": campaign,
         "campaign_error": error,
         "check": passed_check(project, jobs),
@@ -197,7 +210,7 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
         kind, settings = asked.kind, asked.settings.model_dump(exclude_none=True)
         if kind in CHECKED and passed_check(project, jobs) is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
-        if kind != "propose":
+        if kind not in ROBOTLESS:
             project.robot_name()  # says that none is chosen
         if kind == "robot":
             settings["robot"] = (project.robot or {})[
@@ -277,7 +290,7 @@ def _add_results(app: FastAPI, jobs: Jobs) -> None:
         return FileResponse(path, media_type=kind or "application/octet-stream", filename=path.name)
 
     @app.get("/api/jobs/{name}/pages/{page}")
-    def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal"]) -> Response:
+    def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal", "fleet"]) -> Response:
         """A page that a job wrote, without the studio's rights."""
         _known(jobs, name)
         path = _present(jobs.folder(name) / PAGES[page])
@@ -296,11 +309,37 @@ def _add_results(app: FastAPI, jobs: Jobs) -> None:
         return Response(_archive(place, names, name), media_type="application/zip", headers=head)
 
 
+def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
+    @app.get("/api/jobs/{name}/model", response_class=Response)
+    def get_model(name: JobName) -> Response:
+        """The generated inverse dynamics as WebAssembly, for the page."""
+        _known(jobs, name)
+        return FileResponse(_present(jobs.folder(name) / WEB_CODE), media_type="application/wasm")
+
+    @app.get("/api/jobs/{name}/curves/{log}")
+    def get_curves(
+        name: JobName,
+        log: Annotated[int, PathOf(ge=0, le=1000)],
+        signal: Literal["q", "qd", "effort"],
+        start: Annotated[FiniteFloat, Query()],
+        end: Annotated[FiniteFloat, Query()],
+        filtered: bool = False,
+    ) -> dict[str, Any]:
+        """A signal of a long log between two times, for a page that zooms in; filtered: also through the low-pass."""
+        _known(jobs, name)
+        wanted = (signal, f"{signal}_filtered") if filtered else (signal,)
+        found = part_of(jobs.folder(name), log, wanted, (start, end))
+        if found is None:
+            raise HTTPException(404, "this part of the log was not kept; check again")
+        return found
+
+
 def _written(folder: Path) -> list[str]:
     """Names of a job's files from its folder, but for what the studio keeps for itself."""
     found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = sorted(path.relative_to(folder).as_posix() for path in found)
-    return [name for name in names if name not in (RECORD, VIEW) and not name.startswith(".")]
+    kept = (RECORD, VIEW, WEB_CODE)
+    return [n for n in names if n not in kept and not n.startswith(".") and not n.startswith("curves-")]
 
 
 def _archive(folder: Path, names: list[str], top: str) -> bytes:

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minertia.documents import DocumentError, toml_document
 from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.files import make_folder, write_file
-from minertia.studio.project import CAMPAIGN, Project
+from minertia.robot.robot import Robot
+from minertia.studio.job_work import JobWork
+from minertia.studio.project import CAMPAIGN
 
 if TYPE_CHECKING:
     from minertia.identification.identify import Identification
 
-Progress = Callable[..., None]  # called with a step, a part of the whole from 0 to 1 or None, and numbers to show
-VIEW = "view.json"
-
-
-@dataclass(frozen=True)
-class JobWork:
-    """One job: the project, the folder for what it writes, what was asked, and whom to tell."""
-
-    project: Project
-    out: Path
-    settings: Mapping[str, Any]
-    tell: Progress
-
-    @property
-    def titles(self) -> dict[str, str]:
-        """Titles of logs by the names of their files."""
-        return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
+VIEW, WEB_CODE = "view.json", "model.wasm"
 
 
 def run(kind: str, work: JobWork) -> str:
@@ -48,6 +33,7 @@ def run(kind: str, work: JobWork) -> str:
 
 def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.robot_views import robot_view
+    from minertia.robot.file_shapes import UNREAD, file_pieces
     from minertia.robot.read import read_robot
 
     work.tell("reading the robot", 0.1)
@@ -55,6 +41,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("deriving base parameters", 0.3)
     s = work.settings
     view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
+    view["unread"] = sorted({piece.link for piece in file_pieces(robot) if piece.kind == UNREAD})
     problems = sum(note["level"] != "info" for note in view["notes"])
     base = f"{view['base']['count']} base parameters" if "count" in view["base"] else "no base parameters"
     return view, f"{robot.name}: {base}, {problems} problem{'s' * (problems != 1)} of the file"
@@ -95,6 +82,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.audits.audit import audit
     from minertia.identification.campaigns.read import read_campaign
     from minertia.report.fit_views import log_view
+    from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
@@ -103,7 +91,11 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
         work.tell(f"reading {title}", k / len(logs))
         recording = campaign.as_logged(log)
         view = log_view(title, recording, audit(recording, campaign.robot))
+        cutoff, filtered = filtered_signals(recording, campaign.filter)
+        view |= filtered_view(recording, cutoff, filtered)
+        view |= {"number": k, "has_detail": keep_curves(work.out, k, recording, filtered)}
         views.append({**view, "use": "train" if k < len(campaign.train) else "validate"})
+    drop_curves(work.out.parent, work.out)
     errors = sum(f["level"] == "error" for view in views for f in view["findings"])
     warnings = sum(f["level"] == "warning" for view in views for f in view["findings"])
     view = {"ok": not errors, "errors": errors, "warnings": warnings, "logs": views}
@@ -210,30 +202,47 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
     from minertia.codegen.options import Arithmetic
-    from minertia.robot.read import read_robot
     from minertia.validation.compiled import tested_code
 
-    s, project = work.settings, work.project
-    model = s.get("model")
-    name = str(project.file(str(model), "model").path) if model else project.robot_name()
-    robot = read_robot(name, letters=False)
+    s = work.settings
+    robot = work.robot(s.get("model"))
     target, programs = str(s.get("target", "c")), s.get("programs") or None
     work.tell("generating", 0.2)
     precision = "float" if s.get("single") else "double"
     made = generate(robot, work.out / "code", programs=programs, target=target, arithmetic=Arithmetic(precision))
-    tested = "not compiled: only the target c is"
+    tested, live = "not compiled: only the target c is", {"why": "only C in double precision runs in the page"}
     if target == "c":
         work.tell("compiling and running the self-test", 0.7)
         try:
-            tested_code(made.files)
+            place = tested_code(made.files)
             tested = "compiled here, and its self-test passed"
+            live = live if precision == "float" else _live(work, robot, place)
         except CompilerMissing as err:
             tested = f"not compiled: {err}"
+            live = {"why": str(err)}
     files = [{"name": p.relative_to(work.out / "code").as_posix(), "bytes": p.stat().st_size} for p in made.files]
     counts = {name: dict(count) for name, count in made.counts.items()}
     view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "tested": tested,
-            "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash}  # fmt: skip
+            "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash, "live": live}  # fmt: skip
     return view, f"{len(files)} files; {tested}"
+
+
+def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
+    """The inverse dynamics for the page, with states at which it is held against Python there; or why not."""
+    from minertia.validation.in_browser import reference_states, web_code
+
+    work.tell("compiling for the page", 0.9)
+    try:
+        states = reference_states(robot)
+        write_file(work.out / WEB_CODE, web_code(robot, place), seal=False)
+    except MinertiaError as err:
+        return {"why": str(err)}
+    joints = []
+    for name, j in zip(robot.coordinate_names, robot.independent, strict=True):
+        joint, limits = robot.joints[j], robot.joints[j].limits
+        row = {"name": name, "slides": joint.kind == "prismatic", "lower": limits.lower, "upper": limits.upper}
+        joints.append({**row, "velocity": limits.velocity})
+    return {"joints": joints, "states": states}
 
 
 # ---------------------------------------------------------------------- rehearsal
@@ -270,6 +279,21 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     return {"steps": steps, "logs": logs, "skipped": list(found.skipped)}, f"{len(logs)} logs recorded in simulation"
 
 
+# ---------------------------------------------------------------------- control and fleets
+
+
+def _control(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.studio.control_work import control
+
+    return control(work)
+
+
+def _fleet(work: JobWork) -> tuple[dict[str, Any], str]:
+    from minertia.studio.fleet_work import fleet
+
+    return fleet(work)
+
+
 KINDS: dict[str, Callable[[JobWork], tuple[dict[str, Any], str]]] = {
     "robot": _robot,
     "propose": _propose,
@@ -279,4 +303,6 @@ KINDS: dict[str, Callable[[JobWork], tuple[dict[str, Any], str]]] = {
     "excite": _excite,
     "generate": _generate,
     "rehearse": _rehearse,
+    "control": _control,
+    "fleet": _fleet,
 }

@@ -36,6 +36,7 @@ class Adaptation:
     and with the same controller without.  least: the smallest eigenvalue that the pseudo-inertia of any link had at any
     step, each scaled to a unit diagonal; a body can exist where it is positive.  t (N,), adapting_error, fixed_error:
     running root mean square over half a second.  mass (N,): of the last link, as estimated; true_mass with the load.
+    q (N, n): postures of the adapting arm.
     ran_away: when the adapting arm went out of control [s].
     """
 
@@ -51,9 +52,10 @@ class Adaptation:
     adapting_error: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     fixed_error: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     mass: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
+    q: Array = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("t", "adapting_error", "fixed_error", "mass"):
+        for name in ("t", "adapting_error", "fixed_error", "mass", "q"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
@@ -160,6 +162,7 @@ def show_adaptation(rig: Rig) -> Adaptation:
         ran_away=with_it.ran_away,
         t=with_it.t[::step],
         mass=mass[::step],
+        q=with_it.true_q[::step],
         **{name: values[::step] for name, values in shown.items()},
     )
 

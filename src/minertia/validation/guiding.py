@@ -26,7 +26,8 @@ class Guiding:
     force [N]: the largest of the hand.  travelled, missed [m]: way of the gripped point while guided, and how far from
     the hand's goal it was when let go.  drift [m]: how far the point came in the `free` [s] after; creep [m/s]: its
     mean speed in the last second.  drifts: of each joint [rad or m].  fallen [m]: the drift where nothing compensates
-    gravity once the hand is away.  t (N,); way (N,) [m]: from the first position; pulled (N,) [N]: the hand's force.
+    gravity once the hand is away.  t (N,); way (N,) [m]: from the first position; pulled (N,) [N]: the hand's force;
+    q (N, n): postures.
     """
 
     force: float
@@ -41,9 +42,10 @@ class Guiding:
     t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     way: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     pulled: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
+    q: Array = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("t", "way", "pulled"):
+        for name in ("t", "way", "pulled", "q"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def sentence(self) -> str:
@@ -99,6 +101,7 @@ def show_guiding(rig: Rig) -> Guiding:
         t=log.t,
         way=way,
         pulled=np.array(hand.forces),
+        q=log.true_q,
     )
 
 

@@ -1,7 +1,8 @@
-import { useEffect, useRef, useState } from "react";
+import { useMemo, useState } from "react";
 import type { MotionView } from "../types";
 import { CheckField, Facts, percent, shown } from "./bits";
 import { ParameterName } from "./names";
+import { PlayerBar, usePlayer } from "./player";
 import { Plot } from "./plot";
 import { Scene } from "./scene";
 import { DataTable, Meter, numbers, Segment, Sentences } from "./table";
@@ -10,53 +11,31 @@ const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"]
 const QUANTITIES: Record<string, [string, string]> = { q: ["positions", "rad or m"], qd: ["velocities", "rad/s or m/s"], qdd: ["accelerations", "rad/s² or m/s²"] };
 const POOR = 0.1;
 
+/** Postures with one joint at an end of its range and the others as they are now: how far a motion could go. */
+function atLimits(view: MotionView, now: number[]): number[][] {
+  const ends = view.joints.flatMap((_, j) => [view.limits.lower[j], view.limits.upper[j]].map((end) => [j, end] as const));
+  return ends.filter(([, end]) => end !== null).map(([j, end]) => now.map((value, k) => (k === j ? (end as number) : value)));
+}
+
 /** The motion played in three dimensions, with what stands around the robot. */
 export function Played({ view }: { view: MotionView }) {
   const [capsules, setCapsules] = useState(true);
-  const [frame, setFrame] = useState(0);
-  const [playing, setPlaying] = useState(false);
-  const clock = useRef(0);
+  const [limits, setLimits] = useState(false);
   const { t, q } = view.postures;
-
-  useEffect(() => {
-    if (!playing) return;
-    const begun = performance.now() - 1000 * (t[frame] >= t[t.length - 1] ? 0 : t[frame]);
-    const step = (now: number) => {
-      const time = (now - begun) / 1000;
-      const k = Math.min(t.length - 1, Math.floor((time / t[t.length - 1]) * (t.length - 1)));
-      setFrame(k);
-      if (k >= t.length - 1) setPlaying(false);
-      else clock.current = requestAnimationFrame(step);
-    };
-    clock.current = requestAnimationFrame(step);
-    return () => cancelAnimationFrame(clock.current);
-    // the frame is where it begins, not what it follows
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [playing]);
-
+  const player = usePlayer(t);
+  const { frame } = player;
+  const fitTo = useMemo(() => q.filter((_, k) => k % 20 === 0), [q]);
+  const boxes = useMemo(() => [...view.boxes, ...view.rooms], [view]);
+  const ghosts = useMemo(() => (limits ? atLimits(view, q[frame]) : []), [limits, view, q, frame]);
   return (
     <>
       <div className="stage inset">
-        <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} fitTo={q.filter((_, k) => k % 20 === 0)} showFrames={false} showCapsules={capsules} floor={view.floor} boxes={[...view.boxes, ...view.rooms]} label={`Motion of ${view.robot.robot}`} />
+        <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} fitTo={fitTo} showFrames={false} showCapsules={capsules} ghosts={ghosts} floor={view.floor} boxes={boxes} label={`Motion of ${view.robot.robot}`} />
       </div>
-      <div className="player">
-        <button type="button" onClick={() => setPlaying(!playing)}>
-          {playing ? "Pause" : "Play"}
-        </button>
-        <input
-          type="range"
-          aria-label="Time"
-          min={0}
-          max={t.length - 1}
-          value={frame}
-          onChange={(e) => {
-            setPlaying(false);
-            setFrame(Number(e.target.value));
-          }}
-        />
-        <output>{t[frame].toFixed(2)} s</output>
+      <PlayerBar t={t} player={player}>
         <CheckField label="capsules" value={capsules} onChange={setCapsules} />
-      </div>
+        {!view.drawing.has_loops && <CheckField label="ghost of the limits" value={limits} onChange={setLimits} />}
+      </PlayerBar>
     </>
   );
 }

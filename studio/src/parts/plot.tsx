@@ -11,6 +11,9 @@ export interface Series {
   points?: boolean; // dots instead of a line
 }
 
+export interface Detail { t: number[]; values: (number | null)[][] }
+const SETTLED = 120; // ms without another zoom before more points are asked for
+
 export interface Axis { name: string; unit: string }
 const TIME: Axis = { name: "t", unit: "s" };
 
@@ -69,7 +72,7 @@ function pressed(plot: uPlot, key: string): boolean {
 }
 
 /** Curves over time, or over something else: drag to zoom, double-click for all of it; plots of one group zoom and point together. */
-export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark }: {
+export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark, detail }: {
   title: string;
   t: number[];
   series: Series[];
@@ -80,6 +83,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   over?: Axis;
   log?: boolean;
   mark?: number; // a place on the horizontal axis
+  detail?: (from: number, to: number) => Promise<Detail | null>; // more points of the part that is shown
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -88,6 +92,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   const key = series.map((s) => s.label).join("|");
   const marked = useRef(mark);
   marked.current = mark;
+  const whole = useRef<() => void>(() => undefined);
+  const finer = useRef(detail);
+  finer.current = detail;
 
   useEffect(() => {
     const element = place.current;
@@ -95,12 +102,17 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
     const line = css("--line");
     const axis = { stroke: css("--soft"), grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui" };
     const members = group ? (groups.get(group) ?? groups.set(group, new Set()).get(group)!) : null;
-    let moving = false;
+    let moving = false, filling = false;
+    let refined = () => undefined as void;
     const made = new uPlot(
       {
         width: element.clientWidth,
         height,
-        cursor: { drag: { x: true, y: false }, sync: group ? { key: group } : undefined, points: { size: 5 } },
+        cursor: {
+          // the edges of all of it are those of the outline, not of the part that was fetched
+          bind: { dblclick: (_, __, handler) => (event) => (whole.current(), handler(event)) },
+          drag: { x: true, y: false }, sync: group ? { key: group } : undefined, points: { size: 5 },
+        },
         legend: { live: true },
         scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
         series: [
@@ -122,6 +134,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
         hooks: {
           setScale: [
             (own, scale) => {
+              if (scale === "x" && finer.current) refined();
               if (scale !== "x" || moving || !members) return;
               moving = true;
               const { min, max } = own.scales.x;
@@ -164,12 +177,39 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
       [t, ...series.map((s) => s.values)] as uPlot.AlignedData,
       element,
     );
+    let settling = 0;
+    const outline = [t, ...series.map((s) => s.values)] as uPlot.AlignedData;
+    const refine = () => {
+      const { min, max } = made.scales.x;
+      if (!finer.current || min == null || max == null) return;
+      const put = (data: uPlot.AlignedData) => {
+        if (plot.current !== made || made.scales.x.min !== min || made.scales.x.max !== max) return;
+        filling = true;
+        made.setData(data, false);
+        made.setScale("x", { min, max });
+        filling = false;
+      };
+      if (min <= t[0] && max >= t[t.length - 1]) put(outline);
+      else void finer.current(min, max).then((found) => found && put([found.t, ...found.values] as uPlot.AlignedData), () => undefined);
+    };
+    whole.current = () => {
+      if (made.data[0] === t) return;
+      filling = true;
+      made.setData(outline, false);
+      filling = false;
+    };
+    refined = () => {
+      if (filling) return;
+      window.clearTimeout(settling);
+      settling = window.setTimeout(refine, SETTLED);
+    };
     plot.current = made;
     fresh.current = true;
     members?.add(made);
     const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     resize.observe(element);
     return () => {
+      window.clearTimeout(settling);
       resize.disconnect();
       members?.delete(made);
       made.destroy();
@@ -209,7 +249,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
         tabIndex={0}
         aria-label={`${title}: ${series.map((s) => s.label).join(", ")} over ${over === TIME ? "time" : over.name}; arrow keys show values, plus and minus zoom`}
         onKeyDown={(event) => {
-          if (!event.ctrlKey && !event.metaKey && !event.altKey && plot.current && pressed(plot.current, event.key)) event.preventDefault();
+          if (event.ctrlKey || event.metaKey || event.altKey || !plot.current) return;
+          if (["0", "Escape", "-"].includes(event.key)) whole.current();
+          if (pressed(plot.current, event.key)) event.preventDefault();
         }}
       />
     </figure>

@@ -20,6 +20,7 @@ export interface SceneProps {
   showCapsules?: boolean;
   floor?: number | null;
   boxes?: number[][][][];
+  ghosts?: number[][]; // postures drawn as lines from joint to joint; of trees alone
   fitTo?: number[][]; // postures that the view must hold, besides the first
   onLink?: (joint: number | null) => void;
   label: string;
@@ -71,6 +72,7 @@ class View {
   masses: Object3D[] = [];
   solids: Object3D[] = [];
   around = new Group();
+  ghosts = new Group();
   size = 1;
   wanted = 0;
 
@@ -81,7 +83,7 @@ class View {
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
     this.controls.addEventListener("change", () => this.draw());
-    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around);
+    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around, this.ghosts);
     const sun = new DirectionalLight(0xffffff, 1.9);
     sun.position.set(2, -3, 5);
     this.scene.add(sun);
@@ -226,6 +228,22 @@ class View {
     }
   }
 
+  haunt(postures: number[][]) {
+    this.ghosts.traverse((object) => object instanceof LineSegments && object.geometry.dispose());
+    this.ghosts.clear();
+    const material = new LineBasicMaterial({ color: colour("--lit"), transparent: true, opacity: postures.length > 1 ? 0.45 : 0.9, depthTest: false });
+    const ends = this.drawing.frames.filter((frame) => frame.joint !== null);
+    for (const q of postures) {
+      const all = poses(this.robot, q), points: Vector3[] = [];
+      const at = (j: number | null | undefined) => (j == null ? new Vector3() : new Vector3().setFromMatrixPosition(all[j]));
+      this.robot.joints.forEach((joint, j) => points.push(at(joint.parent === null ? null : joint.parent - 1), at(j)));
+      for (const frame of ends) points.push(at(frame.joint), new Vector3(...(frame.position as [number, number, number])).applyMatrix4(all[frame.joint!]));
+      const lines = new LineSegments(new BufferGeometry().setFromPoints(points), material);
+      lines.renderOrder = 1;
+      this.ghosts.add(lines);
+    }
+  }
+
   light(lit: Set<number>) {
     for (const { joint, material } of this.parts) {
       const on = joint !== null && lit.has(joint);
@@ -365,6 +383,11 @@ export function Scene(props: SceneProps) {
     view.current?.surround(props.floor, props.boxes ?? []);
     view.current?.draw();
   }, [props.floor, props.boxes, robot, drawing, dark]);
+
+  useEffect(() => {
+    view.current?.haunt(drawing.has_loops ? [] : (props.ghosts ?? []));
+    view.current?.draw();
+  }, [props.ghosts, robot, drawing, dark]);
 
   if (failed) return <p className="empty">The 3-D view needs WebGL, which this browser does not offer; everything else works.</p>;
   return (

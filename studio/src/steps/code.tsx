@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { listFiles } from "../api";
 import { bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { Live } from "../parts/live";
 import { latest, useStudio, useView } from "../studio";
 import type { CodeView } from "../types";
 
@@ -130,6 +131,19 @@ function Made({ view, name }: { view: CodeView; name: string }) {
           </p>
         ))}
       </Panel>
+      {view.live && (
+        <Panel title="The model at work">
+          <p className="soft">The generated inverse dynamics itself, compiled to WebAssembly, running in this page.</p>
+          {"why" in view.live ? (
+            <div className="message warn">
+              <b>Not live</b>
+              <span>{view.live.why}</span>
+            </div>
+          ) : (
+            <Live name={name} model={view.live} />
+          )}
+        </Panel>
+      )}
       <Panel title="Files">
         <ul className="files">
           {files.map((file) => (

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
-import { upload } from "../api";
+import { getCurves, upload } from "../api";
 import { useCampaign } from "../campaign";
-import { bytes, DropZone, Empty, Facts, JobLine, NumberField, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { bytes, CheckField, DropZone, Empty, Facts, JobLine, NumberField, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { Plot } from "../parts/plot";
+import { Segment } from "../parts/table";
 import { latest, useLastView, useRobotView, useStudio } from "../studio";
 import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
 
@@ -38,7 +39,7 @@ export default function DataStep() {
 
   const drop = async (files: File[]) => {
     try {
-      for (const file of files) await upload("log", file);
+      for (const file of files) await upload("log", file, project.largest);
       say(null);
     } catch (error) {
       say((error as Error).message);
@@ -245,7 +246,7 @@ export function Check({ saving }: { saving: boolean }) {
   const { project, run } = useStudio();
   const { campaign } = useCampaign();
   const job = latest(project, "check");
-  const [view] = useLastView<CheckView>("check");
+  const [view, viewed] = useLastView<CheckView>("check");
   const isCurrent = !!project.check;
   const passed = isCurrent && project.check === job?.name;
   return (
@@ -271,18 +272,30 @@ export function Check({ saving }: { saving: boolean }) {
           <span>{view.ok ? "the campaign, its robot or a log changed since this check; check again" : job.sentence}</span>
         </div>
       )}
-      {view?.logs.map((log) => <LogPanel key={log.log + log.use} log={log} />)}
+      {view?.logs.map((log) => <LogPanel key={log.log + log.use} log={log} name={viewed?.name} />)}
     </Panel>
   );
 }
 
-function LogPanel({ log }: { log: LogView }) {
+function LogPanel({ log, name }: { log: LogView; name: string | undefined }) {
   const [signal, setSignal] = useState(log.signals.effort ? "effort" : "q");
+  const [filtering, setFiltering] = useState(false);
   const rows = log.signals[signal] ?? log.signals.q;
+  const smooth = log.filtered?.[`${signal}_filtered`];
   const units: Record<string, string> = { q: "rad or m", qd: "rad/s or m/s", effort: log.effort_unit === "Nm" ? "N m or N" : log.effort_unit };
   const titles: Record<string, string> = { q: "positions", qd: "velocities", effort: "efforts" };
   const told = log.findings.filter((f) => f.level !== "info");
   const others = [...log.notes, ...log.findings.filter((f) => f.level === "info").map((f) => `${f.channel ? `${f.channel}: ` : ""}${f.text}`)];
+  const shows = filtering && smooth;
+  const series = useMemo(() => {
+    const raw = rows.map((values, j) => ({ label: log.joints[j], values, colour: shows ? "--measured" : COLOURS[j % COLOURS.length], width: 1.1 }));
+    return shows ? [...raw, ...smooth.map((values, j) => ({ label: `${log.joints[j]}, filtered`, values, colour: COLOURS[j % COLOURS.length], width: 1.4 }))] : raw;
+  }, [rows, shows, smooth, log]);
+  const { number, has_detail } = log;
+  const detail = useMemo(() => {
+    if (!has_detail || !name || number === undefined) return undefined;
+    return (from: number, to: number) => getCurves(name, number, signal, from, to, !!shows);
+  }, [has_detail, name, number, signal, shows]);
   return (
     <section>
       <h3>
@@ -293,6 +306,7 @@ function LogPanel({ log }: { log: LogView }) {
           ["samples", log.samples.toLocaleString("en")],
           ["length", `${shown(log.seconds, 4)} s`],
           ["rate", log.rate_hz === null ? "–" : `${shown(log.rate_hz, 4)} Hz`],
+          ["low-pass of the fit", log.cutoff_hz == null ? "chosen later" : `${shown(log.cutoff_hz, 3)} Hz`],
         ]}
       />
       {told.length > 0 && (
@@ -314,20 +328,12 @@ function LogPanel({ log }: { log: LogView }) {
           </ul>
         </details>
       )}
-      <div className="segment" role="group" aria-label={`Signals of ${log.log}`}>
-        {Object.keys(log.signals).map((name) => (
-          <button key={name} type="button" aria-pressed={signal === name} onClick={() => setSignal(name)}>
-            {titles[name]}
-          </button>
-        ))}
+      <div className="toggles">
+        <Segment label={`Signals of ${log.log}`} options={Object.keys(log.signals).map((key) => ({ key, title: titles[key] }))} value={signal} onChange={setSignal} />
+        {smooth && <CheckField label={`through the low-pass of ${shown(log.cutoff_hz, 3)} Hz`} value={filtering} onChange={setFiltering} />}
+        {has_detail && <span className="soft">drag to zoom: more points come</span>}
       </div>
-      <Plot
-        title={titles[signal]}
-        unit={units[signal]}
-        t={log.t}
-        height={210}
-        series={rows.map((values, j) => ({ label: log.joints[j], values, colour: COLOURS[j % COLOURS.length], width: 1.1 }))}
-      />
+      <Plot title={titles[signal]} unit={units[signal]} t={log.t} height={210} detail={detail} series={series} />
     </section>
   );
 }

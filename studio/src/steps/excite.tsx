@@ -17,7 +17,12 @@ interface Asked {
   floor: string;
   height: number | null;
   collision: boolean;
+  obstacles: Obstacle[];
 }
+
+/** A box that stands still: its centre and its edges [m], along the axes of the base. */
+interface Obstacle { centre: (number | null)[]; size: (number | null)[] }
+const BOX: Obstacle = { centre: [0.6, 0, 0.2], size: [0.2, 0.2, 0.4] };
 
 export default function ExciteStep() {
   const { project, run, path, go } = useStudio();
@@ -26,7 +31,7 @@ export default function ExciteStep() {
   const runs = project.jobs.filter((one) => one.kind === "excite" && one.state === "done");
   const name = runs.find((one) => one.name === path[1])?.name ?? runs[0]?.name;
   const view = useView<MotionView>(name);
-  const [asked, setAsked] = useState<Asked>({ duration: 10, harmonics: 5, criterion: "condition", starts: 1, velocity: null, acceleration: null, floor: "base", height: 0, collision: true });
+  const [asked, setAsked] = useState<Asked>({ duration: 10, harmonics: 5, criterion: "condition", starts: 1, velocity: null, acceleration: null, floor: "base", height: 0, collision: true, obstacles: [] });
   const set = (changes: Partial<Asked>) => setAsked({ ...asked, ...changes });
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
 
@@ -37,7 +42,13 @@ export default function ExciteStep() {
       harmonics: asked.harmonics ?? 5,
       criterion: asked.criterion,
       starts: asked.starts ?? 1,
-      limits: { velocity: asked.velocity, acceleration: asked.acceleration, floor, self_collision: asked.collision },
+      limits: {
+        velocity: asked.velocity,
+        acceleration: asked.acceleration,
+        floor,
+        self_collision: asked.collision,
+        obstacle: asked.obstacles.length ? asked.obstacles.map(({ centre, size }, k) => ({ name: `box ${k + 1}`, centre: centre.map((v) => v ?? 0), size: size.map((v) => v ?? 0.1) })) : null,
+      },
     });
     if (path[1]) go("/excite");
   };
@@ -63,6 +74,7 @@ export default function ExciteStep() {
           <p>
             <CheckField label="keep links apart" value={asked.collision} onChange={(collision) => set({ collision })} />
           </p>
+          <Obstacles all={asked.obstacles} onChange={(obstacles) => set({ obstacles })} />
           <div className="actions">
             <button type="button" className="main" disabled={job?.state === "running"} onClick={start}>
               Find a motion
@@ -92,6 +104,39 @@ export default function ExciteStep() {
         {view && name ? <Motion key={name} view={view} name={name} /> : job?.state !== "running" && <Empty>No motion yet. A search takes from some seconds to a few minutes.</Empty>}
       </div>
     </div>
+  );
+}
+
+/** Boxes that the robot must not touch. */
+function Obstacles({ all, onChange }: { all: Obstacle[]; onChange: (all: Obstacle[]) => void }) {
+  const change = (k: number, part: Partial<Obstacle>) => onChange(all.map((one, i) => (i === k ? { ...one, ...part } : one)));
+  const put = (list: (number | null)[], axis: number, value: number | null) => list.map((old, i) => (i === axis ? value : old));
+  return (
+    <>
+      {all.map((one, k) => (
+        <fieldset key={k} className="plain-set">
+          <legend>
+            box {k + 1}{" "}
+            <button type="button" className="plain" aria-label={`Take box ${k + 1} away`} onClick={() => onChange(all.filter((_, i) => i !== k))}>
+              ×
+            </button>
+          </legend>
+          <div className="fields three">
+            {["x", "y", "z"].map((axis, i) => (
+              <NumberField key={axis} label={`centre ${axis}`} unit="m" step={0.01} value={one.centre[i]} onChange={(v) => change(k, { centre: put(one.centre, i, v) })} />
+            ))}
+            {["x", "y", "z"].map((axis, i) => (
+              <NumberField key={axis} label={`size ${axis}`} unit="m" step={0.01} min={0} value={one.size[i]} onChange={(v) => change(k, { size: put(one.size, i, v) })} />
+            ))}
+          </div>
+        </fieldset>
+      ))}
+      <p>
+        <button type="button" className="plain" onClick={() => onChange([...all, BOX])}>
+          Add a box to stay clear of
+        </button>
+      </p>
+    </>
   );
 }
 

@@ -7,7 +7,8 @@ import { Scene } from "../parts/scene";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
-const ENDINGS = ".urdf,.xml,.mjcf,.par,.toml";
+const MESHES = [".stl", ".obj"];
+const ENDINGS = [".urdf,.xml,.mjcf,.par,.toml", ...MESHES].join();
 
 export default function RobotStep() {
   const { project } = useStudio();
@@ -43,10 +44,13 @@ function Choose() {
 
   const drop = async (files: File[]) => {
     try {
-      for (const file of files.slice(0, 1)) {
-        const made = await upload("robot", file);
-        await choose({ file: made.key });
-      }
+      const isMesh = (file: File) => MESHES.some((ending) => file.name.toLowerCase().endsWith(ending));
+      const [robot] = files.filter((file) => !isMesh(file));
+      if (!robot) throw new Error("drop the robot's own file together with its meshes");
+      const meshes: string[] = [];
+      for (const file of files.filter(isMesh)) meshes.push((await upload("mesh", file, project.largest)).key);
+      const made = await upload("robot", robot, project.largest, meshes);
+      await choose({ file: made.key });
     } catch (error) {
       say((error as Error).message);
     }
@@ -84,7 +88,7 @@ function Choose() {
           </optgroup>
         </select>
       </label>
-      <DropZone label="Open a file" hint="or drop it here: URDF, MJCF, SYMORO .par, TOML" accept={ENDINGS} onFiles={drop} />
+      <DropZone label="Open a file" hint="or drop it here, with its meshes: URDF, MJCF, SYMORO .par, TOML; STL, OBJ" accept={ENDINGS} multiple onFiles={drop} />
     </div>
   );
 }
@@ -144,6 +148,14 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
               ...(robot.loops.length ? [["loops", forms(robot.loops.map((l) => l.form))] as [string, string]] : []),
             ]}
           />
+          {!!view.unread?.length && (
+            <div className="message warn">
+              <b>Not drawn</b>
+              <span>
+                shapes of {view.unread.join(", ")}: their meshes are not in the folder, or neither STL nor OBJ; drop them together with the file
+              </span>
+            </div>
+          )}
           <Notes notes={notes} onPoint={setPointed} />
         </Panel>
         {base.error ? (

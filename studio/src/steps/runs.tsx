@@ -5,9 +5,9 @@ import { ParameterName } from "../parts/math";
 import { useStudio, useView } from "../studio";
 import type { CampaignDocument, FitView, Job } from "../types";
 
-const SHOWN = ["identify", "excite", "generate", "rehearse", "validate"];
-const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation" };
-const PLACE: Record<string, string> = { identify: "/validate", excite: "/excite" };
+const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
+const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
+const PLACE: Record<string, string> = { identify: "/validate", excite: "/excite", control: "/control" };
 
 export default function RunsStep() {
   const { project, path, go } = useStudio();

@@ -1,0 +1,162 @@
+"""Control of a simulated arm by a model: how well it follows, played; adaptation and hand guiding by generated code."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError
+from minertia.excitation.limits import MotionLimits, motion_limits
+from minertia.excitation.trajectory import Trajectory
+from minertia.report.numbers import rounded, thinned
+from minertia.report.robot_data import robot_data
+from minertia.report.shapes import drawn_robot
+from minertia.robot.robot import Robot
+from minertia.studio.job_work import JobWork
+from minertia.validation.adaptation import Adaptation
+from minertia.validation.closed_plant import plant_of
+from minertia.validation.control_model import ControlModel, control_model
+from minertia.validation.guiding import Guiding
+from minertia.validation.moves import SampledMotion, random_moves
+from minertia.validation.plant import Controller, Imperfections
+from minertia.validation.rehearsed import LOAD
+from minertia.validation.rig import Rig
+from minertia.validation.shows import SHOWS, shown_code, shown_robot
+from minertia.validation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
+
+Array = NDArray[np.float64]
+PERIOD, SUBSTEPS = 2e-3, 2
+SHOWN_RATE, SHOWN_SECONDS = 1000.0, 1.5  # Hz of the generated controllers, s of the way that adaptation goes to and fro
+FRAMES = 240  # pictures of a run
+WORDS = {"adaptive": "adaptive control", "guiding": "hand guiding"}
+
+
+def control(work: JobWork) -> tuple[dict[str, Any], str]:
+    """Let a simulated arm follow a motion under several controllers, each with what the model knows."""
+    s = work.settings
+    arm, known = work.robot(s.get("arm")).numeric, work.robot(s.get("known")).numeric
+    arm.parameters(), known.parameters()  # says what is missing
+    limits = motion_limits(arm)
+    work.tell("preparing the controllers", 0.02)
+    trajectory = random_moves(limits, float(s.get("seconds", 4.0)), PERIOD, int(s.get("seed", 0)))
+    runs = list(_followed(work, arm, control_model(known), trajectory))
+    shown, skipped = _shows(work, arm, known, limits)
+    view = {
+        "arm": work.robot_title(s.get("arm")),
+        "known": work.robot_title(s.get("known")),
+        "joints": list(arm.coordinate_names),
+        "robot": robot_data(arm),
+        "drawing": drawn_robot(arm),
+        "runs": [*runs, *shown],
+        "skipped": skipped,
+    }
+    return view, f"{runs[0]['name']}: {runs[0]['sentence']}"
+
+
+def _followed(work: JobWork, arm: Robot, model: ControlModel, trajectory: Trajectory) -> Iterator[dict[str, Any]]:
+    gains, posture = Gains(), trajectory.q[0]
+    controllers: dict[str, Callable[[], Controller]] = {
+        "computed torque": lambda: computed_torque(model, gains),
+        "PD with gravity": lambda: pd_gravity(model, gains, posture),
+        "PD alone": lambda: pd_alone(model, gains, posture),
+    }
+    for k, (name, make) in enumerate(controllers.items()):
+        work.tell(f"following with {name}", 0.1 + 0.15 * k)
+        log = plant_of(arm, period=PERIOD, substeps=SUBSTEPS).run(make(), trajectory)
+        error = TrackingError.of(name, log)
+        yield {
+            "name": name,
+            "kind": "tracking",
+            "sentence": _sentence(error),
+            "rms": [1e3 * e for e in error.rms],
+            "largest": [1e3 * e for e in error.largest],
+            **_played(log.t, log.true_q, log.reference),
+            "curves": [_curves(log.t, 1e3 * log.error, "tracking error", "mrad or mm", arm.coordinate_names)],
+        }
+
+
+def _sentence(error: TrackingError) -> str:
+    if error.ran_away is not None:
+        return f"the arm went out of control at {error.ran_away:.2g} s"
+    whole = 1e3 * float(np.sqrt(np.mean(np.square(error.rms))))
+    return f"error {whole:.3g} mrad or mm (root mean square of all joints), at most {1e3 * max(error.largest):.3g}"
+
+
+def _played(t: Array, q: Array, reference: Array | None = None) -> dict[str, Any]:
+    """Postures of a run, and those asked for, as many as can be seen."""
+    keep = np.unique(np.linspace(0, len(t) - 1, min(FRAMES, len(t))).astype(int))
+    asked = {} if reference is None else {"reference": np.round(reference[keep], 4).tolist()}
+    return {"t": rounded(t[keep], 4), "q": np.round(q[keep], 4).tolist(), **asked}
+
+
+def _curves(t: Array, rows: Array, title: str, unit: str, labels: Sequence[str]) -> dict[str, Any]:
+    keep = thinned(t, rows, 1500)
+    values = [rounded(rows[keep, j], figures=4) for j in range(rows.shape[1])]
+    return {"title": title, "unit": unit, "t": rounded(t[keep], 4), "labels": list(labels), "values": values}
+
+
+# ---------------------------------------------------------------------- generated controllers
+
+
+def _shows(work: JobWork, arm: Robot, known: Robot, limits: MotionLimits) -> tuple[list[dict[str, Any]], list[str]]:
+    """What the generated controllers do, and a sentence for each that cannot be shown."""
+    asked = [name for name in WORDS if name in work.settings.get("shows", ())]
+    if not asked:
+        return [], []
+    work.tell("generating and compiling the controllers", 0.55)
+    try:
+        rig = _rig(arm, known, limits)
+    except MinertiaError as err:
+        return [], [f"{', '.join(WORDS[name] for name in asked)}: {err}"]
+    found, skipped = [], []
+    for k, name in enumerate(asked):
+        work.tell(WORDS[name], 0.65 + 0.15 * k)
+        try:
+            shown = SHOWS[name](rig, 0.0)
+            found.append(_adaptive(shown) if isinstance(shown, Adaptation) else _guided(shown))  # type: ignore[arg-type]
+        except MinertiaError as err:
+            skipped.append(f"{WORDS[name]}: {err}")
+    return found, skipped
+
+
+def _rig(arm: Robot, known: Robot, limits: MotionLimits) -> Rig:
+    smooth = shown_robot(known)
+    with tempfile.TemporaryDirectory() as place:
+        code = shown_code(smooth, Path(place))
+    way = random_moves(limits, SHOWN_SECONDS, 1 / SHOWN_RATE, 1)
+    load = LOAD * sum(ten[9] for ten in arm.links if ten is not None)
+    flaws = Imperfections(is_dithered=True)
+    return Rig(arm, smooth, code, SampledMotion(way), limits, flaws, 1 / SHOWN_RATE, load)
+
+
+def _adaptive(shown: Adaptation) -> dict[str, Any]:
+    errors = 1e3 * np.column_stack([shown.adapting_error, shown.fixed_error])
+    mass = np.column_stack([shown.mass, np.where(shown.t < shown.picked, np.nan, shown.true_mass)])
+    return {
+        "name": WORDS["adaptive"],
+        "kind": "adaptive",
+        "sentence": shown.sentence(),
+        **_played(shown.t, shown.q),
+        "curves": [
+            _curves(shown.t, errors, "error, half a second's mean", "mrad or mm", ("adapting", "without adaptation")),
+            _curves(shown.t, mass, "mass of the last link", "kg", ("estimated", "true, with the load")),
+        ],
+    }
+
+
+def _guided(shown: Guiding) -> dict[str, Any]:
+    return {
+        "name": WORDS["guiding"],
+        "kind": "guiding",
+        "sentence": shown.sentence(),
+        **_played(shown.t, shown.q),
+        "curves": [
+            _curves(shown.t, shown.pulled[:, None], "force of the hand", "N", ("force",)),
+            _curves(shown.t, 1e3 * shown.way[:, None], "way of the gripped point", "mm", ("way",)),
+        ],
+    }

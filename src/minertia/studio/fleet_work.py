@@ -1,0 +1,118 @@
+"""A fleet judged: who needs a look and why, every robot and day at a glance, and one robot over its days."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.files import folder_at_once, write_file
+from minertia.fleet.calendar import day_name
+from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.fleet import Fleet
+from minertia.fleet.levels import LOAD
+from minertia.report.fleet_page import SHADES, fleet_page
+from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, since_text
+from minertia.report.numbers import rounded
+from minertia.studio.job_work import JobWork
+
+Array = NDArray[np.float64]
+DAYS_SHOWN = 180
+MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come first
+WORDS = {"hole": "no logs", "learn": "learning", "mute": "not judged", **{name: text for _, name, text in SHADES}}
+
+
+def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
+    """Judge the records of a store, and write the page that the command writes."""
+    store = work.project.store(str(work.settings["store"]))
+    own = Fleet.open(store.path)
+    work.tell("judging every robot and day", 0.1)
+    options = DriftOptions(float(work.settings.get("q", 0.1)), learning=int(work.settings.get("learning", 30)))
+    found = own.drift(options=options)
+    work.tell("writing the page", 0.8)
+    faults = [str(fault) for fault in own.conflicts()]
+    arithmetic = sorted({row.arithmetic for row in own.rows()})
+    data = found.to_json(store.title, [], arithmetic)
+    with folder_at_once(work.out) as draft:
+        page = fleet_page(found, store=store.title, faults=faults, arithmetic=arithmetic)
+        write_file(draft / "fleet.html", page)
+        write_file(draft / "drift.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
+    return {"store": store.title, "faults": faults, **fleet_view(found)}, found.statement
+
+
+def fleet_view(drift: FleetDrift) -> dict[str, Any]:
+    """A judged fleet as plain data."""
+    last = drift.days[1]
+    first = max(drift.days[0], last - DAYS_SHOWN + 1)
+    guilty = {a.robot: k for k, a in reversed(list(enumerate(drift.alarms)))}
+    names = sorted(drift.robots, key=lambda r: (guilty.get(r, len(guilty) + 1), r))
+    streams: dict[str, list[dict[str, Any]]] = {}
+    points = 0
+    for name in names:
+        own = [s for s in drift.streams if s.stream.robot == name]
+        points += sum(len(s.stream.days) for s in own)
+        if points <= MOST_POINTS:
+            streams[name] = [_stream(drift, s) for s in own]
+    return {
+        "statement": drift.statement,
+        "first": day_name(first),
+        "last": day_name(last),
+        "days": last - first + 1,
+        "shades": WORDS,
+        "robots": [{"name": n, "alarms": _count(drift, n), "days": _shades(drift, n, first, last)} for n in names],
+        "alarms": [_alarm(a) for a in drift.alarms],
+        "watch": [_alarm(a) for a in drift.watch],
+        "not_judged": [list(row) for row in not_judged_table(drift).rows],
+        "streams": streams,
+        "notes": list(drift.notes),
+    }
+
+
+def _count(drift: FleetDrift, robot: str) -> int:
+    return sum(a.robot == robot for a in drift.alarms)
+
+
+def _alarm(a: FleetAlarm) -> dict[str, Any]:
+    texts = {"by": change_text(a), "began": since_text(a), "chance": chance_text(a)}
+    return {"robot": a.robot, "joint": a.joint, "what": a.what, "suggestion": a.suggestion, "cost": a.cost, **texts}
+
+
+def _shades(drift: FleetDrift, robot: str, first: int, last: int) -> list[str]:
+    """What each day of a robot was like, from the first to the last."""
+    own = drift.robots[robot]
+    found = {d: "learn" if d <= own.learnt[1] else "mute" for d in own.days}
+    top: dict[int, float] = {}
+    for s in drift.streams:
+        if s.stream.robot == robot:
+            for d, e in zip(s.process.days.tolist(), s.process.e.tolist(), strict=True):
+                top[d] = max(top.get(d, 0.0), e)
+    found |= {d: _shade(e) for d, e in top.items()}
+    return [found.get(d, "hole") for d in range(first, last + 1)]
+
+
+def _shade(e: float) -> str:
+    log = np.log10(max(e, 1e-300))
+    return [name for edge, name, _ in SHADES if log >= edge or edge < 0][-1]
+
+
+def _stream(drift: FleetDrift, judged: JudgedStream) -> dict[str, Any]:
+    """Levels of a robot's joint, or of its load, by day, with bands of 95 %, in per cent of the learnt ones."""
+    stream = judged.stream
+    effects = drift.calibration[judged.type].get(stream.joint or LOAD)
+    omega = np.zeros(stream.y.shape[1]) if effects is None else np.asarray(effects.omega, float)
+    half = 1.96 * np.sqrt(np.einsum("dkk->dk", stream.V) + omega**2)
+    levels = [
+        {"name": name, "y": rounded(100 * stream.y[:, k], figures=4), "half": rounded(100 * half[:, k], figures=4)}
+        for k, name in enumerate(stream.parts)
+    ]
+    return {
+        "joint": stream.joint,
+        "is_alarm": judged.is_alarm,
+        "days": [int(d) for d in stream.days],
+        "dates": [day_name(int(d)) for d in stream.days],
+        "levels": levels,
+        "evidence": {"days": judged.process.days.tolist(), "e": rounded(judged.process.e, figures=3)},
+        "events": [{"day": int(e.day), "date": day_name(int(e.day)), "kind": e.kind} for e in judged.events],
+    }

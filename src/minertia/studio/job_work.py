@@ -1,0 +1,38 @@
+"""What a job is given to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minertia.robot.read import read_robot
+from minertia.robot.robot import Robot
+from minertia.studio.project import Project
+
+Progress = Callable[..., None]  # called with a step, a part of the whole from 0 to 1 or None, and numbers to show
+
+
+@dataclass(frozen=True)
+class JobWork:
+    """One job: the project, the folder for what it writes, what was asked, and whom to tell."""
+
+    project: Project
+    out: Path
+    settings: Mapping[str, Any]
+    tell: Progress
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Titles of logs by the names of their files."""
+        return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
+
+    def robot(self, model: object = None) -> Robot:
+        """The robot of an identified model by its key, else the one that was chosen, in numbers."""
+        path = self.project.file(str(model), "model").path if model else self.project.robot_name()
+        return read_robot(path, letters=False)
+
+    def robot_title(self, model: object = None) -> str:
+        """What people call it."""
+        return self.project.file(str(model), "model").title if model else "the robot's file"

@@ -1,0 +1,120 @@
+import { useMemo, useState } from "react";
+import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, shown } from "../parts/bits";
+import { PlayerBar, usePlayer } from "../parts/player";
+import { Plot } from "../parts/plot";
+import { Scene } from "../parts/scene";
+import { DataTable, numbers, Segment } from "../parts/table";
+import { latest, useStudio, useView } from "../studio";
+import type { ControlRun, ControlView } from "../types";
+
+const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+
+export default function ControlStep() {
+  const { project, run, path, go } = useStudio();
+  const models = project.files.filter((file) => file.kind === "model").reverse();
+  const job = latest(project, "control");
+  const runs = project.jobs.filter((one) => one.kind === "control" && one.state === "done");
+  const name = runs.find((one) => one.name === path[1])?.name ?? runs[0]?.name;
+  const view = useView<ControlView>(name);
+  const [arm, setArm] = useState<string | null>(null);
+  const [known, setKnown] = useState<string | null>(null);
+  const [seconds, setSeconds] = useState<number | null>(4);
+  const [shows, setShows] = useState<string[]>([]);
+  if (!project.robot) return <Empty>Choose a robot first.</Empty>;
+  const newest = models[0]?.key ?? "";
+  const names: Record<string, string> = { "": `${project.robot.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
+  const options = [...models.map((m) => m.key), ""];
+  const show = (which: string, on: boolean) => setShows(on ? [...shows, which] : shows.filter((one) => one !== which));
+  const start = () => {
+    void run("control", { arm: (arm ?? newest) || null, known: (known ?? newest) || null, seconds: seconds ?? 4, shows });
+    if (path[1]) go("/control");
+  };
+  return (
+    <div className="split form">
+      <div className="pane">
+        <Panel title="What is tried">
+          <p className="soft">A motion through random postures of the arm, simulated in MuJoCo. The controller has a model of its own.</p>
+          <div className="stack">
+            <SelectField label="the arm is" value={arm ?? newest} options={options} names={names} onChange={setArm} />
+            <SelectField label="the controller knows" value={known ?? newest} options={options} names={names} onChange={setKnown} />
+            <NumberField label="motion" unit="s" min={0.5} max={30} value={seconds} onChange={setSeconds} />
+          </div>
+          <p>
+            <CheckField label="adaptive control: a load is taken up on the way" value={shows.includes("adaptive")} onChange={(on) => show("adaptive", on)} />
+          </p>
+          <p>
+            <CheckField label="hand guiding: pulled along and let go" value={shows.includes("guiding")} onChange={(on) => show("guiding", on)} />
+          </p>
+          <div className="actions">
+            <button type="button" className="main" disabled={job?.state === "running"} onClick={start}>
+              Follow a motion
+            </button>
+          </div>
+        </Panel>
+      </div>
+      <div className="pane">
+        <JobLine job={job} what="Control" />
+        {view && name ? <Followed key={name} view={view} /> : job?.state !== "running" && <Empty>Nothing tried yet. Choose what the controller knows and see how well the arm follows.</Empty>}
+      </div>
+    </div>
+  );
+}
+
+function Followed({ view }: { view: ControlView }) {
+  const [chosen, setChosen] = useState(view.runs[0].name);
+  const run = view.runs.find((one) => one.name === chosen) ?? view.runs[0];
+  const tracking = view.runs.filter((one) => one.kind === "tracking");
+  return (
+    <div className="stack">
+      <Panel title={`${run.name[0].toUpperCase()}${run.name.slice(1)}`}>
+        <Segment label="Controllers" options={view.runs.map(({ name }) => ({ key: name, title: name }))} value={run.name} onChange={setChosen} />
+        <Run key={run.name} view={view} run={run} />
+        {view.skipped.map((sentence) => (
+          <div key={sentence} className="message warn">
+            <b>Not shown</b>
+            <span>{sentence}</span>
+          </div>
+        ))}
+      </Panel>
+      <Panel title="Tracking errors">
+        <p className="soft">
+          Arm: {view.arm}. Controller: {view.known}. Root mean square over the motion [mrad or mm].
+        </p>
+        <DataTable
+          label="Tracking errors"
+          columns={["joint", ...tracking.map((one) => numbers(one.name))]}
+          rows={view.joints.map((joint, j) => ({ key: joint, cells: [joint, ...tracking.map((one) => shown(one.rms?.[j], 3))] }))}
+        />
+      </Panel>
+    </div>
+  );
+}
+
+function Run({ view, run }: { view: ControlView; run: ControlRun }) {
+  const player = usePlayer(run.t);
+  const { frame } = player;
+  const fitTo = useMemo(() => run.q.filter((_, k) => k % 20 === 0), [run]);
+  const ghosts = useMemo(() => (run.reference ? [run.reference[frame]] : []), [run, frame]);
+  return (
+    <>
+      <div className="stage inset below">
+        <Scene robot={view.robot} drawing={view.drawing} q={run.q[frame]} fitTo={fitTo} ghosts={ghosts} showFrames={false} label={`${run.name}: the arm on its way`} />
+        {run.reference && <p className="stage-label">orange line: where it should be</p>}
+      </div>
+      <PlayerBar t={run.t} player={player} />
+      <p>{run.sentence[0].toUpperCase() + run.sentence.slice(1)}.</p>
+      {run.curves.map((curves) => (
+        <Plot
+          key={curves.title}
+          title={curves.title}
+          unit={curves.unit}
+          t={curves.t}
+          height={190}
+          group={`control-${run.name}`}
+          mark={run.t[frame]}
+          series={curves.values.map((values, k) => ({ label: curves.labels[k], values, colour: COLOURS[k % COLOURS.length] }))}
+        />
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,185 @@
+import { type KeyboardEvent, useMemo, useState } from "react";
+import { Empty, Facts, JobLine, NumberField, Panel, percent, Scroll, SelectField } from "../parts/bits";
+import { Plot } from "../parts/plot";
+import { DataTable, Sentences } from "../parts/table";
+import { latest, useStudio, useView } from "../studio";
+import type { FleetStream, FleetView } from "../types";
+
+const CELL = 9, ROW = 16, NAME = 110, FOOT = 18;
+
+export default function FleetStep() {
+  const { project, run } = useStudio();
+  const [store, setStore] = useState<string | null>(null);
+  const [learning, setLearning] = useState<number | null>(30);
+  const chosen = store ?? project.stores[0]?.key ?? "";
+  const job = latest(project, "fleet");
+  const done = project.jobs.find((one) => one.kind === "fleet" && one.state === "done" && one.settings.store === chosen);
+  const view = useView<FleetView>(done);
+  if (!project.stores.length) return <Empty>There is no store of a fleet in this folder; make one with `minertia fleet add`.</Empty>;
+  return (
+    <>
+      <div className="bar">
+        <SelectField label="store" value={chosen} options={project.stores.map((one) => one.key)} names={Object.fromEntries(project.stores.map((one) => [one.key, one.title]))} onChange={setStore} />
+        <NumberField label="days to learn from" step={1} min={2} max={365} value={learning} onChange={setLearning} />
+        <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { store: chosen, learning: learning ?? 30 })}>
+          {done ? "Judge again" : "Judge"}
+        </button>
+        {done && (
+          <a className="button" href={`/api/jobs/${done.name}/pages/fleet`} target="_blank" rel="noreferrer">
+            As a page
+          </a>
+        )}
+      </div>
+      <JobLine job={job} what="Judging the fleet" />
+      {view ? <Judged view={view} /> : job?.state !== "running" && <Empty>Not judged yet: who needs a look, every robot and day at a glance.</Empty>}
+    </>
+  );
+}
+
+function Judged({ view }: { view: FleetView }) {
+  const { path, go } = useStudio();
+  const named = path[1] ? decodeURIComponent(path[1]) : undefined;
+  const robot = view.robots.some((one) => one.name === named) ? named! : view.robots[0]?.name;
+  const pick = (name: string) => go(`/fleet/${encodeURIComponent(name)}`);
+  return (
+    <div className="stack">
+      <Panel title={`${view.statement[0].toUpperCase()}${view.statement.slice(1)}`}>
+        <Facts
+          pairs={[
+            ["robots", view.robots.length],
+            ["alarms", view.alarms.length],
+            ["days", `${view.first} to ${view.last}`],
+            ["store", view.store],
+          ]}
+        />
+        {view.alarms.length > 0 && (
+          <DataTable
+            label="Alarms"
+            columns={["robot", "joint", "what changed", "by", "since", "by chance", "of the effort limit", "what to do"]}
+            rows={view.alarms.map((a, k) => ({
+              key: String(k),
+              cells: [
+                <button key="r" type="button" className="plain" onClick={() => pick(a.robot)}>
+                  {a.robot}
+                </button>,
+                a.joint ?? "",
+                a.what,
+                a.by,
+                a.began,
+                a.chance,
+                a.cost === null ? "–" : percent(a.cost),
+                a.suggestion,
+              ],
+            }))}
+          />
+        )}
+      </Panel>
+      <Panel title="Every robot, every day">
+        <p className="legend">
+          {Object.entries(view.shades).map(([shade, words]) => (
+            <span key={shade} className="shade-key">
+              <i className={`shade ${shade}`} aria-hidden="true" /> {words}
+            </span>
+          ))}
+        </p>
+        <Strip view={view} robot={robot} onPick={pick} />
+      </Panel>
+      {robot && (
+        <Panel title={`${robot} over its days`} tools={<SelectField label="robot" value={robot} options={view.robots.map((one) => one.name)} onChange={pick} />}>
+          <Days key={robot} streams={view.streams[robot]} />
+        </Panel>
+      )}
+      {view.not_judged.length > 0 && (
+        <Panel title="Not judged">
+          <DataTable label="Not judged" columns={["robot", ...view.not_judged[0].slice(1).map((_, k, all) => (k === all.length - 1 ? "why" : "joints"))]} rows={view.not_judged.map((row, k) => ({ key: String(k), cells: row }))} />
+        </Panel>
+      )}
+      {(view.faults.length > 0 || view.notes.length > 0) && (
+        <Panel title="Remarks">
+          <Sentences texts={[...view.faults, ...view.notes]} />
+        </Panel>
+      )}
+    </div>
+  );
+}
+
+/** A row a robot, a column a day; colour is how rarely so much evidence comes up by chance. */
+function Strip({ view, robot, onPick }: { view: FleetView; robot: string | undefined; onPick: (name: string) => void }) {
+  const rows = useMemo(() => view.robots.map((own) => ({ ...own, parts: runs(own.days) })), [view]);
+  const pressed = (name: string) => (event: KeyboardEvent) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    onPick(name);
+  };
+  const width = NAME + CELL * view.days, height = ROW * rows.length + FOOT;
+  const first = new Date(`${view.first}T00:00:00Z`).getTime();
+  return (
+    <Scroll label="Every robot, every day" tall>
+      <svg className="fleet-strip" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`evidence of ${rows.length} robots by day`}>
+        {rows.map((own, k) => (
+          <g key={own.name} role="button" tabIndex={0} aria-pressed={own.name === robot} aria-label={`${own.name}: ${own.alarms ? `${own.alarms} alarms` : "no alarm"}`} onClick={() => onPick(own.name)} onKeyDown={pressed(own.name)}>
+            {own.name === robot && <rect x={0} y={ROW * k} width={width} height={ROW} className="picked" />}
+            <text x={NAME - 6} y={ROW * k + 12} textAnchor="end" className={own.alarms ? "guilty" : undefined}>
+              {own.name.slice(0, 16)}
+            </text>
+            {own.parts.map(([shade, start, length]) => (
+              <rect key={start} x={NAME + CELL * start} y={ROW * k + 2} width={CELL * length} height={ROW - 4} className={`shade ${shade}`} />
+            ))}
+          </g>
+        ))}
+        {Array.from({ length: Math.ceil(view.days / 14) }, (_, k) => (
+          <text key={k} x={NAME + 14 * CELL * k} y={height - 4}>
+            {new Date(first + 14 * k * 86_400_000).toISOString().slice(5, 10)}
+          </text>
+        ))}
+      </svg>
+    </Scroll>
+  );
+}
+
+/** Neighbouring days of one shade as one piece: shade, first day, how many. */
+function runs(days: string[]): [string, number, number][] {
+  const found: [string, number, number][] = [];
+  days.forEach((shade, k) => {
+    const last = found[found.length - 1];
+    if (last && last[0] === shade) last[2] += 1;
+    else found.push([shade, k, 1]);
+  });
+  return found.filter(([shade]) => shade !== "hole");
+}
+
+function Days({ streams }: { streams: FleetStream[] | undefined }) {
+  if (!streams) return <Empty>So large a fleet has the days of robots with alarms here; this one's are in the store.</Empty>;
+  if (!streams.length) return <Empty>Nothing of this robot was judged.</Empty>;
+  return (
+    <div className="plots">
+      {[...streams].sort((a, b) => Number(b.is_alarm) - Number(a.is_alarm)).map((stream) => (
+        <Stream key={stream.joint ?? "load"} stream={stream} />
+      ))}
+    </div>
+  );
+}
+
+function Stream({ stream }: { stream: FleetStream }) {
+  const first = stream.days[0];
+  const t = useMemo(() => stream.days.map((day) => day - first), [stream, first]);
+  const series = useMemo(
+    () =>
+      stream.levels.flatMap(({ name, y, half }, k) => {
+        const colour = ["--c1", "--c2"][k % 2];
+        const edge = (sign: number) => y.map((v, d) => (v === null || half[d] === null ? null : v + sign * (half[d] as number)));
+        return [
+          { label: name, values: y, colour, width: 1.6 },
+          { label: `${name}, 95 %`, values: edge(1), colour, width: 0.7, dash: [2, 3] },
+          { label: "", values: edge(-1), colour, width: 0.7, dash: [2, 3] },
+        ];
+      }),
+    [stream],
+  );
+  return (
+    <div>
+      <Plot title={`${stream.joint ?? "load"}${stream.is_alarm ? ", alarm" : ""}`} unit={stream.joint ? "% over the learnt level" : "% of the moving mass"} t={t} height={180} over={{ name: `days since ${stream.dates[0]}`, unit: "" }} series={series} />
+      {stream.events.length > 0 && <p className="soft">{stream.events.map((event) => `${event.date}: ${event.kind}`).join("; ")}</p>}
+    </div>
+  );
+}
