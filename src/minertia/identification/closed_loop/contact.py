@@ -54,7 +54,7 @@ def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) 
     rows = np.zeros(rest.shape, bool)
     for k, group in enumerate(model.groups):
         for s in np.flatnonzero(grown[:, k]):
-            rows[_stretches(log)[s], list(group.joints)] = True
+            rows[_stretches(log)[s], model.layout.outputs_of(group.joints)] = True
     return rows
 
 
@@ -69,7 +69,7 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
 
 def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
     """Stretches (stretches, groups) of which far more is left than of others, and much of the lag."""
-    levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.q - log.u, log)), 1e-12)
+    levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.lag, log)), 1e-12)
     far = _of_groups(model, levels / usual.joints) > FAR * usual.groups
     return np.asarray(far & (_of_groups(model, levels) > UNEXPLAINED * lag))
 
@@ -103,4 +103,4 @@ def _rms(x: Array, log: LoopLog) -> Array:
 
 def _of_groups(model: ServoModel, levels: Array) -> Array:
     """Root mean square over the joints of each group, (stretches, groups)."""
-    return np.stack([np.sqrt(np.mean(levels[:, list(g.joints)] ** 2, axis=1)) for g in model.groups], axis=1)
+    return np.stack([np.sqrt(np.mean(levels[:, model.layout.outputs_of(g.joints)] ** 2, axis=1)) for g in model.groups], axis=1)
