@@ -102,5 +102,6 @@ def _rms(x: Array, log: LoopLog) -> Array:
 
 
 def _of_groups(model: ServoModel, levels: Array) -> Array:
-    """Root mean square over the joints of each group, (stretches, groups)."""
-    return np.stack([np.sqrt(np.mean(levels[:, model.layout.outputs_of(g.joints)] ** 2, axis=1)) for g in model.groups], axis=1)
+    """Root mean square over what is measured of the joints of each group, (stretches, groups)."""
+    outputs = [model.layout.outputs_of(group.joints) for group in model.groups]
+    return np.stack([np.sqrt(np.mean(levels[:, own] ** 2, axis=1)) for own in outputs], axis=1)

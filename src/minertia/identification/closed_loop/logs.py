@@ -162,7 +162,7 @@ def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
     q0, v0 = start_of(q, period, layout)
     lead = period if campaign.map.command_when == "after" else 0.0
     ud = whole.channels.get("command_velocity")
-    return LoopLog(name, whole, period, q, np.asarray(u), ud, q0, v0, lead, first, layout)
+    return LoopLog(name, whole, period, q, np.asarray(u), ud, q0, v0, lead, first, layout=layout)
 
 
 def layout_of(campaign: Campaign) -> Layout:
