@@ -43,7 +43,7 @@ def sprung_log(
     layout, theta = model.layout, np.array([planted.get(name, 0.0) for name in model.names])
     start = u[0, list(layout.joint_of)]
     nothing = np.zeros((len(t), len(layout.outputs)))
-    plain = LoopLog("plant", None, 1 / rate, nothing, u, None, start, 0 * start, 0.0, 0, layout)  # type: ignore[arg-type]
+    plain = LoopLog("plant", None, 1 / rate, nothing, u, None, start, 0 * start, 0.0, 0, layout=layout)  # type: ignore[arg-type]
     found = simulated(model, theta, plain, round(16000 / rate), slopes=False)
     assert found is not None
     rng = np.random.default_rng(seed + 100)

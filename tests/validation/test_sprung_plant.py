@@ -49,7 +49,7 @@ def test_both_engines_move_an_elastic_arm_alike() -> None:
     values = dict(frictionless.effect_values) | {"CJ1": 1 / 3000, "CJ2": 1 / 800, "DJ1": 3.0, "DJ2": 1.0}
     theta = np.array([values.get(name, 0.0) for name in model.names])
     start = np.tile(u[0], 2)
-    log = LoopLog("plant", None, 0.004, np.zeros((len(t), 4)), u, None, start, 0 * start, 0.0, 0, model.layout)  # type: ignore[arg-type]
+    log = LoopLog("plant", None, 0.004, np.zeros((len(t), 4)), u, None, start, 0 * start, 0.0, 0, layout=model.layout)  # type: ignore[arg-type]
     found = simulated(model, theta, log, 80, slopes=False)
     assert found is not None and np.abs(q - motor).max() > 3e-3
     assert np.abs(found.q - np.hstack([q, motor])).max() < 2e-5
