@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.simulated_fleet import FleetChange, SimulatedFleet, nominal_values, simulated_model
+from benchmarks.simulated_fleet import FleetChange, SimulatedFleet
+from benchmarks.simulated_program import nominal_values, simulated_model
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.day_memory import DayMemory, day_memory

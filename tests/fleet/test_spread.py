@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.simulated_fleet import SimulatedFleet, simulated_model
+from benchmarks.simulated_fleet import SimulatedFleet
+from benchmarks.simulated_program import simulated_model
 
 from minertia.fleet.evidence import LEFT_OUT, FleetEvidence
 from minertia.identification.problem.solve import solution
