@@ -7,7 +7,7 @@ a log add what deviations under correlated residuals need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -74,6 +74,11 @@ class EvidenceLayout:
     def titles(self) -> tuple[tuple[str, ...], ...]:
         """Names of the columns of each effort."""
         return tuple(tuple(self.names[c] for c in own) for own in self.seen)
+
+    def shares(self, names: Collection[str]) -> bool:
+        """Whether one of these columns is seen by several efforts."""
+        shown = [name for titles in self.titles for name in titles if name in names]
+        return len(set(shown)) < len(shown)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -286,7 +291,7 @@ class FleetEvidence:
     def total(self) -> Array:
         """The triangle (k+1, k+1) of all efforts' rows over all names, the effort last."""
         with one_thread():
-            return upright(_rows(self.layout, self.triangles))
+            return upright(joined_rows(self.layout, self.triangles))
 
     def residuals(self, beta: Array) -> Array:
         """Squared residual of each effort at values of all columns, exactly, without the rows."""
@@ -357,7 +362,7 @@ class FleetEvidence:
         kept = own.stretches
         length = max(int(np.median(kept.correlation)), 1) if len(kept.correlation) else 1
         if kept.triangles is not None:
-            return triangle_spread(own.total, _rows(own.layout, kept.triangles), length)
+            return triangle_spread(own.total, joined_rows(own.layout, kept.triangles), length)
         return score_spread(own.total, *_gathered(own.layout, kept), length)
 
 
@@ -377,7 +382,7 @@ def truncated(R: Array) -> Array:
         return np.asarray(np.linalg.lstsq(A / lengths, b, rcond=TRUNCATED)[0] / lengths)
 
 
-def _rows(layout: EvidenceLayout, parts: Sequence[Array]) -> Array:
+def joined_rows(layout: EvidenceLayout, parts: Sequence[Array]) -> Array:
     """Rows (..., n_i, k_i) of all efforts as rows (..., all, names + 1) over all names, the effort last."""
     k = len(layout.names)
     rows, done = np.zeros((*parts[0].shape[:-2], sum(R.shape[-2] for R in parts), k + 1)), 0
