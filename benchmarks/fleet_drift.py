@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
+from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
+from benchmarks.simulated_program import simulated_model
 from minertia.fleet.drift import DriftOptions, FleetDrift, JudgedStream, TypeFleet, e_bh, fleet_drift
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from benchmarks.simulated_fleet import RATE, ROBOT, STRETCH, STRETCHES, SimulatedFleet, simulated_layout
+from benchmarks.simulated_fleet import SimulatedFleet
+from benchmarks.simulated_program import RATE, ROBOT, STRETCH, STRETCHES, simulated_layout
 from minertia.fleet.calendar import day_name
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.fleet_file import FleetFile, FleetRobot

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks import fleet_drift as fleet_drift_benchmark
-from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet, simulated_model
+from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
+from benchmarks.simulated_program import simulated_model
 
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name

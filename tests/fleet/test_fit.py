@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.simulated_fleet import FleetChange, SimulatedFleet, nominal_values, simulated_model
+from benchmarks.simulated_fleet import FleetChange, SimulatedFleet
+from benchmarks.simulated_program import nominal_values, simulated_model
 
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.day_memory import DayMemory, day_memory
@@ -121,8 +122,10 @@ def test_forgetting_follows_the_newest_days() -> None:
     assert stack.forgotten(1.0).samples[0].max() < 0.01 * stack.samples[0].max()
 
 
-def test_a_robot_with_other_columns_is_named_and_left_out(stacks: dict[str, DayStack]) -> None:
-    other = stacks["r001"].columns(["FV1", "FC1"])
+def test_a_robot_with_other_columns_is_named_and_left_out(
+    days: dict[str, dict[int, FleetEvidence]], stacks: dict[str, DayStack]
+) -> None:
+    other = DayStack.of({d: own.columns(["FV1", "FC1"]) for d, own in days["r001"].items()})
     fit = fit_fleet("arm", {**stacks, "r001": other}, FitOptions(PLAIN))
     assert "r001" not in fit.robots and "other columns" in fit.faults["r001"]
 

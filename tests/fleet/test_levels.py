@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, ShapeError
-from minertia.fleet.day_stack import DayStack
+from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
 from minertia.fleet.levels import LOAD, Levels, robot_sums, robot_values, type_values
+from minertia.identification.problem.solve import solution
 
 LAYOUT = EvidenceLayout(
     ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))
@@ -90,6 +91,40 @@ def test_a_column_of_two_efforts_can_be_a_days_own() -> None:
     days = fleet(1, 2)[0]
     left, head = projected(DayStack.of(days), ("B", "FV1"))
     assert left.layout.efforts == ("all",) and head.names == (("B", "FV1"),)
+
+
+def test_friction_that_two_efforts_feel_is_weighed_by_the_noise_of_each() -> None:
+    """Coupled joints: a day's column belongs to two efforts, which then become one."""
+    layout = EvidenceLayout(("A", "FV1", "FC1"), ("one", "two"), ((0, 1), (0, 1, 2)))
+    rng = np.random.default_rng(5)
+    days = {d: FleetEvidence.of_rows(layout, [rng.normal(size=(9, k)) for k in layout.sizes]) for d in range(8)}
+    sums = robot_sums(DayStack.of(days), Levels.of(layout), SIGMA)
+    found = robot_values(sums, {"A": 0.2}).days
+    for d, own in days.items():
+        part = own.weighted(SIGMA).fixed({"A": 0.2})
+        np.testing.assert_allclose(found[d], solution(part.total), rtol=1e-9)
+
+
+@pytest.mark.parametrize("odd", ["", "one day unlike the others", "a column that some days lack", "nothing"])
+def test_days_merge_as_accurately_as_by_qr(odd: str) -> None:
+    """Columns 1e-5 apart and of sizes 1e8 apart; squares would leave nothing of the difference."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(30, 9, 6))
+    rows[:, :, 2] = rows[:, :, 1] + 1e-5 * rows[:, :, 2]
+    rows *= 10.0 ** np.array([0, 4, 4, -4, 1, 0])
+    if odd == "one day unlike the others":
+        rows[7] *= 1e6 ** rng.uniform(-1, 1, size=(9, 6))
+    elif odd == "a column that some days lack":
+        rows[:28, :, 3] = 0.0
+    elif odd == "nothing":
+        rows[:, :, 4] = 0.0
+    layout = EvidenceLayout(tuple("ABCDE"), ("one",), ((0, 1, 2, 3, 4),))
+    (found,) = merged_stack(DayStack(layout, tuple(range(30)), (rows,), np.ones((30, 1)))).triangles
+    wanted = upright(rows.reshape(-1, 6))
+    sizes = np.maximum(np.linalg.norm(wanted, axis=0), 1e-300)
+    np.testing.assert_allclose(found / sizes, wanted / sizes, atol=1e-13)
+    inner = np.diag(wanted) > 1e-12 * sizes
+    np.testing.assert_allclose(np.diag(found)[inner], np.diag(wanted)[inner], rtol=1e-9)
 
 
 def test_packed_days_are_the_same_stack() -> None:

@@ -1,4 +1,4 @@
-"""Evidence of the days of one robot side by side, and what is the same of it for all robots."""
+"""Evidence of the days of one robot side by side, and merged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows, upright
 from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle
 from minertia.notebook import plural
 
@@ -71,12 +71,6 @@ class DayStack:
         rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
         return replace(self, rows=rows, samples=self.samples * weight[:, None])
 
-    def columns(self, names: Sequence[str]) -> DayStack:
-        """Some of the columns, in the order given."""
-        layout, places = self.layout.chosen(names)
-        rows = tuple(np.take(R, [*own, R.shape[2] - 1], axis=2) for R, own in zip(self.rows, places, strict=True))
-        return DayStack(layout, self.days, rows, self.samples)
-
     def weighted(self, sigma: Array) -> DayStack:
         """Rows over the noise of their effort."""
         return replace(self, rows=tuple(R / s for R, s in zip(self.rows, sigma, strict=True)))
@@ -84,13 +78,10 @@ class DayStack:
     def joined(self) -> DayStack:
         """All efforts as one, over all names: where a column that is taken off belongs to several efforts."""
         k = len(self.layout.names)
-        rows = np.zeros((len(self.days), sum(R.shape[1] for R in self.rows), k + 1))
-        done = 0
-        for R, own in zip(self.rows, self.layout.seen, strict=True):
-            rows[:, done : done + R.shape[1], [*own, k]] = R
-            done += R.shape[1]
         layout = EvidenceLayout(self.layout.names, ("all",), (tuple(range(k)),))
-        return DayStack(layout, self.days, (rows,), self.samples.sum(axis=1, keepdims=True))
+        return DayStack(
+            layout, self.days, (joined_rows(self.layout, self.rows),), self.samples.sum(axis=1, keepdims=True)
+        )
 
 
 def merged_stack(stack: DayStack) -> FleetEvidence:

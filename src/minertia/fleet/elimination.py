@@ -52,8 +52,7 @@ def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None 
     kept: the columns that stay, in this order; all others by default.
     """
     wanted = set(names)
-    shown = [name for titles in stack.layout.titles for name in titles if name in wanted]
-    if len(set(shown)) < len(shown):
+    if stack.layout.shares(wanted):
         stack = stack.joined()
     above = [n for n in stack.layout.names if n not in wanted] if kept is None else kept
     layout, places = stack.layout.chosen(above)

@@ -7,17 +7,16 @@ a log add what deviations under correlated residuals need.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from minertia.errors import MinertiaError, ShapeError, UnknownName
-from minertia.identification.evidence.intervals import FEWEST_FREEDOM, LEAST_INFLATION, LEVEL, NORMAL, Spread
-from minertia.identification.problem.solve import inverse
+from minertia.fleet.stretch_spread import score_spread, triangle_spread
+from minertia.identification.evidence.intervals import Spread
 from minertia.identification.problem.triangles import triangle
 from minertia.notebook import plural
 from minertia.threads import one_thread
@@ -76,6 +75,11 @@ class EvidenceLayout:
         """Names of the columns of each effort."""
         return tuple(tuple(self.names[c] for c in own) for own in self.seen)
 
+    def shares(self, names: Collection[str]) -> bool:
+        """Whether one of these columns is seen by several efforts."""
+        shown = [name for titles in self.titles for name in titles if name in names]
+        return len(set(shown)) < len(shown)
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.names)}
@@ -102,7 +106,8 @@ class Stretches:
 
     scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the log's own superset fit beta0,
     and diag(W_b'W_b).  counts (B,): samples of each stretch.  correlation (efforts,): autocorrelation time of the
-    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all stretches.
+    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all stretches.  triangles: for
+    each effort (fewer stretches, any, columns + 1), the effort last; None where they were not kept.
     """
 
     scores: tuple[NDArray[np.float32], ...]
@@ -110,6 +115,7 @@ class Stretches:
     counts: Array
     correlation: Array
     rest: Array
+    triangles: tuple[Array, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<Stretches: {len(self.counts)} of {int(np.sum(self.counts))} samples in all>"
@@ -118,13 +124,27 @@ class Stretches:
         """Those of some columns of each effort."""
         scores = tuple(s[:, list(own)] for s, own in zip(self.scores, places, strict=True))
         diagonals = tuple(g[:, list(own)] for g, own in zip(self.diagonals, places, strict=True))
-        return replace(self, scores=scores, diagonals=diagonals)
+        triangles = self._mapped(lambda i, R: R[..., [*places[i], R.shape[-1] - 1]])
+        return replace(self, scores=scores, diagonals=diagonals, triangles=triangles)
+
+    def fixed(self, known: Sequence[Array]) -> Stretches:
+        """Those of efforts from which columns with these values were taken off; scores, of the day's fit, stay."""
+        return replace(
+            self,
+            triangles=self._mapped(
+                lambda i, R: np.concatenate([R[..., :-1], R[..., -1:] - R[..., :-1] @ known[i][:, None]], axis=-1)
+            ),
+        )
+
+    def _mapped(self, change: Callable[[int, Array], Array]) -> tuple[Array, ...] | None:
+        return None if self.triangles is None else tuple(change(i, R) for i, R in enumerate(self.triangles))
 
     def scaled(self, factor: Array) -> Stretches:
         """Those of rows whose squares count by a factor, (efforts,)."""
         scores = tuple((s * f).astype(np.float32) for s, f in zip(self.scores, factor, strict=True))
         diagonals = tuple((g * f).astype(np.float32) for g, f in zip(self.diagonals, factor, strict=True))
-        return replace(self, scores=scores, diagonals=diagonals, rest=self.rest * factor)
+        triangles = self._mapped(lambda i, R: R * np.sqrt(factor[i]))
+        return replace(self, scores=scores, diagonals=diagonals, rest=self.rest * factor, triangles=triangles)
 
     def joined(self, other: Stretches) -> Stretches:
         """Those of two logs, one after the other."""
@@ -135,6 +155,9 @@ class Stretches:
             np.concatenate([self.counts, other.counts]),
             share * self.correlation + (1 - share) * other.correlation,
             self.rest + other.rest,
+            None
+            if self.triangles is None or other.triangles is None
+            else tuple(np.concatenate(pair) for pair in zip(self.triangles, other.triangles, strict=True)),
         )
 
 
@@ -219,12 +242,14 @@ class FleetEvidence:
         known = np.zeros(len(self.layout.names))
         for name, value in values.items():
             known[self.layout.index(name)] = value
+        mine = [known[list(own)] for own in self.layout.seen]
         triangles = []
-        for R, own in zip(self.triangles, self.layout.seen, strict=True):
+        for R, own in zip(self.triangles, mine, strict=True):
             taken = R.copy()
-            taken[:, -1] -= R[:, :-1] @ known[list(own)]
+            taken[:, -1] -= R[:, :-1] @ own
             triangles.append(taken)
-        shifted = replace(self, triangles=tuple(triangles))
+        stretches = None if self.stretches is None else self.stretches.fixed(mine)
+        shifted = replace(self, triangles=tuple(triangles), stretches=stretches)
         return shifted.columns([name for name in self.layout.names if name not in values])
 
     def weighted(self, sigma: Array) -> FleetEvidence:
@@ -265,14 +290,8 @@ class FleetEvidence:
     @cached_property
     def total(self) -> Array:
         """The triangle (k+1, k+1) of all efforts' rows over all names, the effort last."""
-        k = len(self.layout.names)
-        rows = np.zeros((sum(self.layout.sizes), k + 1))
-        done = 0
-        for R, own in zip(self.triangles, self.layout.seen, strict=True):
-            rows[done : done + len(R), [*own, k]] = R
-            done += len(R)
         with one_thread():
-            return upright(rows)
+            return upright(joined_rows(self.layout, self.triangles))
 
     def residuals(self, beta: Array) -> Array:
         """Squared residual of each effort at values of all columns, exactly, without the rows."""
@@ -313,10 +332,17 @@ class FleetEvidence:
         )
         return replace(self, stretches=stretches)
 
+    def with_stretch_triangles(self, triangles: Sequence[Array]) -> FleetEvidence:
+        """The same with triangles (stretches, k_i, k_i) of a few stretches, as records keep them: in 32 bits."""
+        assert self.stretches is not None
+        kept = tuple(np.asarray(R, np.float32).astype(float) for R in triangles)
+        return replace(self, stretches=replace(self.stretches, triangles=kept))
+
     def unexplained(self, beta: Array) -> float:
         """What columns left out explain, over the squared residual of the superset fit, for values of these columns.
 
-        Above `LEFT_OUT` deviations from scores, which are those of the superset fit, are in doubt.
+        Above `LEFT_OUT` deviations from scores, which are those of the superset fit, are in doubt; those from triangles
+        of stretches are not.
         """
         if self.stretches is None:
             raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
@@ -324,7 +350,7 @@ class FleetEvidence:
         return max(float(np.sum(self.residuals(beta))) / max(rest, 1e-300) - 1.0, 0.0)
 
     def spread(self, sigma: Array | None = None) -> Spread:
-        """Deviations of the values of all columns, from the scores of stretches of one day.
+        """Deviations of the values of all columns, from the stretches of one day: their triangles, else their scores.
 
         sigma: noise levels of efforts, where the evidence is not weighted yet.  Stretches of different days must not be
         pooled: day effects, which they share within a day, would be taken for noise that averages out.
@@ -333,7 +359,11 @@ class FleetEvidence:
             raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
         own = self if sigma is None else self.weighted(sigma)
         assert own.stretches is not None
-        return _spread(own.total, *_gathered(own.layout, own.stretches), own.stretches)
+        kept = own.stretches
+        length = max(int(np.median(kept.correlation)), 1) if len(kept.correlation) else 1
+        if kept.triangles is not None:
+            return triangle_spread(own.total, joined_rows(own.layout, kept.triangles), length)
+        return score_spread(own.total, *_gathered(own.layout, kept), length)
 
 
 def upright(rows: Array) -> Array:
@@ -352,6 +382,16 @@ def truncated(R: Array) -> Array:
         return np.asarray(np.linalg.lstsq(A / lengths, b, rcond=TRUNCATED)[0] / lengths)
 
 
+def joined_rows(layout: EvidenceLayout, parts: Sequence[Array]) -> Array:
+    """Rows (..., n_i, k_i) of all efforts as rows (..., all, names + 1) over all names, the effort last."""
+    k = len(layout.names)
+    rows, done = np.zeros((*parts[0].shape[:-2], sum(R.shape[-2] for R in parts), k + 1)), 0
+    for R, own in zip(parts, layout.seen, strict=True):
+        rows[..., done : done + R.shape[-2], [*own, k]] = R
+        done += R.shape[-2]
+    return rows
+
+
 def _gathered(layout: EvidenceLayout, stretches: Stretches) -> tuple[Array, Array]:
     """Scores z_b and information g_b of the names, added over efforts, (B, names) each."""
     z = np.zeros((len(stretches.counts), len(layout.names)))
@@ -360,22 +400,3 @@ def _gathered(layout: EvidenceLayout, stretches: Stretches) -> tuple[Array, Arra
         z[:, list(own)] += score
         g[:, list(own)] += diagonal
     return z, g
-
-
-def _spread(R: Array, z: Array, g: Array, stretches: Stretches) -> Spread:
-    """cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the number of stretches that really carry an unknown."""
-    with one_thread():
-        inv = inverse(R[:-1, :-1])
-        white = inv @ inv.T
-        z = z - z.mean(axis=0)  # truncation and rounding leave a sum that is no score
-        half = z @ white
-        carried = np.sum(g, axis=0) ** 2 / np.maximum(np.sum(g**2, axis=0), 1e-300)
-        freedom = np.maximum(carried - 1.0, FEWEST_FREEDOM)
-        scale = np.sqrt((freedom + 1.0) / freedom)
-        S = (half.T @ half) * np.outer(scale, scale)
-    alone = np.maximum(np.diag(white), 1e-300)
-    variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
-    S = S + np.diag(variance - np.diag(S))
-    wider = student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
-    length = max(int(np.median(stretches.correlation)), 1) if len(stretches.correlation) else 1
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, len(stretches.counts), S, white)

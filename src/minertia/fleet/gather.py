@@ -355,7 +355,10 @@ class _StretchTriangles:
         evidence = evidence.with_stretches(
             scores, diagonals, counts.max(axis=1), np.array([self._memory(i, beta) for i in range(len(total))]), beta
         )
-        return evidence, self._coarse() if coarse else None
+        if not coarse:
+            return evidence, None
+        few = self._coarse()
+        return evidence.with_stretch_triangles(few.triangles), few
 
     def _scores(self, effort: int, parts: list[Array], beta: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """W'(y - W beta) and diag(W'W) of each stretch, from its triangle: the rows are not needed."""

@@ -87,6 +87,8 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     Noise levels weigh what is left of the days, and a load is a direction of the type's columns: both come in when the
     days are merged already, where they cost next to nothing.
     """
+    if stack.layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
+        stack, sigma = stack.weighted(sigma), np.ones(1)
     with one_thread():
         left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
         merged = merged_stack(left)

@@ -287,7 +287,8 @@ def _record(cells: Mapping[str, Any], layout: EvidenceLayout) -> EvidenceRecord:
     single = {name: cells[name].as_py() for name in TYPES if not TYPES[name].startswith("[")}
     counts = array("stretch_samples")
     scores, diagonals = (_by_effort(array(name, np.float32), layout, len(counts)) for name in ("scores", "diagonals"))
-    stretches = Stretches(scores, diagonals, counts, array("correlation"), array("rest"))
+    triangles = _stretch_triangles(array("stretch_R"), layout, len(cells["stretch_R_samples"].values))
+    stretches = Stretches(scores, diagonals, counts, array("correlation"), array("rest"), triangles)
     programs = zip(array("programs", np.int64).tolist(), array("program_samples", np.int64).tolist(), strict=True)
     return EvidenceRecord(
         **single,
@@ -305,6 +306,19 @@ def _record(cells: Mapping[str, Any], layout: EvidenceLayout) -> EvidenceRecord:
         stretch_R=array("stretch_R"),
         stretch_R_samples=array("stretch_R_samples"),
     )
+
+
+def _stretch_triangles(numbers: Array, layout: EvidenceLayout, stretches: int) -> tuple[Array, ...] | None:
+    """Triangles (stretches, k, k) of each effort from packed ones, one behind the other; None where none were kept."""
+    if not stretches:
+        return None
+    found, done = [], 0
+    for k in layout.sizes:
+        R, size = np.zeros((stretches, k, k)), stretches * k * (k + 1) // 2
+        R[:, *np.triu_indices(k)] = numbers[done : done + size].reshape(stretches, -1)
+        found.append(R)
+        done += size
+    return tuple(found)
 
 
 def _by_effort(numbers: NDArray[np.float32], layout: EvidenceLayout, stretches: int) -> tuple[NDArray[np.float32], ...]:

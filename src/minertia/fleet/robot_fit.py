@@ -88,7 +88,7 @@ def from_stretches(
     spread, beta = part.spread(), solution(part.total)
     white = np.sqrt(np.diag(spread.white))
     remarks = ["deviations are those within a day: how much days differ is not in them"]
-    if part.unexplained(beta) > LEFT_OUT:
+    if evidence.stretches.triangles is None and part.unexplained(beta) > LEFT_OUT:
         remarks.append("columns that were left out explain much of this day, so its deviations are in doubt")
     return RobotFit(
         own.robot, own.days, own.count, tuple(wanted), beta, spread.inflation * white, spread.freedom,
