@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.command import Command
+    from minertia.identification.campaigns.elastic import ElasticJoints
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.commanded import LoopIdentification
@@ -105,6 +106,7 @@ _HOME = {
     "CodeSearch": "minertia.codegen.options",
     "ColumnMap": "minertia.identification.logs.columns",
     "Command": "minertia.identification.campaigns.command",
+    "ElasticJoints": "minertia.identification.campaigns.elastic",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
@@ -223,6 +225,7 @@ __all__ = [
     "DriftOptions",
     "Drive",
     "DriveGains",
+    "ElasticJoints",
     "Estimate",
     "Evaluation",
     "EvidenceRecord",
