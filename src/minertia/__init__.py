@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.command import Command
+    from minertia.identification.campaigns.elastic import ElasticJoints
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.commanded import LoopIdentification
@@ -113,6 +114,7 @@ _HOME = {
     "ColumnMap": "minertia.identification.logs.columns",
     "Command": "minertia.identification.campaigns.command",
     "DriftOptions": "minertia.fleet.drift",
+    "ElasticJoints": "minertia.identification.campaigns.elastic",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
@@ -241,6 +243,7 @@ __all__ = [
     "DriftOptions",
     "Drive",
     "DriveGains",
+    "ElasticJoints",
     "Estimate",
     "Evaluation",
     "EvidenceRecord",

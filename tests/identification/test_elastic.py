@@ -173,3 +173,26 @@ def test_a_rigid_robot_is_read_as_before() -> None:
         read_robot("puma560").elastic == {}
         and loop_model(replace(CAMPAIGN, elastic=ElasticJoints()), 0.01).layout.size == 2
     )
+
+
+def held_by_intervals(encoder: str, seeds: range) -> np.ndarray:
+    """Whether 95 % intervals hold planted stiffness and damping, over logs of one arm."""
+    campaign = replace(CAMPAIGN, elastic=replace(CAMPAIGN.elastic, encoder=encoder))
+    held = []
+    for seed in seeds:
+        log = sprung_log(campaign, PLANTED, seed=seed, noise=3e-4)
+        fit = fitted(campaign, log if encoder == "both" else one_side(log, encoder))
+        for name, value, deviation in zip(fit.model.names, fit.theta, fit.deviation, strict=True):
+            if name[:2] in ("CJ", "DJ"):
+                held.append(abs(value - PLANTED[name]) < 1.96 * deviation)
+    return np.array(held)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoder", ["both", "motor"])
+def test_intervals_hold_planted_stiffness_and_damping(encoder: str) -> None:
+    assert 0.88 <= held_by_intervals(encoder, range(16)).mean() <= 1.0
+
+
+def test_intervals_hold_a_first_sample() -> None:
+    assert held_by_intervals("both", range(2)).sum() >= 6

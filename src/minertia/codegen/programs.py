@@ -10,6 +10,7 @@ from minertia.algebra.scalar import Scalar, add, mul
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
+from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
 from minertia.codegen.frame_programs import FRAME_BUILDERS
 from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
@@ -160,9 +161,12 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **MOTION_BUILDERS,
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
+    **ELASTIC_BUILDERS,
 }
 # programs that a floating base does not have
-FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
+FIXED_BASE = frozenset(
+    {*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS, *ELASTIC_BUILDERS} - {"differentiator", "low_pass"}
+)
 
 
 def build(

@@ -40,6 +40,8 @@ LIKE = {
     "inverse_dynamics_derivatives": "inverse_dynamics",
     "forward_dynamics_derivatives": "inverse_dynamics",
     "momentum_observer": "background",
+    "elastic_forward_dynamics": "forward_dynamics",
+    "elastic_inverse_dynamics": "inverse_dynamics",
 }
 
 

@@ -17,6 +17,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
+from minertia.codegen.targets.elastic_references import ELASTIC
 from minertia.dynamics import model
 from minertia.dynamics.closing import closing_of
 from minertia.robot.effects import ROTOR_SYMBOLS
@@ -69,7 +70,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     closed = _closed(setting, program, inputs, rng)
     chi = setting.standard_parameters(inputs)
-    found = (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
+    found = (_FIND | references.FIND | more_references.MORE | ELASTIC)[program.name](setting, program, inputs, chi, rng)
     return found[0], found[1] | closed
 
 

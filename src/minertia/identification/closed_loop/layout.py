@@ -1,4 +1,4 @@
-"""`Layout`: coordinates of a robot with elastic joints, and which of them are measured."""
+"""`SprungLayout`: coordinates of a robot with elastic joints, and which of them are measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ AT_MOTOR = ("ia", "fv", "fc", "off", "kp", "kd", "ki")  # what an elastic joint 
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SprungLayout:
     """n joints, then the motors of elastic ones: the coordinates that are simulated.
 
     elastic: joints (from 0).  encoder: the side on which positions of elastic joints were measured; feedback: the side

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.task import LoopCommand
 from minertia.errors import CampaignError, RecordingError
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.closed_loop.layout import Layout
+from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 
@@ -45,7 +45,7 @@ class LoopLog:
     first: int
     carried: Array | None = None
     pushed: NDArray[np.bool_] | None = None
-    layout: Layout | None = None
+    layout: SprungLayout | None = None
 
     @property
     def told(self) -> Array:
@@ -165,7 +165,7 @@ def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
     return LoopLog(name, whole, period, q, np.asarray(u), ud, q0, v0, lead, first, layout=layout)
 
 
-def layout_of(campaign: Campaign) -> Layout:
+def layout_of(campaign: Campaign) -> SprungLayout:
     """Coordinates of a campaign's robot; refused where it is not said on which side elastic joints were measured."""
     robot, given = campaign.robot, campaign.elastic
     elastic = tuple(given.of(robot))
@@ -174,7 +174,7 @@ def layout_of(campaign: Campaign) -> Layout:
             "some joints are elastic and the logs hold one position each: say on which side it was measured, encoder = "
             '"motor" or "link" in [elastic], or name the columns of the second encoder, motor in [columns]'
         )
-    return Layout(robot.n, elastic, given.encoder or "link", given.feedback)
+    return SprungLayout(robot.n, elastic, given.encoder or "link", given.feedback)
 
 
 def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
@@ -186,7 +186,7 @@ def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaig
     return replace(campaign, elastic=replace(given, encoder="both")) if both else campaign
 
 
-def _measured(whole: Recording, layout: Layout) -> Array:
+def _measured(whole: Recording, layout: SprungLayout) -> Array:
     """What was measured of each coordinate that a fit counts with, (N, outputs)."""
     q, motor = np.asarray(whole.q), whole.channels.get("motor")
     if not layout.elastic or layout.encoder == "link" or (layout.encoder == "motor" and motor is None):
@@ -207,7 +207,7 @@ def _measured(whole: Recording, layout: Layout) -> Array:
     return np.asarray(np.where(np.isin(np.arange(layout.n), layout.elastic), motor, q))
 
 
-def start_of(q: Array, period: float, layout: Layout | None = None) -> tuple[Array, Array]:
+def start_of(q: Array, period: float, layout: SprungLayout | None = None) -> tuple[Array, Array]:
     """Position and velocity at the first row, from a parabola through the first ones; at rest where that is likely.
 
     layout: of elastic joints, whose coordinates that are not measured begin with the other side of their spring.

@@ -22,7 +22,7 @@ from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
 from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
 from minertia.identification.campaigns.elastic import STIFFNESS
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
-from minertia.identification.closed_loop.layout import AT_MOTOR, Layout
+from minertia.identification.closed_loop.layout import AT_MOTOR, SprungLayout
 from minertia.identification.closed_loop.logs import layout_of
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
@@ -79,7 +79,7 @@ class ServoModel:
     lower: Array
     groups: tuple[JointGroup, ...]
     rest: Array
-    layout: Layout
+    layout: SprungLayout
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
 
@@ -279,7 +279,7 @@ class _ServoBuilder:
         self.rest = np.zeros(self.n)
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
-        self.layout, self.begin = Layout(robot.n), dict[int, Elastic]()
+        self.layout, self.begin = SprungLayout(robot.n), dict[int, Elastic]()
         for term in linear.choice.terms:
             if term.symbol == "KS":
                 self.rest[term.joint] = term.settings.get("rest", 0.0)

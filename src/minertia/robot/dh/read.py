@@ -193,6 +193,12 @@ class _TableReader:
                 if key in row:
                     raise row.fail(f"a fixed joint has no '{key}'", key)
         placement, child_frame = self.placements.poses(number, row)
+        if "elastic" in row:
+            text = (
+                "it is elastic: a spring is simulated under position loops, for which logs hold its motor's position "
+                "(q_motor1 ...) beside its own, or [elastic] says which of them; everything else takes it as rigid"
+            )
+            self.notes.append(Note("info", row.where, text, row.line("elastic")))
         child = self.children[number - 1]
         joint = JointSpec(
             name=self.names[number - 1],
