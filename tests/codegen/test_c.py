@@ -20,6 +20,8 @@ from minertia.codegen.targets.names import comment, identifier
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
+from minertia.identification.online.c_levels import levels_header
+from minertia.identification.online.levels import WatchLevels
 from minertia.robot.smooth import smooth_friction
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
@@ -151,6 +153,34 @@ def test_the_example_of_the_readme_compiles(tmp_path, model):
     for example in examples:
         (tmp_path / "example.c").write_text(example.split("```")[0])
         run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+
+
+@pytest.mark.parametrize(("target", "precision"), [("c", "double"), ("cortex-m", "float")])
+@pytest.mark.parametrize("parameters", ["baked", "base"])
+def test_the_watch_passes_its_selftest_and_its_example_compiles(tmp_path, target, precision, parameters):
+    robot = replace(robots.planar2r(), effects=({"FC": 0.7, "FV": 0.1}, {"FC": 0.4, "IA": 0.2}))
+    generate(robot, tmp_path, programs=["watch_terms"], target=target, model=CodeModel(parameters))
+    run(["gcc", *STRICT, "-O1", "selftest.c", "planar_2r.c", "-o", "selftest", "-lm"], tmp_path)
+    said = run(["./selftest"], tmp_path)
+    assert said.count(" ok ") == 6 and "watch evidence" in said
+    source = (tmp_path / "planar_2r.c").read_text()
+    (tmp_path / "planar_2r.c").write_text(source.replace("share * input + past * y", "share * input - past * y"))
+    run(["gcc", *STRICT, "-O1", "selftest.c", "planar_2r.c", "-o", "selftest", "-lm"], tmp_path)
+    assert subprocess.run([tmp_path / "selftest"], capture_output=True).returncode != 0  # it can fail
+    levels = WatchLevels(robot.coordinate_names, 200.0, (1.0, 1.0), (0.5, 0.5), (0.1, 0.1), 1.0)
+    (tmp_path / "watch_levels.h").write_text(levels_header(levels, robot.name, precision))
+    page = (tmp_path / "README.md").read_text()
+    assert "do not enter them in a controller" in page
+    (tmp_path / "example.c").write_text(page.split("```c\n")[1].split("```")[0])
+    run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
+    (tmp_path / "use.c").write_text('#include "planar_2r.h"\nint main(void) { return PLANAR_2R_LOAD_MZ - 8; }\n')
+    run(["gcc", *STRICT, "use.c", "-o", "use"], tmp_path)
+    run(["./use"], tmp_path)
+
+
+def test_the_readme_of_code_with_a_load_says_what_not_to_enter(tmp_path):
+    generate(robots.planar2r(), tmp_path, programs=["inverse_dynamics"], model=CodeModel(payload=True))
+    assert "were not determined: take the load for a point mass" in (tmp_path / "README.md").read_text()
 
 
 def test_the_header_names_every_entry(tmp_path):

@@ -23,7 +23,7 @@ def entry_names(style: CStyle, setting: Setting, programs: Sequence[Program]) ->
     parts = []
     if THETA in used:
         parts.append(_enumeration(guard, "THETA", setting.names, "Entries of theta."))
-    if LOAD in used:
+    if LOAD in used or any(program.name == "watch_terms" for program in programs):
         parts.append(_enumeration(guard, "LOAD", LINK_SYMBOLS, "Entries of load."))
     if PASSIVE in used:
         parts.append(_passive(guard, style, setting))

@@ -7,7 +7,14 @@ from string import Template
 
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
+from minertia.codegen.setting import LOAD
 from minertia.codegen.targets.c import CStyle, Rendered
+
+LOAD_CAUTION = (
+    "`load` is what `minertia payload` found, about the origin of the frame of its joint. Moments of inertia that its "
+    "cautions name\nwere not determined: take the load for a point mass at its centre there, rather than enter numbers "
+    "that nobody knows.\n\n"
+)
 
 
 def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
@@ -29,7 +36,8 @@ def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Ren
         parts.append((text, _watch(style, found["watch_terms"], rendered["watch_terms"])))
     if not parts and programs:
         parts.append(("One call:", _plain(style, programs[0], rendered[programs[0].name])))
-    return "\n".join(f"{text}\n\n```c\n{example}```\n" for text, example in parts)
+    told = LOAD_CAUTION if any(port.name == LOAD for program in programs for port in program.inputs) else ""
+    return told + "\n".join(f"{text}\n\n```c\n{example}```\n" for text, example in parts)
 
 
 WATCH = Template("""#include "watch_levels.h" /* of `minertia watch MODEL --normal LOGS --out DIR`; has $prefix.h */
