@@ -102,18 +102,6 @@ def test_no_way_is_said_before_the_search(monkeypatch):
         excite(robot, Fourier(4.0, 3), limits=limits, start="any", search=MotionSearch(come_from=(9.0, 0.0)))
 
 
-def test_a_way_that_only_a_coarse_look_finds_is_looked_for_again(monkeypatch):
-    """A post thinner than the coarse steps of a quick look: the way found is free at fine ones, too."""
-    post = box("post", (0.5, 0.5, 0.0), (0.1, 0.1, 0.4))
-    checker = checker_of("puma560_physical", effort=False, workspace=Workspace(floor=-0.7, obstacles=(post,)))
-    monkeypatch.setattr("minertia.excitation.transfer.FINER", 100)
-    monkeypatch.setattr("minertia.excitation.transfer.STEP", 0.2)  # so coarse that trees reach through the post
-    a, b = np.array([-0.5, 0.0, -1.57, 0.0, 0.0, 0.0]), np.array([2.0, 0.0, -1.57, 0.0, 0.0, 0.0])
-    for seed in range(3):
-        way = transfer(checker, a, b, seed=seed)
-        assert checker.room(states(way)[0][::5]).min() >= -1e-9
-
-
 def test_slow_enough_for_efforts():
     """Efforts hardly above what the arm's weight needs: the way takes longer, and keeps them."""
     robot = read_robot("puma560_physical")

@@ -24,7 +24,7 @@ SHARE = 0.5  # part of the limits of velocity, acceleration and jerk that a tran
 SHORTEST = 0.1  # s
 STEP = 0.02  # rad or m between postures at which a leg is looked at on the way; the last check takes ten times as many
 FINER = 10
-NODES = 2000  # of the trees that look for a way around
+NODES = 600  # tries of the trees that look for a way around; where there is one, a few dozen find it
 REACH = 0.5  # rad or m that a branch of them grows at most
 SHORTER = (1.0, 0.3, 0.1)  # parts of that, where something is in the way
 NEARER = (1.0, 1.0, 0.5, 0.25)  # parts of the ranges that are aimed at: there is more room in their middle
@@ -145,37 +145,34 @@ class _Ways:
         self.checker, self.rng = checker, rng
 
     def between(self, a: Array, b: Array) -> list[Array] | None:
-        """The postures of a way, None where none was found.
-
-        Trees whose branches are looked at coarsely find more than there is, in a tenth of the time: what they do not
-        find is given up, and what they find and a finer look refuses is looked for with that look.
-        """
+        """The postures of a way, None where none was found."""
         if self.is_free(a, b):
             return [a, b]
-        found = self._grown(a, b, STEP)
-        if found is not None and not all(map(self.is_free, found, found[1:])):
-            found = self._grown(a, b, STEP / FINER)
+        found = self._grown(a, b)
         return None if found is None else self._shortened(found)
 
-    def is_free(self, a: Array, b: Array, step: float = STEP / FINER) -> bool:
+    def is_free(self, a: Array, b: Array) -> bool:
         """Whether the straight line keeps every limit of postures."""
-        return all(self.checker.room(_line(a, b, apart)).min() >= 0 for apart in (10 * STEP, step))
+        coarse = _line(a, b, 10 * STEP)
+        return bool(self.checker.room(coarse).min() >= 0) and bool(
+            self.checker.room(_line(a, b, STEP / FINER)).min() >= 0
+        )
 
-    def _grown(self, a: Array, b: Array, step: float) -> list[Array] | None:
+    def _grown(self, a: Array, b: Array) -> list[Array] | None:
         limits = self.checker.limits
         trees = (_Tree(a), _Tree(b))
         for k in range(NODES):
             own, other = trees[k % 2], trees[1 - k % 2]
             aim = limits.middle + self.rng.choice(NEARER) * limits.half * self.rng.uniform(-1, 1, len(a))
-            if not self._extended(own, aim, step):
+            if not self._extended(own, aim):
                 continue
-            while self._extended(other, own.last, step):
+            while self._extended(other, own.last):
                 if np.array_equal(other.last, own.last):
                     ways = [tree.way() for tree in trees]
                     return [*ways[0], *ways[1][-2::-1]]
         return None
 
-    def _extended(self, tree: _Tree, aim: Array, step: float) -> bool:
+    def _extended(self, tree: _Tree, aim: Array) -> bool:
         """Whether the tree has grown towards a posture."""
         nearest = tree.nearest(aim)
         way = aim - tree.nodes[nearest]
@@ -185,7 +182,7 @@ class _Ways:
         for part in SHORTER:
             reach = part * min(far, REACH)
             to = aim if reach >= far else tree.nodes[nearest] + reach / far * way
-            if self.is_free(tree.nodes[nearest], to, step):
+            if self.is_free(tree.nodes[nearest], to):
                 tree.add(to, nearest)
                 return True
         return False
