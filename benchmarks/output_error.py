@@ -129,8 +129,12 @@ def go2_here(go2, name, delay, **more):
     begin = time.process_time()
     fit = output_error(model, [log], first)
     seconds = time.process_time() - begin
+    begin = time.process_time()
+    output_error(model, [log], fit.theta, steps=fit.steps, iterate=False)  # intervals and residuals of values found
+    intervals = time.process_time() - begin
     go2.tell(f"here, {name}", np.array([fit.theta[model.names.index(name)] for name in go2.names]), seconds)
-    told = f"   own residual {1e3 * np.sqrt(np.mean(fit.sigma**2)):.5f} mrad, {fit.iterations} iterations"
+    level = 1e3 * np.sqrt(np.mean(fit.sigma**2))
+    told = f"   {intervals:.2f} s of it for the intervals; own residual {level:.5f} mrad, {fit.iterations} iterations"
     print(told + (f", delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5)" if delay == "?" else ""))
 
 
