@@ -3,8 +3,8 @@
     python -m benchmarks.output_error             # derivatives of the PUMA 560's motion
     python -m benchmarks.output_error GO2.xml     # and a fit of a Go2 on a stand, whose log MuJoCo makes
 
-Both sides of a comparison run in one process, one after the other, with one thread of BLAS; `mujoco.sysid` needs its
-own extra.
+Both sides of a comparison run in one process, one after the other, with one thread of BLAS; times are those of the
+processor, which other work on the machine hardly lengthens.  `mujoco.sysid` needs its own extra.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def quickest(work):
     """The shortest of a few times [s]."""
     times = []
     for _ in range(REPEATS):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
@@ -126,11 +126,15 @@ def go2_here(go2, name, delay, **more):
     model = loop_model(campaign, 1e-3)
     log = made_log(campaign, "go2", Recording(t=go2.t, q=go2.q, channels={"command": go2.u}))
     first = np.array([START.get(name[:2], 0.0) for name in model.names])
-    begin = time.perf_counter()
+    begin = time.process_time()
     fit = output_error(model, [log], first)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
+    begin = time.process_time()
+    output_error(model, [log], fit.theta, steps=fit.steps, iterate=False)  # intervals and residuals of values found
+    intervals = time.process_time() - begin
     go2.tell(f"here, {name}", np.array([fit.theta[model.names.index(name)] for name in go2.names]), seconds)
-    told = f"   own residual {1e3 * np.sqrt(np.mean(fit.sigma**2)):.5f} mrad, {fit.iterations} iterations"
+    level = 1e3 * np.sqrt(np.mean(fit.sigma**2))
+    told = f"   {intervals:.2f} s of it for the intervals; own residual {level:.5f} mrad, {fit.iterations} iterations"
     print(told + (f", delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5)" if delay == "?" else ""))
 
 
@@ -152,9 +156,9 @@ def go2_by_sysid(go2):
         rest = [(go2.run(np.asarray(c, float)) - go2.q).ravel() for c in columns]
         return [np.stack(rest, axis=1) if np.ndim(x) > 1 else rest[0]], None, None
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     found, _ = optimize.optimize(params, residual, optimizer="mujoco", verbose=False)
-    go2.tell(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.perf_counter() - begin)
+    go2.tell(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.process_time() - begin)
 
 
 def go2(file):

@@ -95,9 +95,9 @@ def main(name, rate, seeds, *file):
     found = []
     for seed in range(seeds):
         log = made_log(planted.campaign, "log", recorded(planted, model, rate, seed, *NOISE[name][rate]))
-        first, begin = law_fit(model, [log]), time.perf_counter()
+        first, begin = law_fit(model, [log]), time.process_time()
         fit = output_error(model, [log])
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         error, scale = np.abs(fit.theta - truth), np.where(is_zero, np.nan, np.abs(truth))
         held = np.mean(error < 1.96 * fit.deviation)
         levels = [100 * np.nanmedian(x / scale) for x in (np.abs(first - truth), error, 0.6745 * fit.deviation)]

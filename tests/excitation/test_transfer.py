@@ -88,6 +88,20 @@ def test_what_is_in_the_way_is_named(monkeypatch):
         transfer(checker, [0.0], [1.6, 0.0])
 
 
+def test_no_way_is_said_before_the_search(monkeypatch):
+    """The wall between where the robot stands and where its motion begins is named before anything is searched."""
+    monkeypatch.setattr("minertia.excitation.transfer.NODES", 200)
+    monkeypatch.setattr("minertia.excitation.excite.Search", None)  # whoever begins one fails
+    wall = box("wall", (0.3, 0.3, 0.0), (0.1, 0.1, 1.0))
+    robot = read_robot("planar2r")
+    limits = motion_limits(robot, position=2.0, workspace=Workspace(floor=None, obstacles=(wall,)))
+    search = MotionSearch(starts=1, n_samples=60, come_from=(1.6, 0.0))
+    with pytest.raises(Infeasible, match="no way was found.*'wall'"):
+        excite(robot, Fourier(4.0, 3), limits=limits, start=[0.0, 0.0], optimality=PLAIN, search=search)
+    with pytest.raises(Infeasible, match="the posture to come from is not possible: joint"):
+        excite(robot, Fourier(4.0, 3), limits=limits, start="any", search=MotionSearch(come_from=(9.0, 0.0)))
+
+
 def test_slow_enough_for_efforts():
     """Efforts hardly above what the arm's weight needs: the way takes longer, and keeps them."""
     robot = read_robot("puma560_physical")

@@ -92,10 +92,11 @@ def excite(
     given = _moving_robot(robot, snap, gravity)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)
-    effort = MotionSearch(starts, seed, samples)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     posture = read_posture(start)
-    delivery = Delivery(out, rate, _origin(given, come_from), tuple(dict.fromkeys(exports or ())), force, as_json)
+    origin = _origin(given, come_from)
+    effort = MotionSearch(starts, seed, samples, come_from=None if origin is None else tuple(origin))
+    delivery = Delivery(out, rate, origin, tuple(dict.fromkeys(exports or ())), force, as_json)
     if sweeps:
         _check_sweeps(posture, delivery, bool(after or after_motion))
         deliver_sweeps(given, bounds, (duration, harmonics, samples, seed), posture, delivery)

@@ -26,6 +26,7 @@ from minertia.excitation.options import MotionSearch, Optimality, Recorded
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.trajectory import Family, Trajectory
+from minertia.excitation.transfer import transfer
 from minertia.robot.robot import Robot, expect_robot
 
 Array = NDArray[np.float64]
@@ -60,6 +61,8 @@ def excite(
     checker = Checker(limits, base, effort)
     is_free = isinstance(start, str) or (start is None and not family.rest)
     offset = feasible_posture(checker, None if isinstance(start, str) else start, search.seed)
+    if search.come_from is not None:
+        transfer(checker, search.come_from, search.come_from if is_free else offset, seed=search.seed)
     family = replace(family, start=None if is_free else tuple(float(v) for v in offset))  # type: ignore[type-var]
     if not family.free:
         raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")

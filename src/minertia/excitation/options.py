@@ -54,13 +54,15 @@ class MotionSearch:
     """How a motion is searched for.
 
     starts: searches from random motions, the best of which counts.  seed: of the first one.  n_samples: times at which
-    a motion is judged.  patience: factor on the iterations.
+    a motion is judged.  patience: factor on the iterations.  come_from: posture (n,) [rad or m] in which the robot
+    stands: where no way leads from there to the start of the motion, that is refused before the search.
     """
 
     starts: int = 3
     seed: int = 0
     n_samples: int = 200
     patience: float = 1.0
+    come_from: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0:

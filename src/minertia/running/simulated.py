@@ -60,7 +60,7 @@ class SimulatedRobot:
         self.control = computed_torque(control_model(robot), GAINS)
         self.plant.place(posture)
         self.t, self.n = 0.0, robot.n
-        self.reference, self.rate = self.plant.q.copy(), np.zeros(self.n)
+        self.reference = self.plant.q.copy()
         self.tau = np.zeros(self.n)
         self.stuck: float | None = None
 
@@ -69,9 +69,9 @@ class SimulatedRobot:
         """Whether it tells nothing any more."""
         return self.fault is not None and self.fault.kind == "silent" and self.t >= self.fault.at - 1e-9
 
-    def step(self, q: Array, qd: Array) -> None:
-        """Go to a position within a period; the servo is told where it should be meanwhile."""
-        before, self.reference, self.rate = self.reference, q, qd
+    def step(self, q: Array) -> None:
+        """Go to a position within a period, straight on; the servo is told where it should be meanwhile."""
+        before, self.reference = self.reference, q
         for k in range(self.inner):
             s = (k + 1) / self.inner
             sample = ControlSample(
@@ -84,7 +84,7 @@ class SimulatedRobot:
 
     def hold(self) -> None:
         """Stay where it is."""
-        self.reference, self.rate = self.plant.q.copy(), np.zeros(self.n)
+        self.reference = self.plant.q.copy()
 
     def _go_wrong(self) -> None:
         fault = self.fault
@@ -149,7 +149,7 @@ class RobotServer:
                 self.stops += 1
                 self.robot.hold()
                 continue
-            self.robot.step(*(_numbers(message.get(name), self.robot.n) for name in ("q", "qd")))
+            self.robot.step(_numbers(message.get("q"), self.robot.n))
             self._tell(client)
 
     def _tell(self, client: socket.socket) -> None:

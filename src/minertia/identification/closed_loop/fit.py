@@ -182,7 +182,7 @@ class _OutputError:
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
             placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
             found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
-            if found is None or not np.abs(found.S).max(initial=0.0) < STEEPEST:
+            if found is None or not -STEEPEST < found.S.min(initial=0.0) <= found.S.max(initial=0.0) < STEEPEST:
                 return None
             motions.append(found)
         return motions
