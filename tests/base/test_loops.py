@@ -15,10 +15,12 @@ from minertia.base.certificate import Certificate
 from minertia.base.cut_joints import cut_relations
 from minertia.base.numeric import sample_regressor
 from minertia.base.sample import Sample
+from minertia.base.wide_rank import wide_rank
 from minertia.dynamics.closing import Closing
 from minertia.errors import RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
+from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
 from tests.loop_robots import (
     LYING,
@@ -112,15 +114,29 @@ def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
 
 @pytest.mark.slow
 def test_counts_are_ranks_of_many_loops_in_space() -> None:
-    """Where a loop can move only a little 16 digits do not decide, which is said; that happens to few."""
+    """Where a loop can hardly move nothing decides, which is said; that happens to few."""
     refused = 0
     for seed in range(QUICK, SPATIAL):
         try:
             check_letters(spatial_loops(seed))
         except RankError as error:
-            assert "16 digits decide nothing" in str(error)
+            assert "neither 16 nor 60 digits" in str(error)
             refused += 1
-    assert refused <= 0.06 * SPATIAL
+    assert refused <= 0.02 * SPATIAL
+
+
+def test_sixty_digits_decide_where_sixteen_do_not() -> None:
+    certificate = check(spatial_loops(39)).certificate
+    assert certificate.digits == 60 and certificate.rank == 42
+    assert certificate.redrawn is not None and certificate.redrawn.rank == 42
+    assert certificate.to_dict()["digits"] == 60 and "rank in 60 digits" in str(certificate)
+    assert check(four_bar()).certificate.to_dict()["digits"] == 16
+
+
+@pytest.mark.parametrize(("robot", "rank"), [(four_bar(), 8), (five_bar(), 11)], ids=["four-bar", "five-bar"])
+def test_sixty_digits_see_relations_of_planar_loops_hold_exactly(robot: Robot, rank: int) -> None:
+    found = wide_rank(robot, [name for name in robot.columns() if split_name(name)[0] in ("ZZ", "MX", "MY", "M")], 0)
+    assert found.rank == rank and found.gap > 1e40 and found.smallest > 1e-3
 
 
 @pytest.mark.parametrize("robot", [random_loop(5), ram("slider"), spatial_four_bar()], ids=lambda robot: robot.name)
@@ -192,6 +208,8 @@ def test_links_without_mass_between_two_joints_are_not_counted() -> None:
 def test_a_certificate_of_loops_wants_more(gap: float, smallest: float, is_clear: bool) -> None:
     assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest).is_clear is is_clear
     assert Certificate(3, gap, 0.0, 10, 0).is_clear
+    assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest, digits=60).is_clear is (gap > 1e5)
+    assert not Certificate(3, gap, 0.0, 10, 0, smallest=1e-15, digits=60).is_clear
     assert ("smallest" in Certificate(3, gap, 0.0, 10, 0, smallest=smallest).to_dict()) is True
     assert "smallest" not in Certificate(3, gap, 0.0, 10, 0).to_dict()
 

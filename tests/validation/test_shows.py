@@ -70,6 +70,24 @@ def test_the_error_falls_back_after_a_load_is_taken_up(rig: Rig) -> None:
     assert found.seconds_after == pytest.approx(9.0) and "taken up" in found.sentence()
 
 
+@pytest.mark.slow
+@needs_compiler
+def test_a_heavy_hand_does_not_learn_too_quickly(tmp_path: Path) -> None:
+    """The flange of the palletiser is heavier than the load; a gain for the load alone lets the arm run away."""
+    robot = read_robot("palletiser").numeric
+    known = shown_robot(robot)
+    family, rng = Fourier(3.0, 3), np.random.default_rng(5)
+    posture = np.array(robot.seed)[list(robot.independent)]
+    motion = family.from_free(posture, 0.1 * rng.normal(size=(robot.n, family.free)))
+    states = motion.sample(200)
+    noise = 0.01 * np.sqrt(np.mean(np.square(inverse_dynamics(robot, states.q, states.qd, states.qdd)), axis=0))
+    flaws = Imperfections(resolution=1e-5, torque_noise=noise, is_dithered=True)
+    rig = Rig(robot, known, shown_code(known, tmp_path), motion, motion_limits(robot), flaws, 1e-3, 5.0)
+    found = show_adaptation(rig)
+    assert found.ran_away is None and found.least > 0
+    assert found.after < 1.1 * found.before and found.after < 0.8 * found.fixed[-1]
+
+
 @needs_compiler
 def test_collisions_are_felt_and_nothing_else(rig: Rig) -> None:
     """A sample of the slow test: a collision of the stated force within 10 ms, no alarm in half a minute."""

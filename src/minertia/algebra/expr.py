@@ -218,10 +218,17 @@ def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
 class Tape:
     """The operations that some outputs need, in order, to be run on many values of the inputs.
 
-    Outputs that are plain numbers stay so.
+    Outputs that are plain numbers stay so.  operations: {name: function} in place of the usual ones, number: what makes
+    numbers of the graph's floats, for other arithmetic.
     """
 
-    def __init__(self, outputs: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        outputs: Sequence[Any],
+        operations: Mapping[str, Callable[..., Any]] | None = None,
+        number: Callable[[float], Any] = float,
+    ) -> None:
+        run = _RUN if operations is None else {**_RUN, **operations}
         self.outputs = tuple(outputs)
         self.inputs: list[tuple[int, str]] = []
         self.steps: list[tuple[Callable[..., Any], int, int, int | None]] = []  # operation, node, its arguments
@@ -231,11 +238,11 @@ class Tape:
         for node in graph.needed(expressions):
             operation, *rest = graph.nodes[node]
             if operation == "const":
-                self.start[node] = rest[0]
+                self.start[node] = number(rest[0])
             elif operation == "var":
                 self.inputs.append((node, rest[0]))
             else:
-                self.steps.append((_RUN[operation], node, rest[0], rest[1] if len(rest) > 1 else None))
+                self.steps.append((run[operation], node, rest[0], rest[1] if len(rest) > 1 else None))
 
     def run(self, values: Mapping[str, Any]) -> list[Any]:
         """The outputs at floats or arrays."""

@@ -5,12 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 CLEAR_GAP = 1e3  # between singular values that count and those that do not
 CLOSED_GAP = 1e5  # the same where loops are closed: closing leaves more than rounding
 SMALLEST = 1e-8  # singular value that counts where loops are closed; below it numbers of 16 digits decide nothing
+DIGITS = 16  # of the usual numbers
+WIDE_SMALLEST = 1e-14  # the same in more digits: of what is smaller the rounding of lengths and axes may be the cause
 CONFIRMED = 1e-9  # largest reconstruction error of a set that is right
+
+
+class Judged(NamedTuple):
+    """A rank with what speaks for it; see `Certificate`."""
+
+    rank: int
+    gap: float
+    smallest: float | None = None
+    digits: int = DIGITS
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the rank is beyond doubt."""
+        if self.smallest is None:
+            return self.gap >= CLEAR_GAP
+        return self.gap >= CLOSED_GAP and self.smallest >= (SMALLEST if self.digits == DIGITS else WIDE_SMALLEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +53,8 @@ class Certificate:
     measured rounding (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest of its kind
     in Y, the worse of two sets of states.  states, seed: how to repeat it.  redrawn: the same at other values of the
     letters.  smallest: where loops are closed, the smallest singular value that counts over the largest; the states are
-    then of the branch of the robot's seed alone.
+    then of the branch of the robot's seed alone.  digits: of the numbers that decided the rank; 60 where 16 left doubt
+    (`smallest` and the gap are then of parts of columns that are left once others are taken out).
     """
 
     rank: int
@@ -45,6 +64,7 @@ class Certificate:
     seed: int
     redrawn: Redrawn | None = None
     smallest: float | None = None
+    digits: int = DIGITS
 
     def __repr__(self) -> str:
         again = "" if self.redrawn is None else ", letters redrawn"
@@ -56,9 +76,7 @@ class Certificate:
     @property
     def is_clear(self) -> bool:
         """Whether the rank is beyond doubt."""
-        if self.smallest is None:
-            return self.gap >= CLEAR_GAP
-        return self.gap >= CLOSED_GAP and self.smallest >= SMALLEST
+        return Judged(self.rank, self.gap, self.smallest, self.digits).is_clear
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
@@ -66,12 +84,14 @@ class Certificate:
         data["gap"] = self.gap if math.isfinite(self.gap) else None
         r = self.redrawn
         letters = None if r is None else {"values": dict(r.values), "count": r.count, "rank": r.rank, "error": r.error}
-        return data | {"redrawn": letters} | ({} if self.smallest is None else {"smallest": self.smallest})
+        closed = {} if self.smallest is None else {"smallest": self.smallest, "digits": self.digits}
+        return data | {"redrawn": letters} | closed
 
     def __str__(self) -> str:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
         if self.smallest is not None:
             text += f", loops closed on the branch of the seed (smallest singular value {self.smallest:.1e})"
+            text += f", rank in {self.digits} digits" if self.digits != DIGITS else ""
         r = self.redrawn
         if r is None:
             return text

@@ -8,17 +8,18 @@ allow is merged numerically and marked so.  A result is returned only with a cer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from minertia.algebra import wide
 from minertia.algebra.linear import Linear
 from minertia.base import numeric
-from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Redrawn
+from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Judged, Redrawn
 from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import Array, BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
+from minertia.base.wide_rank import wide_rank
 from minertia.errors import InputError, RankError, UnknownName
 from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
@@ -86,20 +87,33 @@ class _Derivation:
         """The set of a method; where its rules do not hold, that of the rank."""
         rules = self.sets.rules
         among = range(len(self.columns)) if rules is None else rules.kept
-        rank, gap = self.sample.rank_and_gap(among)
-        smallest = self.sample.smallest(among, rank) if self.robot.open_cuts else None
+        judged = self._judged(self.robot, self.sample, among)
+        rank = judged.rank
         for method in dict.fromkeys(("numeric" if rules is None else asked, "numeric")):
             found = self.sets.by(method, rank)
-            certificate = replace(self._certificate(found, method, rank, gap), smallest=smallest)
+            certificate = self._certificate(found, method, judged)
             if self._holds(found, certificate):
                 return self._finished(found, method, certificate)
         raise RankError(_why(self.robot, found, certificate))
 
-    def _certificate(self, found: BaseSet, method: str, rank: int, gap: float) -> Certificate:
+    def _judged(self, robot: Robot, sample: Sample, among: Sequence[int]) -> Judged:
+        """The rank of some columns; in sixty digits where loops leave doubt, if that of all these columns is clear."""
+        rank, gap = sample.rank_and_gap(among)
+        if not robot.open_cuts:
+            return Judged(rank, gap)
+        found = Judged(rank, gap, sample.smallest(among, rank))
+        if found.is_clear or self.sets.rules is None or robot.is_floating:
+            return found
+        more = Judged(*wide_rank(robot, [self.columns[c] for c in among], self.seed), digits=wide.DIGITS)
+        return more if more.is_clear and more.rank == len(among) else found
+
+    def _certificate(self, found: BaseSet, method: str, judged: Judged) -> Certificate:
         """What the states that found the set say about it, and others, and a second draw of the letters."""
         fresh = Sample.to_check(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
         error = max(sample.error(found.kept, found.K) for sample in (self.sample, fresh))
-        return Certificate(rank, gap, error, self.states, self.seed, self._redrawn(found, method))
+        redrawn = self._redrawn(found, method)
+        given = (judged.rank, judged.gap, error, self.states, self.seed, redrawn, judged.smallest, judged.digits)
+        return Certificate(*given)
 
     def _redrawn(self, found: BaseSet, method: str) -> Redrawn | None:
         """The relations in letters at the second draw: the set itself, or what it was before any number came in."""
@@ -110,8 +124,8 @@ class _Derivation:
         lettered = found if is_lettered else rules
         K = matrix_of(lettered.forms, self.columns, self.values)
         error = self.other.error(lettered.kept, K)
-        rank, gap = self.other.rank_and_gap(lettered.kept)
-        return Redrawn(self.values, len(lettered.kept), rank, gap, error)
+        judged = self._judged(self.robot.at(self.values), self.other, lettered.kept)
+        return Redrawn(self.values, len(lettered.kept), judged.rank, judged.gap, error)
 
     def _holds(self, found: BaseSet, certificate: Certificate) -> bool:
         """Whether a certificate says what it must; the robot's own numbers may allow fewer parameters than others."""
@@ -148,8 +162,8 @@ def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
         )
     if c.smallest is not None and c.smallest < SMALLEST:
         return head + (
-            f"the smallest singular value that counts is {c.smallest:.1e}, below which 16 digits decide nothing; "
-            "give a seed in the middle of the loops' range, or identify with fewer parameters"
+            f"the smallest singular value that counts is {c.smallest:.1e}, which neither 16 nor 60 digits tell from "
+            "the rounding of lengths; give a seed in the middle of the loops' range, or identify with fewer parameters"
         )
     what = f"rank {c.rank} of {len(found.kept)}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
     joints = nearly_aligned(robot)

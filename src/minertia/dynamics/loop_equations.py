@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -60,32 +61,41 @@ class LoopEquations:
 
     def equations(self, q: Array) -> tuple[Array, Array]:
         """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
-        tape, equation, coordinate = self._traced
-        values = _stacked(tape.run(_inputs(q=q)), len(q), q.dtype)
+        equation, coordinate = self.recorded_places
+        values = _stacked(self.recorded.run(columns_by_name(q=q)), len(q), q.dtype)
         A = np.zeros((len(q), len(self.units), self.tree.n), dtype=q.dtype)
         A[:, equation, coordinate] = values[:, len(self.units) :]
         return np.asarray(values[:, : len(self.units)] / self.units), np.asarray(A / self.units[:, None])
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Second rate of the equations without accelerations, shape (N, equations)."""
-        values = self._traced_bias.run(_inputs(q=q, qd=qd))
+        values = self.recorded_bias.run(columns_by_name(q=q, qd=qd))
         return np.asarray(_stacked(values, len(q), np.result_type(q, qd)) / self.units)
 
     @cached_property
-    def _traced(self) -> tuple[Tape, list[int], list[int]]:
-        """All equations, then their derivatives that are not structurally zero, with equation and coordinate of each.
+    def recorded(self) -> Tape:
+        """All equations, then their derivatives that are not structurally zero (`recorded_places`), on inputs q.
 
         Recorded once: states are closed in hundreds of steps, each of which would walk through the geometry again.
         """
-        q = Graph().variables("q", self.tree.n)
-        found = [self.cut_equations(cut, q) for cut in self.cuts]
-        rows = [row for _, own in found for row in own]
-        entries = [(k, c, entry) for k, row in enumerate(rows) for c, entry in row.items()]
-        tape = Tape([value for own, _ in found for value in own] + [entry for _, _, entry in entries])
-        return tape, [k for k, _, _ in entries], [c for _, c, _ in entries]
+        values, rows = self._symbolic
+        return Tape([*values, *(entry for row in rows for entry in row.values())])
 
     @cached_property
-    def _traced_bias(self) -> Tape:
+    def recorded_places(self) -> tuple[list[int], list[int]]:
+        """Equation and coordinate of each derivative of `recorded`."""
+        _, rows = self._symbolic
+        return [k for k, row in enumerate(rows) for _ in row], [c for row in rows for c in row]
+
+    @cached_property
+    def _symbolic(self) -> tuple[list[Scalar], list[Row]]:
+        q = Graph().variables("q", self.tree.n)
+        found = [self.cut_equations(cut, q) for cut in self.cuts]
+        return [value for own, _ in found for value in own], [row for _, own in found for row in own]
+
+    @cached_property
+    def recorded_bias(self) -> Tape:
+        """`cut_bias`, on inputs q and qd."""
         graph = Graph()
         return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
 
@@ -137,7 +147,7 @@ class LoopEquations:
         return ", ".join(f"'{cut.name}'" for cut in self.cuts)
 
 
-def _inputs(**arrays: Array) -> dict[str, Array]:
+def columns_by_name(**arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Columns of arrays (N, tree) by the names of a graph's inputs."""
     return {f"{name}[{c}]": column for name, array in arrays.items() for c, column in enumerate(array.T)}
 

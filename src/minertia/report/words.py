@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minertia.algebra.show import text
+from minertia.base.certificate import DIGITS
 from minertia.base.grouping import BaseParameters
 
 CLASS_WORDS = {
@@ -15,11 +16,12 @@ CLASS_WORDS = {
 def certificate_sentences(base: BaseParameters) -> tuple[str, ...]:
     """What was checked and what came out, one sentence each."""
     c = base.certificate
+    wide = f" {c.digits} digits decided it, where 16 left doubt." if c.digits != DIGITS else ""
     return (
         f"Rank: at {c.states} random states (seed {c.seed}) the regressor over all {len(base.columns)} standard "
         f"parameters has rank {c.rank} for {base.count} base parameters, so none is missing and none is superfluous.",
         f"Gap: the smallest singular value that counts is {c.gap:.1e} times the largest that does not, or its "
-        "rounding; the rank is beyond doubt.",
+        f"rounding; the rank is beyond doubt.{wide}",
         "Reconstruction: efforts computed from the base parameters differ from those of all standard parameters "
         f"by at most {c.error:.1e} of the longest column of a kind, at these states and at others.",
         *_letters_sentence(base),

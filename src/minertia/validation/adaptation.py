@@ -170,13 +170,16 @@ def show_adaptation(rig: Rig) -> Adaptation:
 def _gain(rig: Rig, trajectory: Trajectory, damping: Array) -> float:
     """Gain that learns the rated load in `QUICKNESS`.
 
-    With a mass error e the velocities are off by s = tau e / (damping m), tau being the load's efforts, and the natural
-    law makes e' = -gain m tau . s, so that 1 / (gain sum of tau^2 / damping) is the time constant.
+    With a mass error e the velocities are off by s = tau e / (damping load), tau being the load's efforts, and the
+    natural law makes e' = -gain m^2 tau . s / load, m being the mass of the whole link that holds the load.  So
+    1 / (gain (m / load)^2 sum of tau^2 / damping) is the time constant; a heavy hand learns as quickly as it is heavy.
     """
     states = [x[:: max(1, len(trajectory.t) // 500)] for x in (trajectory.q, trajectory.qd, trajectory.qdd)]
     loaded = rig.known.with_payload(rig.load, CENTRE)
     more = np.asarray(inverse_dynamics(loaded, *states)) - np.asarray(inverse_dynamics(rig.known, *states))
-    return 1.0 / (QUICKNESS * float(np.mean(np.sum(more**2 / damping, axis=1))))
+    last = loaded.links[loaded.tip]
+    heavier = 1.0 if last is None else float(last[9]) / rig.load
+    return 1.0 / (QUICKNESS * heavier**2 * float(np.mean(np.sum(more**2 / damping, axis=1))))
 
 
 def _per_pass(log: PlantLog) -> tuple[float, ...]:
