@@ -16,7 +16,7 @@ from minertia.dynamics.effects import effect_columns, effect_torques
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import projected_coriolis
-from minertia.dynamics.reference_motion import expect_fixed_base, reference_entries, reference_torques
+from minertia.dynamics.reference_motion import reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
 from minertia.dynamics.sensitivity import inverse_slopes, slopes_under
 from minertia.robot.parameters import full_name
@@ -60,7 +60,7 @@ def reference_rows(d: Draft) -> list[list[Scalar]]:
     entries = reference_entries(closed.tree, state.q, state.qd, qdr, state.qdd, wanted)
     for column in effect_columns(closed.tree, state, wanted):
         name = full_name(column.symbol, column.joint + 1)
-        entries |= {(c, name): entry for c, entry in column.efforts.items()}
+        entries |= {(6 * d.robot.is_floating + c, name): entry for c, entry in column.efforts.items()}
     return base_rows(d, closed.entries(entries), d.robot.n_velocity)
 
 
@@ -80,7 +80,6 @@ def _slotine_li_regressor(d: Draft) -> Built:
 
 def _inverse_derivatives(d: Draft) -> Built:
     chi = d.chi()
-    expect_fixed_base(d.robot, "a derivative")
     state = State(d.read(d.q_port), d.read(d.qd_port), d.read(d.qdd_port))
     found = inverse_slopes(d.robot, chi, state, d.warmth, d.coefficients(chi).mass(False))
     ports = [_square(f"dtau_{by}", d, f"derivatives of tau by {by}") for by in ("dq", "dqd", "dqdd")]
@@ -89,7 +88,6 @@ def _inverse_derivatives(d: Draft) -> Built:
 
 def _forward_derivatives(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
-    expect_fixed_base(d.robot, "a derivative")
     tau_port, state = Port("tau", (n,), EFFORT), State(d.read(d.q_port), qd, d.rest)
     left = moving_efforts(d.robot, chi, state, d.torques(chi, qd, d.rest), d.read(tau_port), d.warmth)
     coefficients = d.coefficients(chi)
@@ -100,7 +98,10 @@ def _forward_derivatives(d: Draft) -> Built:
 
 
 def _square(name: str, d: Draft, text: str) -> Port:
-    return Port(name, (d.robot.n_velocity, d.robot.n_velocity), f"{text}, one row for each effort or acceleration")
+    text += ", one row for each effort or acceleration"
+    if d.robot.is_floating and name.endswith("dq"):
+        text += "; the first six columns: the base moved along and turned about its own axes"
+    return Port(name, (d.robot.n_velocity, d.robot.n_velocity), text)
 
 
 def _all(matrices: tuple[Matrix, ...]) -> list[Scalar]:

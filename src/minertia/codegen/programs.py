@@ -34,8 +34,8 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which floating bases and loops need."""
-    if d.robot.is_floating or d.robot.open_cuts:
+    """g from compound links, a fifth cheaper than the recursion at rest, which loops need."""
+    if d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
 
@@ -167,8 +167,6 @@ WITH_LOOPS = frozenset(
         *("slotine_li_regressor", "momentum_regressor", "power_regressor"),
     }
 )
-# programs that a floating base does not have
-FIXED_BASE = frozenset({*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS} - {"differentiator", "low_pass"})
 
 
 def build(

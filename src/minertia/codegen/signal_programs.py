@@ -3,43 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.vec3 import cross, vadd
 from minertia.codegen.draft import EFFORT, Built, Draft, flat, summed
 from minertia.codegen.motion_programs import base_rows
 from minertia.codegen.program import Port
 from minertia.dynamics.compound import drive_inertia
 from minertia.dynamics.energy import kinetic_energy
 from minertia.dynamics.forward import moving_efforts
-from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.kinematics import State, base_velocity, structural_gravity
 from minertia.dynamics.momentum import momentum_entries, power_entries
 from minertia.dynamics.projection import projected_momentum
-from minertia.dynamics.reference_motion import expect_fixed_base
 
 PERIOD = "time between two calls [s]"
+ON_BASE = "; the first six: external force and moment on the base, in its frame"
 
 
 def _momentum_observer(d: Draft) -> Built:
     """r = K (p - p^), p^' = tau - friction + dL/dq + r: r follows external efforts with the time constants 1 / K."""
-    expect_fixed_base(d.robot, "a momentum observer")
-    n, chi, q, qd = d.robot.n, d.chi(), d.read(d.q_port), d.read(d.qd_port)
+    n, chi, q, qd = d.robot.n_velocity, d.chi(), d.read(d.q_port), d.read(d.qd_port)
     tau, gain = Port("tau", (n,), EFFORT), Port("gain", (n,), "gains of the observer [1/s], below 1 / period")
     period, held = Port("period", (1,), PERIOD), Port("momentum", (n,), "observed momenta, zeros at rest")
-    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
-    adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
-    rotors = drive_inertia(d.robot, chi)
-    p = [add(_by(adjoints, qd[i]), _product(rotors[i], qd)) for i in range(n)]
-    g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
-    slope = [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
+    p, slope = _momenta(d, chi, q, qd)
     left = moving_efforts(d.robot, chi, State(q, qd, d.rest), d.rest, d.read(tau), d.warmth)
     seen = [mul(k, sub(x, y)) for k, x, y in zip(d.read(gain), p, d.read(held), strict=True)]
     rate = summed(summed(left, slope), seen)
     step = d.read(period)[0]
     after = [add(y, mul(step, x)) for y, x in zip(d.read(held), rate, strict=True)]
-    ports = [Port("r", (n,), "external efforts at the joints [N m, N]"), Port("momentum_next", (n,), held.meaning)]
+    text = "external efforts at the joints [N m, N]" + ON_BASE * d.robot.is_floating
+    ports = [Port("r", (n,), text), Port("momentum_next", (n,), held.meaning)]
     return [d.q_port, d.qd_port, tau, gain, period, held, *d.warmth_ports], ports, [*seen, *after]
+
+
+def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
+    """Momenta p and dL/dq; of a floating base, in whose frame they are, what its turning adds to their rates."""
+    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
+    adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
+    rotors = drive_inertia(d.robot, chi)
+    p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
+    slope = [_by(adjoints, x) for x in q[7 * d.robot.is_floating :]]
+    if d.robot.is_floating:
+        (v, w), (linear, angular) = base_velocity(qd), base_velocity(p)
+        slope = [*cross(linear, w), *vadd(cross(angular, w), cross(linear, v)), *slope]
+    g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
+    return p, [sub(own, holding) for own, holding in zip(slope, g, strict=True)]
 
 
 def _by(adjoints: dict[int, Expr], variable: Expr) -> Scalar:
@@ -58,7 +69,7 @@ def _momentum_regressor(d: Draft) -> Built:
     qd = d.read(d.qd_port)
     closed = d.closed(qd, d.rest)
     parts = momentum_entries(closed.tree, closed.state.q, closed.state.qd, wanted)
-    momenta, rates = (base_rows(d, entries, d.robot.n) for entries in projected_momentum(closed, *parts, qd))
+    momenta, rates = (base_rows(d, entries, d.robot.n_velocity) for entries in projected_momentum(closed, *parts, qd))
     shape = (len(momenta), len(momenta[0]))
     ports = [
         Port("Yp", shape, "momenta for unit base parameters"),
