@@ -18,6 +18,7 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 Make = Callable[[Robot, Sequence[str]], Program]
 MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
+CALL = 800  # samples that a call of NumPy costs as much as, however few it is given
 COMPILED = 2_000_000  # from which a compiler does: 1 to 2 s, and another 0.5 us on each
 REMEMBERED = 8  # kernels that are kept
 
@@ -29,7 +30,7 @@ def regressor_columns(
 
     samples: of the whole pass that this block is part of, by default of this block.
     """
-    kernel = _kernel(regressor_program, robot, tuple(columns), len(state[0]) if samples is None else samples)
+    kernel = _kernel(regressor_program, robot, tuple(columns), samples, len(state[0]))
     if kernel is None:
         return np.asarray(torque_regressor(robot, *state, columns=columns))
     return np.asarray(kernel(*state))
@@ -39,7 +40,7 @@ def momentum_columns(
     robot: Robot, columns: Sequence[str], q: Array, qd: Array, samples: int | None = None
 ) -> tuple[Array, Array]:
     """Yp and Yc (N, efforts, columns) with tau = d/dt (Yp X) + Yc X; samples: see `regressor_columns`."""
-    kernel = _kernel(momentum_program, robot, tuple(columns), len(q) if samples is None else samples)
+    kernel = _kernel(momentum_program, robot, tuple(columns), samples, len(q))
     found: tuple[Array, Array] = momentum_regressor(robot, q, qd, columns=columns) if kernel is None else kernel(q, qd)
     return found
 
@@ -48,7 +49,7 @@ def power_columns(
     robot: Robot, columns: Sequence[str], q: Array, qd: Array, samples: int | None = None
 ) -> tuple[Array, Array]:
     """E and P (N, columns) with tau . qd = d/dt (E X) + P X; samples: see `regressor_columns`."""
-    kernel = _kernel(power_program, robot, tuple(columns), len(q) if samples is None else samples)
+    kernel = _kernel(power_program, robot, tuple(columns), samples, len(q))
     found: tuple[Array, Array] = power_regressor(robot, q, qd, columns=columns) if kernel is None else kernel(q, qd)
     return found
 
@@ -71,10 +72,17 @@ class _Made:
 _made: list[_Made] = []  # the one used last stands first
 
 
-def _kernel(make: Make, robot: Robot, columns: tuple[str, ...], samples: int) -> BatchKernel | None:
-    """The kernel of a program for a pass over so many samples, None where NumPy does as well."""
+def _kernel(make: Make, robot: Robot, columns: tuple[str, ...], samples: int | None, block: int) -> BatchKernel | None:
+    """The kernel of a program for a pass over so many samples, block by block; None where NumPy does as well."""
+    samples = block if samples is None else samples
     compiling = samples >= COMPILED
-    if samples < MANY or not columns or robot.open_cuts or build.choose(compiling=compiling)[0] == "numpy":
+    further = samples // max(block, 1) - 1  # calls
+    if (
+        samples + CALL * further < MANY
+        or not columns
+        or robot.open_cuts
+        or build.choose(compiling=compiling)[0] == "numpy"
+    ):
         return None
     found = next((made for made in _made if made.fits(make, robot, columns, compiling)), None)
     if found is None:
