@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.gradient import gradient
-from minertia.codegen.programs import BUILDERS, FIXED_BASE, build
+from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.selftest import reference
@@ -18,8 +18,6 @@ from tests.random_robots import random_robot
     "robot", [robots.planar2r(), random_robot(4, tree=True, mimic=True), random_robot(6, floating=True)], ids=str
 )
 def test_gradient_equals_finite_differences(robot, name):
-    if robot.is_floating and name in FIXED_BASE:
-        pytest.skip("needs a fixed base")
     setting = Setting(robot, "base")
     program = build(setting, name)
     swept = gradient(program)

@@ -10,7 +10,6 @@ from minertia.base.numeric import random_states
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
-from minertia.errors import InputError
 from minertia.robot.read import bundled_robots
 from tests.dynamics.test_oracles_on_robots import close, planted
 from tests.every_effect import robot_with_every_effect
@@ -107,12 +106,3 @@ def test_the_regressor_of_a_reference_gives_its_torques():
         Y @ robot.parameter_vector(rotors=True, friction=True), mi.slotine_li_torques(robot, q, qd, qdr, qdd)
     )
     assert np.allclose(mi.slotine_li_torques(robot, q, qd, qd, qdd), mi.inverse_dynamics(robot, q, qd, qdd))
-
-
-def test_a_floating_base_is_refused():
-    robot = random_robot(6, floating=True)
-    q, qd, _ = random_states(robot, 1, 0)
-    with pytest.raises(InputError, match="needs a fixed base"):
-        mi.coriolis_matrix(robot, q, qd)
-    with pytest.raises(InputError, match="needs a fixed base"):
-        build(Setting(robot), "slotine_li")

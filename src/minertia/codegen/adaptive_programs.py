@@ -17,7 +17,7 @@ from minertia.codegen.draft import EFFORT, Built, Draft, summed
 from minertia.codegen.motion_programs import reference_ports
 from minertia.codegen.program import Port
 from minertia.dynamics.effects import effect_torques
-from minertia.dynamics.kinematics import LinkMotion, joint_rates, passages, velocity_of
+from minertia.dynamics.kinematics import LinkMotion, base_velocity, joint_rates, passages, velocity_of
 from minertia.dynamics.reference_motion import reference_motions, reference_torques
 from minertia.dynamics.regressor import unit_wrenches
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -26,29 +26,33 @@ from minertia.robot.robot import Robot
 Square = list[list[Scalar]]
 FACTORS = "factors G of the links' pseudo-inertias G G', 4 x 4 each, row by row"
 TEN = f"{' '.join(LINK_SYMBOLS)} of each link, in its joint's frame"
+BASE_FIRST = ", a floating base first"
 # entry of the pseudo-inertia of each parameter that is one, with its sign
 PLACES = {"XY": (0, 1, -1), "XZ": (0, 2, -1), "YZ": (1, 2, -1), "MX": (0, 3, 1), "MY": (1, 3, 1), "MZ": (2, 3, 1)}
 
 
 def _adaptive_start(d: Draft) -> Built:
     """Cholesky's factors."""
-    n = d.robot.n_joints
-    given, port = Port("chi", (n, 10), TEN), Port("G", (n, 16), FACTORS)
+    n = _bodies(d)
+    given, port = Port("chi", (n, 10), _text(d, TEN)), Port("G", (n, 16), _text(d, FACTORS))
     values = d.read(given)
     given_ten = [dict(zip(LINK_SYMBOLS, values[10 * k :], strict=False)) for k in range(n)]
     none: Square = [[0] * 4 for _ in range(4)]
-    factors = [none if k in d.robot.massless else _factor(_pseudo_inertia(x)) for k, x in enumerate(given_ten)]
+    factors = [
+        none if k - d.robot.is_floating in d.robot.massless else _factor(_pseudo_inertia(x))
+        for k, x in enumerate(given_ten)
+    ]
     return [given], [port], [entry for G in factors for row in G for entry in row]
 
 
 def _adaptive_law(d: Draft) -> Built:
-    robot, n = d.robot, d.robot.n
+    n, bodies = d.robot.n_velocity, _bodies(d)
     v_port, a_port = reference_ports(d)
     damping = Port("damping", (n,), "gains of tau = ... - damping (qd - qdr) [N m s/rad, N s/m]")
-    rate = Port("rate", (robot.n_joints,), "gain of each link's adaptation times the time between two calls")
-    held = Port("G", (robot.n_joints, 16), FACTORS)
+    rate = Port("rate", (bodies,), "gain of each link's adaptation times the time between two calls")
+    held = Port("G", (bodies, 16), _text(d, FACTORS))
     qd, qdr = d.read(d.qd_port), d.read(v_port)
-    factors = _squares(d.read(held), robot.n_joints)
+    factors = _squares(d.read(held), bodies)
     links = [_ten(G) for G in factors]
     known = [{s: v for s, v in x.items() if s not in LINK_SYMBOLS} for x in d.chi()]
     chi = [link | effects for link, effects in zip(links, known, strict=True)]
@@ -62,11 +66,20 @@ def _adaptive_law(d: Draft) -> Built:
     tau = summed(closed.efforts(summed(rigid, effects)), resisted)
     slopes = _slopes(closed.tree, reference_motions(closed.tree, *along), state.q, closed.rates(s))
     after = [_stepped(*each) for each in zip(factors, slopes, d.read(rate), strict=True)]
-    ports = [Port("tau", (n,), EFFORT), Port("chi", (robot.n_joints, 10), f"{TEN}, of this call")]
+    ports = [Port("tau", (n,), EFFORT), Port("chi", (bodies, 10), f"{_text(d, TEN)}, of this call")]
     outputs = [*tau, *(link[symbol] for link in links for symbol in LINK_SYMBOLS)]
     outputs += [entry for G in after for row in G for entry in row]
     inputs = [d.q_port, d.qd_port, v_port, a_port, damping, rate, held, *d.warmth_ports]
-    return inputs, [*ports, Port("G_next", held.shape, FACTORS)], outputs
+    return inputs, [*ports, Port("G_next", held.shape, held.meaning)], outputs
+
+
+def _bodies(d: Draft) -> int:
+    """Links that are adapted."""
+    return d.robot.n_joints + d.robot.is_floating
+
+
+def _text(d: Draft, meaning: str) -> str:
+    return meaning + BASE_FIRST * d.robot.is_floating
 
 
 def _squares(entries: Sequence[Scalar], count: int) -> list[Square]:
@@ -106,14 +119,19 @@ def _slopes(
     tree: Robot, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
 ) -> list[dict[str, Scalar]]:
     """Of each link, Y's by parameter: the twist of the link at the rates s times its wrench for a unit parameter."""
-    found, twists = [], list[tuple[Vec, Vec]]()
+    twists = list[tuple[Vec, Vec]]()
+    v, w = base_velocity(s) if tree.is_floating else (ZERO, ZERO)
     ways, rates = passages(tree, q), joint_rates(tree, s)
-    for joint, way, rate, motion in zip(tree.joints, ways, rates, motions, strict=True):
-        above = (ZERO, ZERO) if joint.parent is None else twists[joint.parent]
+    for joint, way, rate in zip(tree.joints, ways, rates, strict=True):
+        above = (w, v) if joint.parent is None else twists[joint.parent]
         twists.append(velocity_of(*above, way, joint, rate))
-        w, v = twists[-1]
-        found.append({name: add(dot(w, m), dot(v, f)) for name, (f, m) in unit_wrenches(motion).items()})
-    return found
+    moving = [(w, v)] * tree.is_floating + twists
+    return [_powers(*twist, motion) for twist, motion in zip(moving, motions, strict=True)]
+
+
+def _powers(w: Vec, v: Vec, motion: LinkMotion) -> dict[str, Scalar]:
+    """Of each parameter, the power of its unit wrench along a twist."""
+    return {name: add(dot(w, m), dot(v, f)) for name, (f, m) in unit_wrenches(motion).items()}
 
 
 def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:

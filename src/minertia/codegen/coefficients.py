@@ -11,8 +11,8 @@ from minertia.algebra.scalar import Scalar, add
 from minertia.algebra.vec3 import ZERO, Vec, cross, dot, scale, vadd
 from minertia.codegen.formulation import Formulation, Straight, straight_ways
 from minertia.dynamics.compound import Matrix, compound_links, drive_inertia, enter_pair, mass_matrix, wrench
-from minertia.dynamics.kinematics import Passage, Scalars, passages
-from minertia.dynamics.newton_euler import Parameters, to_coordinates
+from minertia.dynamics.kinematics import Passage, Scalars, in_base, passages
+from minertia.dynamics.newton_euler import Parameters, with_base
 from minertia.robot.inertia import first_moment
 from minertia.robot.robot import Robot
 
@@ -24,7 +24,7 @@ class Coefficients:
         self.robot, self.chi, self.q, self.formulation = robot, chi, q, formulation
         self.ways: Sequence[Passage] = passages(robot, q)
         self.straight: dict[int, Straight] = straight_ways(robot, q, [0] * robot.n_velocity)
-        self.compounds: list[dict[str, Scalar]] = compound_links(robot, chi, self.ways)[0]
+        self.compounds, self.whole = compound_links(robot, chi, self.ways)
 
     def mass(self, rotors: bool) -> Matrix:
         """D(q), with the rotor inertias where asked."""
@@ -77,10 +77,10 @@ class Coefficients:
         return f_p, vadd(m, cross(way.p, f_p))
 
     def gravity(self, gravity: Vec) -> list[Scalar]:
-        """g(q): the effort of each joint that holds its compound link."""
+        """g(q): the effort of each joint that holds its compound link; force and moment on a floating base first."""
         up: list[Vec] = []
         efforts: list[Scalar] = []
-        ground = scale(gravity, -1)
+        ground = in_base(self.robot, self.q, scale(gravity, -1))
         for j, joint in enumerate(self.robot.joints):
             above, way = joint.parent, self.ways[j]
             if j in self.straight:
@@ -88,6 +88,12 @@ class Coefficients:
                 above = self.robot.joints[hub].parent
             up.append(way.inward(ground if above is None else up[above]))
             S_w, S_v = joint.twist
-            x: Mapping[str, Scalar] = self.compounds[j]
-            efforts.append(add(dot(S_w, cross(first_moment(x), up[j])), dot(S_v, scale(up[j], x["M"]))))
-        return to_coordinates(self.robot, efforts)
+            force, moment = _weight(self.compounds[j], up[j])
+            efforts.append(add(dot(S_w, moment), dot(S_v, force)))
+        wrench = _weight(self.whole, ground) if self.robot.is_floating else (ZERO, ZERO)
+        return with_base(self.robot, wrench, efforts)
+
+
+def _weight(x: Mapping[str, Scalar], up: Vec) -> tuple[Vec, Vec]:
+    """Force and moment that hold a body; up: gravity reversed."""
+    return scale(up, x["M"]), cross(first_moment(x), up)

@@ -14,7 +14,6 @@ from minertia.algebra.scalar import Scalar, add, div, mul, sub
 from minertia.codegen.draft import EFFORT, Built, Draft, summed
 from minertia.codegen.program import Port
 from minertia.dynamics.forward import solve_symmetric, velocity_names
-from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.errors import InputError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
@@ -51,7 +50,6 @@ class _SprungDraft:
     """What both programs read and share."""
 
     def __init__(self, d: Draft) -> None:
-        expect_fixed_base(d.robot, "a program for elastic joints")
         if d.robot.elastic and d.setting.rotors:
             raise InputError(
                 f"rotors of '{d.robot.name}' are behind springs and no part of its links: generate programs for its "

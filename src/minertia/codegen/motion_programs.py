@@ -15,7 +15,7 @@ from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.effects import effect_columns, effect_torques
 from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis
-from minertia.dynamics.reference_motion import expect_fixed_base, reference_entries, reference_torques
+from minertia.dynamics.reference_motion import reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
 from minertia.robot.parameters import full_name
 
@@ -58,7 +58,7 @@ def reference_rows(d: Draft) -> list[list[Scalar]]:
     entries = reference_entries(closed.tree, state.q, state.qd, qdr, state.qdd, wanted)
     for column in effect_columns(closed.tree, state, wanted):
         name = full_name(column.symbol, column.joint + 1)
-        entries |= {(c, name): entry for c, entry in column.efforts.items()}
+        entries |= {(6 * d.robot.is_floating + c, name): entry for c, entry in column.efforts.items()}
     return base_rows(d, closed.entries(entries), d.robot.n_velocity)
 
 
@@ -78,7 +78,6 @@ def _slotine_li_regressor(d: Draft) -> Built:
 
 def _inverse_derivatives(d: Draft) -> Built:
     chi, qd = d.chi(), d.read(d.qd_port)
-    expect_fixed_base(d.robot, "a derivative")
     closed = d.closed(qd, d.read(d.qdd_port))
     found = projected_inverse_slopes(closed, chi, qd, closed.of_active(d.warmth), d.tree_mass(chi))
     ports = [_square(f"dtau_{by}", d, f"derivatives of tau by {by}") for by in ("dq", "dqd", "dqdd")]
@@ -87,7 +86,6 @@ def _inverse_derivatives(d: Draft) -> Built:
 
 def _forward_derivatives(d: Draft) -> Built:
     n, chi, qd = d.robot.n_velocity, d.chi(), d.read(d.qd_port)
-    expect_fixed_base(d.robot, "a derivative")
     tau_port = Port("tau", (n,), EFFORT)
     qdd = d.accelerations(chi, qd, d.read(tau_port), d.torques(chi, qd, d.rest))
     closed = d.closed(qd, qdd)
@@ -97,7 +95,10 @@ def _forward_derivatives(d: Draft) -> Built:
 
 
 def _square(name: str, d: Draft, text: str) -> Port:
-    return Port(name, (d.robot.n_velocity, d.robot.n_velocity), f"{text}, one row for each effort or acceleration")
+    text += ", one row for each effort or acceleration"
+    if d.robot.is_floating and name.endswith("dq"):
+        text += "; the first six columns: the base moved along and turned about its own axes"
+    return Port(name, (d.robot.n_velocity, d.robot.n_velocity), text)
 
 
 def _all(matrices: tuple[Matrix, ...]) -> list[Scalar]:

@@ -18,6 +18,7 @@ from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.signal_programs import SIGNAL_BUILDERS
 from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.kinematics import structural_gravity
+from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import UnknownName
 
@@ -35,8 +36,8 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which floating bases and loops need."""
-    if d.robot.is_floating or d.robot.open_cuts:
+    """g from compound links, a fifth cheaper than the recursion at rest, which loops need."""
+    if d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
 
@@ -163,10 +164,8 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **ADAPTIVE_BUILDERS,
     **ELASTIC_BUILDERS,
 }
-# programs that a floating base does not have
-FIXED_BASE = frozenset(
-    {*MOTION_BUILDERS, *ADAPTIVE_BUILDERS, *SIGNAL_BUILDERS, *ELASTIC_BUILDERS} - {"differentiator", "low_pass"}
-)
+# programs for robots that stand on the ground and have no loops
+ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
 
 
 def build(
@@ -175,6 +174,9 @@ def build(
     """A program of `BUILDERS`; thorough: how hard to look for fewer operations (None: not at all)."""
     if name not in BUILDERS:
         raise UnknownName("program", name, BUILDERS)
+    if name in ON_TREES:
+        setting.robot.require_tree(f"the program '{name}'")
+        expect_fixed_base(setting.robot, f"the program '{name}'")
     draft = Draft(setting, representative)
     inputs, ports, outputs = BUILDERS[name](draft)
     used = _used_inputs(draft, outputs)

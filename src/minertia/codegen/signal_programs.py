@@ -8,6 +8,7 @@ from typing import Any
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.algebra.vec3 import cross, vadd
 from minertia.codegen.draft import EFFORT, Built, Draft, flat, summed
 from minertia.codegen.motion_programs import base_rows
 from minertia.codegen.program import Port
@@ -15,20 +16,19 @@ from minertia.dynamics.compound import drive_inertia, total_mass_matrix
 from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.energy import kinetic_energy
 from minertia.dynamics.forward import moving_efforts
-from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.kinematics import State, base_velocity, structural_gravity
 from minertia.dynamics.momentum import momentum_entries, power_entries
 from minertia.dynamics.newton_euler import gravity_torques
 from minertia.dynamics.projection import projected_momentum
-from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 
 PERIOD = "time between two calls [s]"
+ON_BASE = "; the first six: external force and moment on the base, in its frame"
 
 
 def _momentum_observer(d: Draft) -> Built:
     """r = K (p - p^), p^' = tau - friction + dL/dq + r: r follows external efforts with the time constants 1 / K."""
-    expect_fixed_base(d.robot, "a momentum observer")
-    n, chi = d.robot.n, d.chi()
+    n, chi = d.robot.n_velocity, d.chi()
     tau, gain = Port("tau", (n,), EFFORT), Port("gain", (n,), "gains of the observer [1/s], below 1 / period")
     period, held = Port("period", (1,), PERIOD), Port("momentum", (n,), "observed momenta, zeros at rest")
     p, driven = momentum_and_rate(d, chi, d.read(tau))
@@ -36,7 +36,8 @@ def _momentum_observer(d: Draft) -> Built:
     rate = summed(driven, seen)
     step = d.read(period)[0]
     after = [add(y, mul(step, x)) for y, x in zip(d.read(held), rate, strict=True)]
-    ports = [Port("r", (n,), "external efforts at the joints [N m, N]"), Port("momentum_next", (n,), held.meaning)]
+    text = "external efforts at the joints [N m, N]" + ON_BASE * d.robot.is_floating
+    ports = [Port("r", (n,), text), Port("momentum_next", (n,), held.meaning)]
     return [d.q_port, d.qd_port, tau, gain, period, held, *d.warmth_ports], ports, [*seen, *after]
 
 
@@ -48,13 +49,17 @@ def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[S
 
 
 def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
-    """Momenta p and dL/dq."""
+    """Momenta p and dL/dq; of a floating base, in whose frame they are, what its turning adds to their rates."""
     kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
     p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
+    slope = [_by(adjoints, x) for x in q[7 * d.robot.is_floating :]]
+    if d.robot.is_floating:
+        (v, w), (linear, angular) = base_velocity(qd), base_velocity(p)
+        slope = [*cross(linear, w), *vadd(cross(angular, w), cross(linear, v)), *slope]
     g = d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
-    return p, [sub(_by(adjoints, x), holding) for x, holding in zip(q, g, strict=True)]
+    return p, [sub(own, holding) for own, holding in zip(slope, g, strict=True)]
 
 
 def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
@@ -91,7 +96,7 @@ def _momentum_regressor(d: Draft) -> Built:
     qd = d.read(d.qd_port)
     closed = d.closed(qd, d.rest)
     parts = momentum_entries(closed.tree, closed.state.q, closed.state.qd, wanted)
-    momenta, rates = (base_rows(d, entries, d.robot.n) for entries in projected_momentum(closed, *parts, qd))
+    momenta, rates = (base_rows(d, entries, d.robot.n_velocity) for entries in projected_momentum(closed, *parts, qd))
     shape = (len(momenta), len(momenta[0]))
     ports = [
         Port("Yp", shape, "momenta for unit base parameters"),
@@ -150,7 +155,6 @@ def _low_pass(d: Draft) -> Built:
 
 def _watch_terms(d: Draft) -> Built:
     """What the on-line watch filters: momenta and their rates of the robot, and both for unit parameters of a load."""
-    expect_fixed_base(d.robot, "an on-line watch")
     n, qd, tau = d.robot.n, d.read(d.qd_port), Port("tau", (d.robot.n,), EFFORT)
     p, rate = momentum_and_rate(d, d.chi(), d.read(tau))
     names = [full_name(symbol, d.robot.tip + 1) for symbol in LINK_SYMBOLS]

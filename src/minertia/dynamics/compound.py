@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, sub
-from minertia.algebra.vec3 import ZERO, Vec, X, Y, Z, apply, cross, dot, scale, vadd
-from minertia.dynamics.kinematics import Passage, Scalars, passages
+from minertia.algebra.vec3 import ZERO, Vec, apply, cross, dot, scale, vadd
+from minertia.dynamics.kinematics import BASE_TWISTS, Passage, Scalars, passages
 from minertia.dynamics.newton_euler import Parameters
 from minertia.robot.inertia import first_moment, inertia_matrix, transport
 from minertia.robot.parameters import LINK_SYMBOLS
@@ -32,7 +32,7 @@ def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
         for c, ratio in robot.shares(j):
             _carry_down(robot, D, ways, j, first + c, scale(f, ratio), scale(m, ratio))
     if robot.is_floating:
-        for k, (S_w, S_v) in enumerate([(ZERO, a) for a in (X, Y, Z)] + [(a, ZERO) for a in (X, Y, Z)]):
+        for k, (S_w, S_v) in enumerate(BASE_TWISTS):
             f, m = wrench(ground, S_w, S_v)
             for i, entry in enumerate((*f, *m)):
                 D[i][k] = entry

@@ -3,8 +3,12 @@
 A particle at x behind joint j moves with dx/dq = S_w x r + S_v, r from the joint's origin, so its acceleration has
 d a/dq = (dx/dq)'' and d a/dqd = 2 (dx/dq)'.  Summed over a compound link these need, besides its mass, first moment ms
 and inertia J, only l = sum m r' and K = sum m r' r^T (r' the velocity relative to the origin).  No derivative is taken
-of the recursion itself, so that a pair of joints costs some dot products.  C is half of d tau/d qd: that of
-Christoffel's symbols, with D' - 2 C skew (theory, eqs. 31 to 33).
+of the recursion itself, so that a pair of joints costs some dot products.  C is the sum of m (dx/dq_i) . (dx/dq_j)',
+with D' - 2 C skew; for joints it is half of d tau/d qd, that of Christoffel's symbols (theory, eqs. 31 to 33).
+
+A floating base is six more axes, fixed in its frame.  Its velocities are no rates of coordinates: moving along one and
+then another is not the same as the other way round, and what is left between both ways comes off 2 C in d tau/d qd.  By
+its pose, moved and turned in its own axes, efforts change as gravity turns in its frame.
 """
 
 from __future__ import annotations
@@ -30,19 +34,33 @@ from minertia.algebra.vec3 import (
     vadd,
 )
 from minertia.dynamics.compound import Matrix, compound_links
-from minertia.dynamics.kinematics import LinkMotion, Passage, State, forward, joint_rates, passages, structural_gravity
+from minertia.dynamics.kinematics import (
+    BASE_TWISTS,
+    LinkMotion,
+    Passage,
+    State,
+    base_velocity,
+    forward,
+    in_base,
+    joint_rates,
+    passages,
+    structural_gravity,
+)
 from minertia.dynamics.newton_euler import Parameters, body_wrench
-from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.inertia import first_moment, inertia_matrix
 from minertia.robot.robot import Robot
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """d tau/dq and the Coriolis matrix C = 1/2 d tau/dqd, of the links, n x n."""
+    """d tau/dq, d tau/dqd and the Coriolis matrix C, of the links, n x n; by a floating base's pose in its own axes."""
 
     position: Matrix
+    velocity: Matrix
     coriolis: Matrix
+
+
+Shares = Sequence[tuple[int, Scalar]]  # velocities that move along an axis, and how much each
 
 
 class _MovingCompound(NamedTuple):
@@ -55,6 +73,10 @@ class _MovingCompound(NamedTuple):
     K: Mat
     force: Vec
     moment: Vec
+
+    def with_body(self, x: Mapping[str, Scalar]) -> _MovingCompound:
+        """The same with mass, first moment and inertia of a compound link."""
+        return self._replace(mass=x["M"], ms=first_moment(x), J=inertia_matrix(x))
 
     def spun(self, z: Vec) -> Vec:
         """Sum of m r x (z x r')."""
@@ -76,6 +98,13 @@ class _MovingAxis(NamedTuple):
     v2: Vec  # less S_w x acceleration of the origin
 
 
+class _Direction(NamedTuple):
+    """An axis of a joint or of the floating base, and the velocities that move along it."""
+
+    shares: Shares
+    axis: _MovingAxis
+
+
 class _PassedOn(NamedTuple):
     """What joint j gives to a joint before it: wrenches of its columns, and the functional of its row."""
 
@@ -89,8 +118,7 @@ class _PassedOn(NamedTuple):
 
 
 def slopes(robot: Robot, chi: Parameters, state: State, *, positions: bool = True) -> Slopes:
-    """The derivatives of the links' efforts; positions: whether those by q are wanted (else they are 0)."""
-    expect_fixed_base(robot, "a Coriolis matrix or derivative")
+    """The derivatives of the links' efforts; positions: whether those by q and qd are wanted (else they are 0)."""
     return _Pairs(robot, chi, state, positions).run()
 
 
@@ -100,43 +128,64 @@ def coriolis_matrix(robot: Robot, chi: Parameters, q: Sequence[Scalar], qd: Sequ
 
 
 class _Pairs:
-    """One run over all pairs of joints on one way to the base."""
+    """One run over all pairs of joints on one way to the base, and a floating base with all of them."""
 
     def __init__(self, robot: Robot, chi: Parameters, state: State, positions: bool) -> None:
-        self.robot, self.positions = robot, positions
+        self.robot, self.positions, self.state = robot, positions, state
         self.ways = passages(robot, state.q)
-        base, self.motions = forward(robot, self.ways, state, structural_gravity(robot.gravity))
-        self.leaps = self._leaps(base, state)
-        self.moving = self._compounds(chi)
-        self.axes = [self._axis(j) for j in range(robot.n_joints)]
+        self.base, self.motions = forward(robot, self.ways, state, structural_gravity(robot.gravity))
+        self.leaps = self._leaps(state)
+        self.moving, self.whole = self._compounds(chi)
+        first = 6 * robot.is_floating
+        self.joints = [
+            _Direction([(first + c, ratio) for c, ratio in robot.shares(j)], _axis(joint.twist, self.motions[j]))
+            for j, joint in enumerate(robot.joints)
+        ]
+        self.base_axes = [_Direction([(k, 1)], _axis(t, self.base)) for k, t in enumerate(BASE_TWISTS[:first])]
         n = robot.n_velocity
         self.Q: Matrix = [[0] * n for _ in range(n)]
         self.C: Matrix = [[0] * n for _ in range(n)]
+        self.bracket: Matrix = [[0] * first for _ in range(n)]  # 2 C less d tau/dqd, by a floating base's velocities
 
     def run(self) -> Slopes:
         for j in range(self.robot.n_joints):
             self._column(j)
-        return Slopes(self.Q, self.C)
+        if self.whole is not None:
+            for direction in self.base_axes:
+                self._enter_base(direction, self._start(self.whole, direction.axis))
+        return Slopes(self.Q, self._by_velocities(), self.C)
 
-    def _leaps(self, base: LinkMotion, state: State) -> list[Vec]:
+    def _by_velocities(self) -> Matrix:
+        if not self.positions:
+            return self.Q
+        twice = [[mul(2, entry) for entry in row] for row in self.C]
+        for row, less in zip(twice, self.bracket, strict=True):
+            row[: len(less)] = [sub(a, b) for a, b in zip(row, less, strict=False)]
+        return twice
+
+    def _leaps(self, state: State) -> list[Vec]:
         """Velocity of each joint's origin relative to that of its parent, in the parent's frame."""
         found = []
         for joint, way, rate in zip(self.robot.joints, self.ways, joint_rates(self.robot, state.qd), strict=True):
-            parent = base if joint.parent is None else self.motions[joint.parent]
+            parent = self.base if joint.parent is None else self.motions[joint.parent]
             sliding = scale(way.outward(joint.twist[1]), rate)
             found.append(vadd(cross(parent.w, way.p), sliding))
         return found
 
-    def _compounds(self, chi: Parameters) -> list[_MovingCompound]:
-        compounds, _ = compound_links(self.robot, chi, self.ways)
-        own = [_own(x, motion, self.positions) for x, motion in zip(chi, self.motions, strict=True)]
+    def _compounds(self, chi: Parameters) -> tuple[list[_MovingCompound], _MovingCompound | None]:
+        """The compound links of all joints, and the whole robot where its base floats."""
+        compounds, ground = compound_links(self.robot, chi, self.ways)
+        links = chi[int(self.robot.is_floating) :]
+        own = [_own(x, motion, self.positions) for x, motion in zip(links, self.motions, strict=True)]
+        whole = _own(chi[0], self.base, self.positions) if self.robot.is_floating else None
         for j in reversed(range(self.robot.n_joints)):
-            x = compounds[j]
-            own[j] = own[j]._replace(mass=x["M"], ms=first_moment(x), J=inertia_matrix(x))
+            own[j] = own[j].with_body(compounds[j])
             p = self.robot.joints[j].parent
             if p is not None:
                 own[p] = self._added(own[p], own[j], self.ways[j], self.leaps[j])
-        return own
+            elif whole is not None:
+                whole = self._added(whole, own[j], self.ways[j], self.leaps[j])
+        return own, None if whole is None else whole.with_body(ground)
 
     def _added(self, parent: _MovingCompound, child: _MovingCompound, way: Passage, leap: Vec) -> _MovingCompound:
         """The parent's l, K, force and moment with those of a child."""
@@ -151,25 +200,24 @@ class _Pairs:
             moment=vadd(parent.moment, moment),
         )
 
-    def _axis(self, j: int) -> _MovingAxis:
-        S_w, S_v = self.robot.joints[j].twist
-        w, _, vd, U, _ = self.motions[j]
-        second = vadd(apply(U, S_v), cross(vd, S_w))
-        return _MovingAxis(S_w, S_v, cross(w, S_w), cross(w, S_v), apply(U, S_w), second)
-
     def _column(self, j: int) -> None:
-        """Entries of joint j with itself and every joint before it."""
-        here = self._start(j)
-        self._enter_row(j, j, here)
+        """Entries of joint j with itself, every joint before it and a floating base."""
+        own = self.joints[j]
+        here = self._start(self.moving[j], own.axis)
+        self._enter_row(own, own, here)
         i, parent = j, self.robot.joints[j].parent
         while parent is not None:
             here = self._handed_on(i, here)
-            self._enter_row(j, parent, here)
-            self._enter_column(parent, j, here)
+            self._enter_row(own, self.joints[parent], here)
+            self._enter_column(self.joints[parent], own, here)
             i, parent = parent, self.robot.joints[parent].parent
+        if self.robot.is_floating:
+            here = self._handed_on(i, here)
+            self._enter_base(own, here)
+            for direction in self.base_axes:
+                self._enter_column(direction, own, here)
 
-    def _start(self, j: int) -> _PassedOn:
-        body, a = self.moving[j], self.axes[j]
+    def _start(self, body: _MovingCompound, a: _MovingAxis) -> _PassedOn:
         mass, ms, J = body.mass, body.ms, body.J
         fv = vadd(cross(a.w1, ms), cross(a.w, body.l), scale(a.v1, mass))
         mv = vadd(apply(J, a.w1), body.spun(a.w), cross(ms, a.v1))
@@ -190,28 +238,48 @@ class _Pairs:
         beta, gamma = vadd(beta, cross(way.p, alpha)), vadd(gamma, cross(leap, alpha))
         return _PassedOn(fv, vadd(mv, cross(way.p, fv)), fq, vadd(mq, cross(way.p, fq)), alpha, beta, gamma)
 
-    def _enter_row(self, row: int, column: int, c: _PassedOn) -> None:
+    def _enter_base(self, row: _Direction, c: _PassedOn) -> None:
+        """What the motion of a floating base does to the effort along an axis, seen from the base."""
+        v, w = base_velocity(self.state.qd)
+        gravity = structural_gravity(self.robot.gravity)
+        up = in_base(self.robot, self.state.q, scale(gravity, -1)) if self.positions else ZERO
+        for column in self.base_axes:
+            a = column.axis
+            self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
+            if self.positions:
+                turn, slide = cross(w, a.w), vadd(cross(w, a.v), cross(v, a.w))
+                self._put(self.bracket, row, column, add(dot(c.beta, turn), dot(c.alpha, slide)))
+                self._put(self.Q, row, column, dot(c.alpha, cross(up, a.w)))
+
+    def _enter_row(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
         """What the motion of a joint before it (or its own) does to the effort of a joint."""
-        a = self.axes[column]
+        a = column.axis
         self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
         if self.positions:
             entry = total(dot(c.beta, a.w2), mul(2, dot(c.gamma, a.w1)), dot(c.alpha, a.v2))
             self._put(self.Q, row, column, entry)
 
-    def _enter_column(self, row: int, column: int, c: _PassedOn) -> None:
-        """What the motion of a joint does to the effort of a joint before it."""
-        a = self.axes[row]
+    def _enter_column(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
+        """What the motion of a joint does to the effort of a joint before it, or on the base."""
+        a = row.axis
         self._put(self.C, row, column, add(dot(a.w, c.mv), dot(a.v, c.fv)))
         if self.positions:
             self._put(self.Q, row, column, add(dot(a.w, c.mq), dot(a.v, c.fq)))
 
-    def _put(self, matrix: Matrix, row: int, column: int, entry: Scalar) -> None:
-        """Add an entry of two joints to that of their coordinates."""
+    def _put(self, matrix: Matrix, row: _Direction, column: _Direction, entry: Scalar) -> None:
+        """Add an entry of two axes to that of their velocities."""
         if is_zero(entry):
             return
-        robot = self.robot
-        for (i, ratio), (j, other) in product(robot.shares(row), robot.shares(column)):
+        for (i, ratio), (j, other) in product(row.shares, column.shares):
             matrix[i][j] = add(matrix[i][j], mul(ratio, mul(other, entry)))
+
+
+def _axis(twist: tuple[Vec, Vec], motion: LinkMotion) -> _MovingAxis:
+    """An axis fixed in a link that moves."""
+    S_w, S_v = twist
+    w, _, vd, U, _ = motion
+    second = vadd(apply(U, S_v), cross(vd, S_w))
+    return _MovingAxis(S_w, S_v, cross(w, S_w), cross(w, S_v), apply(U, S_w), second)
 
 
 def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _MovingCompound:

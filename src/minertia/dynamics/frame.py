@@ -33,8 +33,9 @@ class ChosenFrame:
 
     def of(self, robot: Robot) -> str:
         """Its name on a robot."""
-        tip = robot.joints[robot.tip]
-        return tip.link or tip.name if self.name is None else self.name
+        if self.name is not None:
+            return self.name
+        return robot.base_name if not robot.joints else robot.joints[robot.tip].link or robot.joints[robot.tip].name
 
 
 LAST_LINK = ChosenFrame()

@@ -15,6 +15,9 @@ from minertia.algebra.vec3 import (
     Mat,
     Pose,
     Vec,
+    X,
+    Y,
+    Z,
     apply,
     cross,
     matmul,
@@ -27,6 +30,8 @@ from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
 Scalars = Sequence[Scalar]
+# angular and linear part of a floating base's unit motions in its frame, in the order of its velocities
+BASE_TWISTS: tuple[tuple[Vec, Vec], ...] = (*((ZERO, a) for a in (X, Y, Z)), *((a, ZERO) for a in (X, Y, Z)))
 
 
 class Passage(NamedTuple):
@@ -128,10 +133,19 @@ def base_motion(robot: Robot, state: State, gravity: Vec) -> LinkMotion:
     up = (neg(gravity[0]), neg(gravity[1]), neg(gravity[2]))
     if not robot.is_floating:
         return motion(ZERO, ZERO, up)
-    v, w = _three(state.qd, 0), _three(state.qd, 3)
-    a, wd = _three(state.qdd, 0), _three(state.qdd, 3)
-    up = apply(transpose(quaternion_rotation(state.q[3:7])), up)
-    return motion(w, wd, vadd(a, cross(w, v), up))
+    v, w = base_velocity(state.qd)
+    a, wd = base_velocity(state.qdd)
+    return motion(w, wd, vadd(a, cross(w, v), in_base(robot, state.q, up)))
+
+
+def base_velocity(qd: Scalars) -> tuple[Vec, Vec]:
+    """Linear and angular velocity of a floating base (or their rates), in its frame."""
+    return _three(qd, 0), _three(qd, 3)
+
+
+def in_base(robot: Robot, q: Scalars, v: Vec) -> Vec:
+    """A vector of the world in the axes of the base."""
+    return apply(transpose(quaternion_rotation(q[3:7])), v) if robot.is_floating else v
 
 
 def quaternion_rotation(quaternion: Scalars) -> Mat:

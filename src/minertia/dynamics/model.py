@@ -158,7 +158,7 @@ def torque_regressor(
 
 
 def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
-    """C(q, qd), shape (N, n, n), of a fixed base: C qd are the velocity efforts, and D' - 2 C is skew."""
+    """C(q, qd), shape (N, n, n): C qd are the velocity efforts, and D' - 2 C is skew."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
         C = derivatives.coriolis_matrix(call.tree, call.chi, call.state.q, call.state.qd)
@@ -194,7 +194,7 @@ def slotine_li_regressor(
         entries = reference_motion.reference_entries(call.tree, state.q, state.qd, qdr, state.qdd, frozenset(names))
         for column in effects.effect_columns(call.tree, state, frozenset(names)):
             full = full_name(column.symbol, column.joint + 1)
-            entries |= {(c, full): entry for c, entry in column.efforts.items()}
+            entries |= {(6 * robot.is_floating + c, full): entry for c, entry in column.efforts.items()}
         return call.table(call.closed.entries(entries), names)
 
 
@@ -207,7 +207,10 @@ def inverse_dynamics_derivatives(
     parameters: Parameters | None = None,
     temperature: Values | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n), of a fixed base; Coulomb friction has no slope."""
+    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n); Coulomb friction has no slope.
+
+    By q of a floating base: by small motions along and about its own axes, in the order of its velocities.
+    """
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
         found = projected_inverse_slopes(call.closed, call.chi, call.velocities, call.temperature)
@@ -223,7 +226,7 @@ def forward_dynamics_derivatives(
     parameters: Parameters | None = None,
     temperature: Values | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Derivatives of accelerations by q, by qd and by tau, each (N, n, n), of a fixed base."""
+    """Derivatives of accelerations by q (see `inverse_dynamics_derivatives`), by qd and by tau, each (N, n, n)."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, tau=tau, temperature=temperature)
         qdd = forward.projected_dynamics(call.closed, call.chi, call.tau, call.temperature)

@@ -2,7 +2,8 @@
 
 A coordinate moves a link with angular velocity A and velocity L of its origin, for a unit rate; these change with the
 inertial rates A' and L'.  A link of momentum P and angular momentum H about its origin then has dT/dq = P . L' + H . A'
-+ v . (A x (w x ms)), as the rest cancels particle by particle.
++ v . (A x (w x ms)), as the rest cancels particle by particle.  A floating base has six such motions, along and about
+its own axes; its momenta are in its frame, which turns, and the same sum is what that adds to their rates.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ from typing import NamedTuple
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, total
 from minertia.algebra.vec3 import ZERO, Vec, X, Y, Z, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_columns
-from minertia.dynamics.kinematics import Scalars, State, joint_rates, passages, structural_gravity, velocity_of
-from minertia.dynamics.reference_motion import expect_fixed_base
+from minertia.dynamics.kinematics import (
+    BASE_TWISTS,
+    Scalars,
+    State,
+    base_velocity,
+    in_base,
+    joint_rates,
+    passages,
+    structural_gravity,
+    velocity_of,
+)
 from minertia.dynamics.regressor import Entries, link_entries
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
@@ -42,12 +52,11 @@ class _MovingLink(NamedTuple):
 
 def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
     """Yp and Yc with momentum Yp X and d/dt (Yp X) + Yc X = tau; rotors, friction and offsets among the columns."""
-    expect_fixed_base(robot, "a momentum regressor")
-    rest: list[Scalar] = [0] * robot.n
+    rest: list[Scalar] = [0] * robot.n_velocity
     momenta, rates = Entries(), link_entries(robot, State(q, rest, rest), wanted)
-    for k, link in enumerate(_links(robot, q, qd)):
+    for k, link in _links(robot, q, qd):
         for symbol, (P, H, shifted) in _unit_momenta(link).items():
-            name = full_name(symbol, k + 1)
+            name = full_name(symbol, k)
             for row, t in link.twists.items() if name in wanted else ():
                 _put(momenta, (row, name), add(dot(t.L, P), dot(t.A, H)))
                 slope = total(dot(t.L_rate, P), dot(t.A_rate, H), dot(shifted, cross(link.v, t.A)))
@@ -59,27 +68,30 @@ def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[s
 
 def power_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
     """One row each, E and P with energy E X and d/dt (E X) + P X = qd . tau."""
-    expect_fixed_base(robot, "a power regressor")
-    rest: list[Scalar] = [0] * robot.n
+    rest: list[Scalar] = [0] * robot.n_velocity
+    own = qd[6 * robot.is_floating :]
     energies, powers = Entries(), Entries()
-    for k, link in enumerate(_links(robot, q, qd)):
+    for k, link in _links(robot, q, qd):
         for symbol, entry in _unit_energies(link).items():
-            if full_name(symbol, k + 1) in wanted:
-                _put(energies, (0, full_name(symbol, k + 1)), entry)
+            if full_name(symbol, k) in wanted:
+                _put(energies, (0, full_name(symbol, k)), entry)
     for column in effect_columns(robot, State(q, rest, qd), wanted):
         if column.symbol in ROTOR_SYMBOLS:
-            twice = total(*(mul(qd[c], effort) for c, effort in column.efforts.items()))
+            twice = total(*(mul(own[c], effort) for c, effort in column.efforts.items()))
             _put(energies, (0, full_name(column.symbol, column.joint + 1)), mul(0.5, twice))
     for column in effect_columns(robot, State(q, qd, rest), wanted):
         if column.symbol not in ROTOR_SYMBOLS:
-            power = total(*(mul(qd[c], effort) for c, effort in column.efforts.items()))
+            power = total(*(mul(own[c], effort) for c, effort in column.efforts.items()))
             _put(powers, (0, full_name(column.symbol, column.joint + 1)), power)
     return energies, powers
 
 
-def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_MovingLink]:
-    ways, rates = passages(robot, q), joint_rates(robot, qd)
-    ground = _MovingLink(ZERO, ZERO, {}, scale(structural_gravity(robot.gravity), -1), 0)
+def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[tuple[int, _MovingLink]]:
+    """The links with their numbers, a floating base's 0."""
+    ways, rates, first = passages(robot, q), joint_rates(robot, qd), 6 * robot.is_floating
+    ground = _base(robot, q, qd)
+    if robot.is_floating:
+        yield 0, ground
     found: list[_MovingLink] = []
     for j, (joint, way, rate) in enumerate(zip(robot.joints, ways, rates, strict=True)):
         above = ground if joint.parent is None else found[joint.parent]
@@ -93,11 +105,21 @@ def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[_MovingLink]:
         for c, ratio in robot.shares(j):
             S_w, S_v = (scale(part, ratio) for part in joint.twist)
             own = _UnitMotion(S_w, S_v, cross(w, S_w), cross(w, S_v))
-            before = twists.get(c)  # a follower moves with a coordinate met before
-            twists[c] = own if before is None else _UnitMotion(*(vadd(*pair) for pair in zip(before, own, strict=True)))
+            before, row = twists.get(first + c), first + c  # a follower moves with a coordinate met before
+            twists[row] = own if before is None else _UnitMotion(*map(vadd, before, own))
         height = add(above.height, dot(above.up, way.p))
         found.append(_MovingLink(w, v, twists, way.inward(above.up), height))
-        yield found[-1]
+        yield j + 1, found[-1]
+
+
+def _base(robot: Robot, q: Scalars, qd: Scalars) -> _MovingLink:
+    """The ground, or a floating base."""
+    up = scale(structural_gravity(robot.gravity), -1)
+    if not robot.is_floating:
+        return _MovingLink(ZERO, ZERO, {}, up, 0)
+    v, w = base_velocity(qd)
+    twists = {k: _UnitMotion(A, L, cross(w, A), cross(w, L)) for k, (A, L) in enumerate(BASE_TWISTS)}
+    return _MovingLink(w, v, twists, in_base(robot, q, up), dot(up, (q[0], q[1], q[2])))
 
 
 def _unit_momenta(link: _MovingLink) -> dict[str, tuple[Vec, Vec, Vec]]:
@@ -133,7 +155,7 @@ def _add_effects(robot: Robot, entries: Entries, state: State, wanted: Collectio
         if (column.symbol in ROTOR_SYMBOLS) == rotors:
             name = full_name(column.symbol, column.joint + 1)
             for c, effort in column.efforts.items():
-                _put(entries, (c, name), effort)
+                _put(entries, (6 * robot.is_floating + c, name), effort)
 
 
 def _put(entries: Entries, key: tuple[int, str], value: Scalar) -> None:

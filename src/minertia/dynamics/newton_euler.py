@@ -47,8 +47,13 @@ def rigid_torques(
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ways = passages(robot, state.q)
     base, motions = forward(robot, ways, state, g)
-    wrench, efforts = backward(robot, ways, base, motions, chi, outside)
-    return [*(component for v in wrench for component in v)] * robot.is_floating + to_coordinates(robot, efforts)
+    return with_base(robot, *backward(robot, ways, base, motions, chi, outside))
+
+
+def with_base(robot: Robot, wrench: tuple[Vec, Vec], efforts: Sequence[Scalar]) -> list[Scalar]:
+    """Efforts of the coordinates from what `backward` found, a floating base's force and moment first."""
+    base: list[Scalar] = [*wrench[0], *wrench[1]] if robot.is_floating else []
+    return base + to_coordinates(robot, efforts)
 
 
 def backward(

@@ -1,7 +1,8 @@
 """Efforts along a reference that differs from the motion: D qddr + C(q, qd) qdr + g (Slotine and Li 1987).
 
 C qdr is bilinear in qd and qdr, with the C of Christoffel's symbols, whose D' - 2 C is skew: every product of two
-velocities in the recursion becomes the mean of both ways to put a velocity and a reference into it.
+velocities in the recursion becomes the mean of both ways to put a velocity and a reference into it.  The axes of a
+floating base turn with its velocity and not with the reference's, which adds (w x wr) / 2 to its angular acceleration.
 """
 
 from __future__ import annotations
@@ -10,8 +11,18 @@ from collections.abc import Collection, Sequence
 
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import ZERO, Vec, apply, cross, scale, vadd
-from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, joint_rates, motion, passages, structural_gravity
-from minertia.dynamics.newton_euler import Parameters, backward, to_coordinates
+from minertia.dynamics.kinematics import (
+    LinkMotion,
+    Passage,
+    Scalars,
+    base_velocity,
+    in_base,
+    joint_rates,
+    motion,
+    passages,
+    structural_gravity,
+)
+from minertia.dynamics.newton_euler import Parameters, backward, with_base
 from minertia.dynamics.regressor import Entries, entries_of_motions
 from minertia.errors import InputError
 from minertia.robot.robot import Robot
@@ -30,8 +41,8 @@ def reference_torques(
 ) -> list[Scalar]:
     """Efforts of the links: D(q) qddr + C(q, qd) qdr + g(q)."""
     ways = passages(robot, q)
-    base, motions = _forward(robot, ways, qd, qdr, qddr, gravity)
-    return to_coordinates(robot, backward(robot, ways, base, motions, chi)[1])
+    base, motions = _forward(robot, ways, q, (qd, qdr, qddr), gravity)
+    return with_base(robot, *backward(robot, ways, base, motions, chi))
 
 
 def reference_entries(
@@ -45,29 +56,30 @@ def reference_entries(
 ) -> Entries:
     """Entries of Y(q, qd, qdr, qddr) for the links' parameters among the wanted columns."""
     ways = passages(robot, q)
-    return entries_of_motions(robot, ways, *_forward(robot, ways, qd, qdr, qddr, gravity), wanted)
+    return entries_of_motions(robot, ways, *_forward(robot, ways, q, (qd, qdr, qddr), gravity), wanted)
 
 
 def reference_motions(
     robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
 ) -> list[LinkMotion]:
-    """What stands for the motion of every link in its wrench."""
-    return _forward(robot, passages(robot, q), qd, qdr, qddr, gravity)[1]
+    """What stands for the motion of every link in its wrench, a floating base's first."""
+    base, motions = _forward(robot, passages(robot, q), q, (qd, qdr, qddr), gravity)
+    return [base] * robot.is_floating + motions
 
 
 def _forward(
-    robot: Robot, ways: Sequence[Passage], qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None
+    robot: Robot, ways: Sequence[Passage], q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], gravity: Vec | None
 ) -> tuple[LinkMotion, list[LinkMotion]]:
-    expect_fixed_base(robot, "a reference motion")
+    """Motions of base and links; rates_of: velocities, those of the reference, and the reference's accelerations."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
-    base = motion(ZERO, ZERO, (neg(g[0]), neg(g[1]), neg(g[2])))
+    ground, base = _base(robot, q, rates_of, scale(g, -1))
     turns: list[tuple[Vec, Vec]] = []  # angular velocity of each link, and that of the reference
     motions: list[LinkMotion] = []
-    rates = zip(*(joint_rates(robot, rate) for rate in (qd, qdr, qddr)), strict=True)
+    rates = zip(*(joint_rates(robot, rate) for rate in rates_of), strict=True)
     for joint, way, (v, r, a) in zip(robot.joints, ways, rates, strict=True):
         parent = base if joint.parent is None else motions[joint.parent]
         S_w, S_v = joint.twist
-        w, w_r = (way.inward(turn) for turn in ((ZERO, ZERO) if joint.parent is None else turns[joint.parent]))
+        w, w_r = (way.inward(turn) for turn in (ground if joint.parent is None else turns[joint.parent]))
         mixed = vadd(cross(w, scale(S_w, mul(0.5, r))), cross(w_r, scale(S_w, mul(0.5, v))))
         slip = vadd(cross(w, scale(S_v, r)), cross(w_r, scale(S_v, v)))
         vd = vadd(way.inward(vadd(parent.vd, apply(parent.U, way.p))), slip, scale(S_v, a))
@@ -75,6 +87,17 @@ def _forward(
         turns.append((vadd(w, scale(S_w, v)), vadd(w_r, scale(S_w, r))))
         motions.append(_mixed_motion(*turns[-1], wd, vd))
     return base, motions
+
+
+def _base(
+    robot: Robot, q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], up: Vec
+) -> tuple[tuple[Vec, Vec], LinkMotion]:
+    """Angular velocities of the base and its reference, and what stands for its motion."""
+    if not robot.is_floating:
+        return (ZERO, ZERO), motion(ZERO, ZERO, up)
+    (_, w), (v_r, w_r), (a, wd) = (base_velocity(rate) for rate in rates_of)
+    turned = vadd(wd, scale(cross(w, w_r), 0.5))
+    return (w, w_r), _mixed_motion(w, w_r, turned, vadd(a, cross(w, v_r), in_base(robot, q, up)))
 
 
 def _mixed_motion(w: Vec, r: Vec, wd: Vec, vd: Vec) -> LinkMotion:

@@ -10,9 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg, sub
-from minertia.algebra.vec3 import ZERO, Vec, X, Y, Z, cross, dot, scale, vadd
+from minertia.algebra.vec3 import ZERO, Vec, cross, dot, scale, vadd
 from minertia.dynamics.effects import effect_columns, loads
-from minertia.dynamics.kinematics import LinkMotion, Passage, Scalars, State, forward, passages, structural_gravity
+from minertia.dynamics.kinematics import (
+    BASE_TWISTS,
+    LinkMotion,
+    Passage,
+    Scalars,
+    State,
+    forward,
+    passages,
+    structural_gravity,
+)
 from minertia.dynamics.newton_euler import rigid_torques
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
@@ -60,7 +69,7 @@ def entries_of_motions(
     robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], wanted: Collection[str]
 ) -> Entries:
     """Twists of the coordinates times the wrenches of links that move so."""
-    base_twists = _base_twists() if robot.is_floating else {}
+    base_twists = dict(enumerate(BASE_TWISTS)) if robot.is_floating else {}
     entries: Entries = {}
     if robot.is_floating:
         _add_link(entries, 0, base, base_twists, wanted)
@@ -114,12 +123,6 @@ def _add_link(
             entry = add(dot(angular, moment), dot(linear, force))
             if not is_zero(entry):
                 entries[row, name] = entry
-
-
-def _base_twists() -> dict[int, Twist]:
-    return {k: (ZERO, axis) for k, axis in enumerate((X, Y, Z))} | {
-        3 + k: (axis, ZERO) for k, axis in enumerate((X, Y, Z))
-    }
 
 
 def times(entries: Entries, values: Mapping[str, Scalar], rows: int) -> list[Scalar]:

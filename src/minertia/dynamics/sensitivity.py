@@ -19,7 +19,10 @@ from minertia.robot.robot import Robot
 
 
 class InverseSlopes(NamedTuple):
-    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix, more with friction by load)."""
+    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix, more with friction by load).
+
+    By q of a floating base: by moving it along and turning it about its own axes, in the order of its velocities.
+    """
 
     dq: Matrix
     dqd: Matrix
@@ -27,7 +30,7 @@ class InverseSlopes(NamedTuple):
 
 
 class ForwardSlopes(NamedTuple):
-    """Derivatives of accelerations, n x n each: by q, by qd, and by tau."""
+    """Derivatives of accelerations, n x n each: by q (as in `InverseSlopes`), by qd, and by tau."""
 
     dq: Matrix
     dqd: Matrix
@@ -49,9 +52,8 @@ def inverse_slopes(
     """d tau/dq, d tau/dqd, d tau/dqdd; D: the mass matrix of the links where it is known."""
     links = slopes(robot, chi, state)
     D = mass_matrix(robot, chi, state.q) if D is None else D
-    twice = [[mul(2, entry) for entry in row] for row in links.coriolis]
     effects = effect_slopes(robot, chi, state, temperature)
-    parts = zip((links.position, twice, D), effects[:3], strict=True)
+    parts = zip((links.position, links.velocity, D), effects[:3], strict=True)
     return InverseSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
 
 
@@ -62,11 +64,10 @@ def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scala
     rows of all that the links and rotors need by a factor, which is taken off on both sides.
     """
     links, effects = slopes(robot, chi, state), effect_slopes(robot, chi, state, temperature)
-    factors = [add(1, effects.rigid[i][i]) for i in range(robot.n)]
-    twice = [[mul(2, entry) for entry in row] for row in links.coriolis]
+    n, right = robot.n_velocity, list[list[Scalar]]()
+    factors = [add(1, effects.rigid[i][i]) for i in range(n)]
     whole = _summed(D, drive_inertia(robot, chi))
-    n, right = robot.n, list[list[Scalar]]()
-    for own, more in ((links.position, effects.q), (twice, effects.qd)):
+    for own, more in ((links.position, effects.q), (links.velocity, effects.qd)):
         rows = [[neg(add(own[i][k], _over(more[i][k], factors[i]))) for k in range(n)] for i in range(n)]
         right += [[rows[i][k] for i in range(n)] for k in range(n)]
     right += [[_over(1, factors[i]) if i == k else 0 for i in range(n)] for k in range(n)]
@@ -91,6 +92,7 @@ def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scal
     efforts = effect_torques(robot, own, State(*held[:3]), held[3], warmth)
     one = graph.constant(1)
     adjoints = [reverse(graph, [tau], [one]) if isinstance(tau, Expr) else {} for tau in efforts]
+    held[0] = held[0][int(robot.is_floating) :]  # of a floating base's pose, which no effect reads, six stand for seven
     flat = [by.get(held[part][k].id, 0) for part in range(4) for by in adjoints for k in range(n)]
     entries = iter(replayed(flat, values))
     return EffectSlopes(*([[next(entries) for _ in range(n)] for _ in range(n)] for _ in range(4)))

@@ -544,6 +544,8 @@ class Robot:
 
     def payload_frame(self, at: str | None) -> Frame:
         """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
+        if at is None and not self.joints:
+            return Frame(None, HERE)  # a body that floats alone
         if at is None:
             return Frame(self.tip, self.joints[self.tip].file_frame)
         return find_frame(self, at)

@@ -49,6 +49,25 @@ def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
     return Program("base_regressor", graph, _state_ports(robot), (Port("Y", shape),), outputs)
 
 
+def momentum_program(robot: Robot, columns: Sequence[str]) -> Program:
+    """Yp and Yc of the given columns (full names), shape (n, columns) each, with tau = d/dt (Yp X) + Yc X."""
+    graph, (q, qd, _) = _state(robot)
+    found = model.momentum_regressor(robot, q, qd, columns=columns)
+    shape = (robot.n_velocity, len(columns))
+    outputs = tuple(e.get((r, name), 0.0) for e in found for r in range(shape[0]) for name in columns)
+    ports = (Port("Yp", shape), Port("Yc", shape))
+    return Program("momentum_regressor", graph, _state_ports(robot)[:2], ports, outputs)
+
+
+def power_program(robot: Robot, columns: Sequence[str]) -> Program:
+    """E and P of the given columns (full names), shape (columns,) each, with tau . qd = d/dt (E X) + P X."""
+    graph, (q, qd, _) = _state(robot)
+    found = model.power_regressor(robot, q, qd, columns=columns)
+    outputs = tuple(e.get((0, name), 0.0) for e in found for name in columns)
+    ports = (Port("E", (len(columns),)), Port("P", (len(columns),)))
+    return Program("power_regressor", graph, _state_ports(robot)[:2], ports, outputs)
+
+
 def _state(robot: Robot) -> tuple[Graph, list[Any]]:
     graph = Graph()
     return graph, [graph.variables(port.name, port.size) for port in _state_ports(robot)]

@@ -11,7 +11,7 @@ from scipy.signal import butter, lfilter
 
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets.references import named
+from minertia.codegen.targets.references import joint_motion, named
 from minertia.dynamics import model
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State
@@ -95,7 +95,7 @@ def _momentum_regressor(
     setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 ) -> tuple[Arrays, Arrays]:
     q, qd = inputs["q"], inputs["qd"]
-    along = _momenta(setting, q + STEP * 1j * qd, qd).imag / STEP
+    along = _momenta(setting, q + STEP * 1j * joint_motion(setting.robot, q, qd), qd).imag / STEP
     whole = model.torque_regressor(setting.robot, q, qd, np.zeros_like(qd), columns=setting.base.kept)
     found = {"Yp": _mixed(setting, _momenta(setting, q, qd)), "Yc": _mixed(setting, whole - along)}
     return named(program, inputs), found
@@ -112,8 +112,8 @@ def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: An
     for c, name in enumerate(names):
         symbol, link = split_name(name)
         if symbol in LINK_SYMBOLS:
-            unit: Any = [dict.fromkeys(LINK_SYMBOLS, 0.0) for _ in robot.joints]
-            unit[link - 1][symbol] = 1.0
+            unit: Any = [dict.fromkeys(LINK_SYMBOLS, 0.0) for _ in range(robot.n_joints + robot.is_floating)]
+            unit[link - 1 + robot.is_floating][symbol] = 1.0
             energy[:, c] = model.kinetic_energy(robot, q, qd, parameters=unit)
             energy[:, c] += model.potential_energy(robot, q, parameters=unit)
         elif symbol in ROTOR_SYMBOLS:
@@ -159,7 +159,7 @@ def ten_of(P: Array) -> Array:
 
 
 def _adaptive_start(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    samples, links = len(inputs["q"]), setting.robot.n_joints
+    samples, links = len(inputs["q"]), setting.robot.n_joints + setting.robot.is_floating
     G = _bodies(samples, links, rng)
     P = G @ G.transpose(0, 1, 3, 2)
     wanted = np.array(np.linalg.cholesky(P), float)
@@ -170,7 +170,7 @@ def _adaptive_start(setting: Setting, program: Program, inputs: Arrays, chi: Any
 
 def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
-    samples, n, links = *qd.shape, robot.n_joints
+    samples, n, links = *qd.shape, robot.n_joints + robot.is_floating
     qdr, qddr = rng.uniform(-2.0, 2.0, (samples, n)), rng.uniform(-5.0, 5.0, (samples, n))
     damping, rate = rng.uniform(1.0, 9.0, (samples, n)), rng.uniform(0.0, 0.1, (samples, links))
     G = _bodies(samples, links, rng)

@@ -18,6 +18,7 @@ from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
 from minertia.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Arrays = dict[str, Array]
@@ -64,7 +65,10 @@ def _pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 
 
 def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Columns by the bilinear recursion; D' - 2 C is held to be skew with D' from the mass matrix itself."""
+    """Columns by the bilinear recursion; D' - 2 C is held to be skew with D' from the mass matrix itself.
+
+    D does not depend on the pose of a floating base.
+    """
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     links = _links(chi)
     n, rest = robot.n_velocity, np.zeros_like(qd)
@@ -73,12 +77,20 @@ def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
     columns = [model.slotine_li_torques(robot, q, qd, rest + e, rest, **options) - g for e in np.eye(n)]
     C = np.stack(columns, axis=2)
     step = 1e-5
-    after, before = (model.mass_matrix(robot, q + s * qd, rotors=False, **options) for s in (step, -step))
+    along = joint_motion(robot, q, qd)
+    after, before = (model.mass_matrix(robot, q + s * along, rotors=False, **options) for s in (step, -step))
     skew = (after - before) / (2 * step) - 2 * C
     size = np.abs(skew).max(initial=0.0)
     if np.abs(skew + skew.transpose(0, 2, 1)).max(initial=0.0) > 1e-6 * max(size, np.abs(after).max(initial=0.0)):
         raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is not that of its mass matrix")
     return named(program, inputs), {"C": C}
+
+
+def joint_motion(robot: Robot, q: Array, qd: Array) -> Array:
+    """The rates of q with a floating base at rest, in the shape of q."""
+    along = np.zeros_like(q)
+    along[:, 7 * robot.is_floating :] = qd[:, 6 * robot.is_floating :]
+    return along
 
 
 def _links(chi: Any) -> list[dict[str, float]]:
@@ -92,15 +104,27 @@ def _with_reference(inputs: Arrays, rng: np.random.Generator) -> Arrays:
 
 
 def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """D qddr + C qdr + g by the mass matrix and polarised velocity efforts, friction from the recursion at qd."""
+    """D qddr + C qdr + g by the mass matrix and polarised velocity efforts, friction from the recursion at qd.
+
+    Polarised efforts are symmetric in both velocities; those of a floating base lack half of D times their bracket.
+    """
     given, robot, links = _with_reference(inputs, rng), setting.robot, _links(chi)
     q, qd, qdr, qddr = (given[name] for name in ("q", "qd", "qdr", "qddr"))
     rest = np.zeros_like(qd)
     tau = np.asarray(model.inverse_dynamics(robot, q, rest, qddr, parameters=links))
     more, less = (model.velocity_torques(robot, q, qd + s * qdr, parameters=links) for s in (1, -1))
     rigid = tau + (more - less) / 4
+    if robot.is_floating:
+        D = model.mass_matrix(robot, q, parameters=links, rotors=False)
+        rigid += np.einsum("kij,kj->ki", D[..., :6], _bracket(qd, qdr)) / 2
     effort = _efforts_of_effects(setting, given, chi, rigid)
     return named(program, given), {"tau": motor_side(setting, rigid + effort)}
+
+
+def _bracket(a: Array, b: Array) -> Array:
+    """What is left between moving along a and then b, and the other way round, of a floating base; (N, 6)."""
+    slide = np.cross(a[:, 3:6], b[:, :3]) + np.cross(a[:, :3], b[:, 3:6])
+    return np.hstack([slide, np.cross(a[:, 3:6], b[:, 3:6])])
 
 
 def _efforts_of_effects(setting: Setting, given: Arrays, chi: Any, rigid: Array) -> Array:

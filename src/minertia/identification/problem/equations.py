@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.dynamics.model import momentum_regressor, power_regressor
 from minertia.errors import MinertiaError
 from minertia.identification.problem.linear import LinearModel, combined_columns
+from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import Motion, rate_of_change
 
 Array = NDArray[np.float64]
@@ -39,15 +39,19 @@ def row_count(model: LinearModel, block: object) -> int:
 
 
 def other_columns(
-    model: LinearModel, motion: Motion, state: State, load: Array | None, temperature: Array | None
+    model: LinearModel,
+    motion: Motion,
+    state: State,
+    load: Array | None,
+    temperature: Array | None,
+    samples: int | None = None,
 ) -> Array:
-    """Y (N, rows, unknowns) of momentum or power; load, temperature: as `LinearModel.columns` takes them."""
+    """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as `LinearModel.columns` takes them."""
     q, qd, _ = state
     is_power = motion.filter.equations == POWER
 
     def links(names: list[str]) -> Array:
-        regressor = power_regressor if is_power else momentum_regressor
-        stored, rest = regressor(model.robot, q, qd, columns=names)
+        stored, rest = (power_columns if is_power else momentum_columns)(model.robot, names, q, qd, samples)
         Y = np.asarray(rate_of_change(np.asarray(stored), motion.rate_hz) + rest)
         return Y[:, None, :] if is_power else Y[:, list(model.rows)]
 

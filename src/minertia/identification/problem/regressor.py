@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.kernels import build
-from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
-from minertia.dynamics.model import torque_regressor
+from minertia.codegen.kernels.kernel import BatchKernel, momentum_program, power_program, regressor_program
+from minertia.codegen.program import Program
+from minertia.dynamics.model import momentum_regressor, power_regressor, torque_regressor
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+Make = Callable[[Robot, Sequence[str]], Program]
 MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
 CALL = 800  # samples that a call of NumPy costs as much as, however few it is given
 COMPILED = 2_000_000  # from which a compiler does: 1 to 2 s, and another 0.5 us on each
@@ -28,31 +30,51 @@ def regressor_columns(
 
     samples: of the whole pass that this block is part of, by default of this block.
     """
-    block = len(state[0])
-    kernel = _kernel(robot, tuple(columns), block if samples is None else samples, block)
+    kernel = _kernel(regressor_program, robot, tuple(columns), samples, len(state[0]))
     if kernel is None:
         return np.asarray(torque_regressor(robot, *state, columns=columns))
     return np.asarray(kernel(*state))
+
+
+def momentum_columns(
+    robot: Robot, columns: Sequence[str], q: Array, qd: Array, samples: int | None = None
+) -> tuple[Array, Array]:
+    """Yp and Yc (N, efforts, columns) with tau = d/dt (Yp X) + Yc X; samples: see `regressor_columns`."""
+    kernel = _kernel(momentum_program, robot, tuple(columns), samples, len(q))
+    found: tuple[Array, Array] = momentum_regressor(robot, q, qd, columns=columns) if kernel is None else kernel(q, qd)
+    return found
+
+
+def power_columns(
+    robot: Robot, columns: Sequence[str], q: Array, qd: Array, samples: int | None = None
+) -> tuple[Array, Array]:
+    """E and P (N, columns) with tau . qd = d/dt (E X) + P X; samples: see `regressor_columns`."""
+    kernel = _kernel(power_program, robot, tuple(columns), samples, len(q))
+    found: tuple[Array, Array] = power_regressor(robot, q, qd, columns=columns) if kernel is None else kernel(q, qd)
+    return found
 
 
 @dataclass(frozen=True)
 class _Made:
     """A kernel, and what it was made for."""
 
+    make: Make
     robot: weakref.ref[Robot]
     columns: tuple[str, ...]
     compiling: bool
     kernel: BatchKernel
 
-    def fits(self, robot: Robot, columns: tuple[str, ...], compiling: bool) -> bool:
-        return self.robot() is robot and self.compiling == compiling and self.columns == columns
+    def fits(self, make: Make, robot: Robot, columns: tuple[str, ...], compiling: bool) -> bool:
+        same = self.make is make and self.compiling == compiling
+        return same and self.robot() is robot and self.columns == columns
 
 
 _made: list[_Made] = []  # the one used last stands first
 
 
-def _kernel(robot: Robot, columns: tuple[str, ...], samples: int, block: int) -> BatchKernel | None:
-    """The kernel for a pass over so many samples, block by block; None where NumPy does as well."""
+def _kernel(make: Make, robot: Robot, columns: tuple[str, ...], samples: int | None, block: int) -> BatchKernel | None:
+    """The kernel of a program for a pass over so many samples, block by block; None where NumPy does as well."""
+    samples = block if samples is None else samples
     compiling = samples >= COMPILED
     further = samples // max(block, 1) - 1  # calls
     if (
@@ -62,9 +84,9 @@ def _kernel(robot: Robot, columns: tuple[str, ...], samples: int, block: int) ->
         or build.choose(compiling=compiling)[0] == "numpy"
     ):
         return None
-    found = next((made for made in _made if made.fits(robot, columns, compiling)), None)
+    found = next((made for made in _made if made.fits(make, robot, columns, compiling)), None)
     if found is None:
-        kernel = BatchKernel(regressor_program(robot, columns), compiling=compiling)
-        found = _Made(weakref.ref(robot), columns, compiling, kernel)
+        kernel = BatchKernel(make(robot, columns), compiling=compiling)
+        found = _Made(make, weakref.ref(robot), columns, compiling, kernel)
     _made[:] = [found, *(made for made in _made if made is not found and made.robot() is not None)][:REMEMBERED]
     return None if found.kernel.path == "numpy" else found.kernel

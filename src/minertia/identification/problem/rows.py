@@ -127,7 +127,7 @@ class RowMaker:
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
             if isinstance(piece, Motion) and equations_of(piece) != TORQUE:
-                Y = other_columns(model, piece, (x, v, a), asked, warm)
+                Y = other_columns(model, piece, (x, v, a), asked, warm, samples)
                 yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
                 continue
             Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
