@@ -18,6 +18,7 @@ import minertia as mi
 from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.identification.comparison import compare_models
 from minertia.report import bundle, pages, pdf
+from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
@@ -64,6 +65,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),
         "base": pages.written_base(mi.base_parameters(found.robot, rotors=True)),
         "motion": pages.written_motion(motion),
+        "document": blocks().written(),
     }
 
 
@@ -79,7 +81,7 @@ def test_a_page_is_one_file_that_allows_its_own_script_alone(written: dict[str, 
         assert len(scripts) == 1, kind
         digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in page and "default-src 'none'" in page
-        assert f'name="minertia-page" content="{kind}"' in page
+        assert f'name="minertia-page" content="{kind.replace("document", "rehearsal")}"' in page
         rest = page.replace(scripts[0], "")
         assert data_of(page)["kind"] == kind and not re.search(
             r"@import|<link|src=|url\(|https?:", rest.replace("src=x", "")
@@ -179,7 +181,7 @@ def test_models_are_compared_in_deviations(found: SimpleNamespace) -> None:
 # ---------------------------------------------------------------------- in a browser
 
 
-LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "comparison": (1440, "dark")}
+LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "document": (1440, "dark")}
 
 
 def test_pages_in_a_browser(written: dict[str, str], tmp_path: Path) -> None:
@@ -291,3 +293,36 @@ def _slid(page: Any) -> None:
     before = errors.inner_text()
     slider.fill("2")
     assert errors.inner_text() != before and "Left out" in page.locator(".dropped-line").inner_text()
+
+
+# ---------------------------------------------------------------------- pages of blocks
+
+
+def blocks() -> BlockPage:
+    t = np.linspace(0.0, 1.0, 5000)
+    lines = {EVIL: np.sin(30 * t), "other": np.cos(30 * t)}
+    rows = [
+        [NameCell("XXR3"), figures(-2345.6, 3), OffsetCell(-7.0, True)],
+        ["<b>", figures(1.5e-7, 2), OffsetCell(0.5, False)],
+    ]
+    parts = [
+        Part("Table", [Words(EVIL), CellTable(["parameter", "value", "off"], rows, right=(1,))]),
+        Part("Charts", [Chart("a", "N m", t, lines), Chart("b", "1", t, lines, over="k", decades=3), Words("between")]),
+        Part("Files", [Links([("a b.toml", "a%20b.toml")])]),
+    ]
+    return BlockPage(f"Title {EVIL}", "rehearsal", 1, "What it is.", {"count": 3}, parts)
+
+
+def test_blocks_are_written_plain_and_as_data() -> None:
+    plain = blocks().plain()
+    assert "<img" not in plain and "<script" not in plain and plain.count("<svg") == 2
+    assert "\u22122350" in plain and '<a href="a%20b.toml">' in plain and 'class="mark out" style="left:0.0%"' in plain
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    page = blocks().written()
+    view = data_of(page)["view"]
+    assert 'name="minertia-page" content="rehearsal"' in page and "<img" not in page
+    chart = view["parts"][1]["blocks"][1]["chart"]
+    values = np.array(chart["lines"][0][1])
+    assert chart["log"] and len(values) <= 1000 and values.min() == pytest.approx(1e-3, rel=1e-3)
+    assert view["parts"][0]["blocks"][1]["table"]["rows"][0][2] == {"offset": -4.0, "far": True}

@@ -123,7 +123,7 @@ def identify_step(visit: Visit) -> None:
         page.get_by_role("heading", name=title, exact=True).wait_for()
     cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
     all_of_it = cost.inner_text()
-    page.get_by_label("Number of values").fill("5")
+    page.get_by_role("slider", name="Number of values").fill("5")
     assert cost.inner_text() != all_of_it
     page.get_by_role("heading", name="Correlations").wait_for()
     assert page.get_by_text("nominal", exact=True).count() >= 2

@@ -266,7 +266,7 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
     found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)
-    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out))
+    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out).written())
     logs = {}
     for name in ("training", "unseen"):
         path = work.out / f"{name}-log.csv"
