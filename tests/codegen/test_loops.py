@@ -16,7 +16,7 @@ from minertia.algebra.turn import Turn
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.codegen.program import Port
-from minertia.codegen.programs import BUILDERS, build
+from minertia.codegen.programs import BUILDERS, ON_TREES, build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.closing import closing_of
@@ -74,7 +74,7 @@ def test_the_closed_form_of_both_rams_of_a_file_gives_what_newton_gives() -> Non
     against_newton(mi.read_robot(SHARED / "robots" / "loops" / "AKR3000.par").numeric)
 
 
-@pytest.mark.parametrize("name", sorted(BUILDERS.keys() - {"differentiator", "low_pass"}))
+@pytest.mark.parametrize("name", sorted(BUILDERS.keys() - {"differentiator", "low_pass"} - ON_TREES))
 @pytest.mark.parametrize("setting", PROJECTED.values(), ids=PROJECTED)
 def test_programs_compute_the_projected_dynamics(setting: Setting, name: str) -> None:
     program = build(setting, name, thorough=None)

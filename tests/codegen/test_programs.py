@@ -10,7 +10,7 @@ import pytest
 from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
-from minertia.codegen.programs import BUILDERS, build
+from minertia.codegen.programs import BUILDERS, build, programs_of
 from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
@@ -53,7 +53,7 @@ SCHEDULES = [  # of larger robots one each, they take seconds
 @pytest.mark.parametrize(("robot", "parameters", "effects"), SCHEDULES)
 def test_schedule_equals_recursion(robot, parameters, effects):
     setting = Setting(robot, parameters, rotors=effects, friction=effects, payload=effects)
-    for name in BUILDERS:
+    for name in programs_of(robot):
         program = build(setting, name, representative(setting, name))
         inputs, wanted = reference(setting, program, seed=3)
         found = program.evaluate(**inputs)
@@ -89,13 +89,17 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
     for parameters, sincos in (("baked", "libm"), ("base", "own")):
         folder = tmp_path / parameters
         result = generate(
-            robot, folder, programs=tuple(BUILDERS), model=CodeModel(parameters), arithmetic=Arithmetic(sincos=sincos)
+            robot,
+            folder,
+            programs=programs_of(robot),
+            model=CodeModel(parameters),
+            arithmetic=Arithmetic(sincos=sincos),
         )
         prefix = next(path.stem for path in result.files if path.suffix == ".h")
         lib = library(folder, prefix, compiler)
         has = bool(robot.effect_values)  # what the robot has is in the code
         setting = Setting(robot, parameters, rotors=has, friction=has)
-        for name in BUILDERS:
+        for name in programs_of(robot):
             program = build(setting, name, result.representatives.get(name))
             inputs, wanted = reference(setting, program, seed=5)
             found = call(lib, prefix, program, inputs)
