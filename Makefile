@@ -46,12 +46,12 @@ bench: $(VENV)/.ready
 papers: $(VENV)/.ready
 	$(BIN)/python -m papers
 
-# the page of the studio, into the package (git-ignored); needs Node.js 20 and npm
+# the page of the studio, and the templates of pages without a server, into the package (git-ignored); needs Node.js 20 and npm
 # not `npm ci`: it refuses a lock file that lists the compiled parts of the bundler for one system alone, as npm writes it
 STATIC := src/minertia/studio/static/index.html
 studio: $(STATIC)
 
-$(STATIC): studio/package-lock.json studio/index.html studio/vite.config.ts $(shell find studio/src -type f 2>/dev/null)
+$(STATIC): studio/package-lock.json studio/index.html studio/vite.config.ts studio/vite.pages.config.ts $(shell find studio/src -type f 2>/dev/null)
 	@command -v npm >/dev/null || { echo "make studio needs Node.js 20 or newer with npm; everything else works without"; exit 1; }
 	cd studio && npm install --no-save --silent --no-audit --no-fund && npm run --silent build
 
@@ -69,4 +69,4 @@ $(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_OUT) build dist studio/node_modules src/minertia/studio/static
+	rm -rf $(VENV) $(DEMO_OUT) build dist studio/node_modules src/minertia/studio/static src/minertia/report/static

@@ -5,6 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 function oneFile(name: string): Plugin {
   return {
     name: "one-file",
+    enforce: "post", // the style is put together last
     generateBundle(_, bundle) {
       let script = "", style = "";
       for (const [file, made] of Object.entries(bundle)) {

@@ -28,3 +28,11 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return code, out, err
 
     return command
+
+
+@pytest.fixture
+def plain_pages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Pages as a checkout without the built studio writes them."""
+    from minertia.report import bundle
+
+    monkeypatch.setattr(bundle, "STATIC", tmp_path_factory.mktemp("not-built"))

@@ -296,7 +296,7 @@ def hostile_arm(tmp_path: Path) -> Path:
     return path
 
 
-def test_hostile_names_do_no_harm(run: Run, tmp_path: Path) -> None:
+def test_hostile_names_do_no_harm(run: Run, tmp_path: Path, plain_pages: None) -> None:
     path = hostile_arm(tmp_path)
     code, out, _ = run("show", path)
     assert code == 0 and "[red]" in out and "\u202e" not in out

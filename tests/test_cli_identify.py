@@ -103,7 +103,7 @@ def test_table_and_json_hold_the_same_deviations(run, arm, identified):
         assert reason in text
 
 
-def test_page_stands_alone_and_is_escaped(run, arm, tmp_path):
+def test_page_stands_alone_and_is_escaped(run, arm, tmp_path, plain_pages):
     hostile = tmp_path / "x.urdf"
     hostile.write_text(ARM.format(name="&lt;script&gt;alert(1)&lt;/script&gt;"))
     log = shutil.copy(arm / "a.csv", tmp_path / "<b>run</b>.csv".replace("/", "_"))
@@ -416,7 +416,7 @@ def test_all_files_or_none(run, arm, tmp_path, monkeypatch):
     out.mkdir()
     (out / "model.toml").write_text("old")
     with monkeypatch.context() as patch:
-        patch.setattr(folders, "identification_page", broken)
+        patch.setattr(folders, "written_fit", broken)
         assert run("identify", arm / "arm.urdf", arm / "a.csv", "--out", out, "--force")[0] == 130
     assert [p.name for p in tmp_path.iterdir()] == ["out"] and [p.name for p in out.iterdir()] == ["model.toml"]
     assert (out / "model.toml").read_text() == "old"

@@ -17,7 +17,7 @@ from tests.report.test_base_page import Checker
 from tests.test_cli import ARM
 
 
-def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
+def test_rehearse_a_small_arm(run: Run, tmp_path: Path, plain_pages: None) -> None:
     pytest.importorskip("mujoco")
     args = ("--rate", 500, "--duration", 5, "--harmonics", 3, "--limits", "position=1.5", "--limits", "velocity=1.5")
     args += ("--resolution", 1e-6)  # a light arm without gravity: what coarse encoders stir up would be felt
@@ -39,7 +39,7 @@ def test_rehearse_a_small_arm(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_coarse_encoders_are_named_on_the_page(run: Run, tmp_path: Path) -> None:
+def test_coarse_encoders_are_named_on_the_page(run: Run, tmp_path: Path, plain_pages: None) -> None:
     """The heavy slide: fine encoders leave the noise alone, coarse ones stir up what the page then explains."""
     pytest.importorskip("mujoco")
     args = ("--limits", "position=0.2", "--limits", "velocity=0.2", "--limits", "acceleration=1", "--rate", 500)

@@ -162,6 +162,7 @@ JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
     "convert": "convert arm.urdf arm.toml",
     "identify": "identify arm.urdf a.csv --validate b.csv --out result",
     "validate": "validate result/model.toml c.csv",
+    "compare": "compare result result/model.toml",
     "payload": "payload result/model.toml loaded.csv",
     "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",
     "significance": "significance arm.urdf a.csv",

@@ -103,10 +103,9 @@ def test_wheel_is_complete(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"minertia/py.typed", "minertia/robot/library/puma560.toml"} <= names
     assert not any(name.startswith("tests") for name in names)
-    page = ROOT / "src" / "minertia" / "studio" / "static"
-    built = {
-        f"minertia/studio/static/{path.relative_to(page).as_posix()}" for path in page.rglob("*") if path.is_file()
-    }
+    source = ROOT / "src"
+    places = (source / "minertia" / part / "static" for part in ("studio", "report"))
+    built = {p.relative_to(source).as_posix() for place in places for p in place.rglob("*") if p.is_file()}
     assert built <= names  # where `make studio` was run, users need no Node.js
     if build.find_compiler() is not None:
         assert "abi3" in wheel.name and any("_native" in name for name in names)

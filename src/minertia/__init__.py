@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.commanded import LoopIdentification
+    from minertia.identification.comparison import ModelComparison, compare_models
     from minertia.identification.estimators.estimate import Estimate
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import identify
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from minertia.identification.significance import SignificantParameters, significance
     from minertia.identification.solve import solve
     from minertia.identification.validate import validate
+    from minertia.report.show import ResultPage, show
     from minertia.robot.check import check_robot
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
 
 _HOME = {
+    "Added": "minertia.fleet.add",
     "Arithmetic": "minertia.codegen.options",
     "BaseParameters": "minertia.base.grouping",
     "Box": "minertia.excitation.space",
@@ -105,12 +108,22 @@ _HOME = {
     "CodeSearch": "minertia.codegen.options",
     "ColumnMap": "minertia.identification.logs.columns",
     "Command": "minertia.identification.campaigns.command",
+    "DriftOptions": "minertia.fleet.drift",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
     "Evaluation": "minertia.identification.signals.evaluation",
+    "EvidenceRecord": "minertia.fleet.record",
     "Excitation": "minertia.excitation.result",
     "Filter": "minertia.identification.signals.filtering",
+    "FitOptions": "minertia.fleet.fit",
+    "Fleet": "minertia.fleet.fleet",
+    "FleetAlarm": "minertia.fleet.drift",
+    "FleetDrift": "minertia.fleet.drift",
+    "FleetEvidence": "minertia.fleet.evidence",
+    "FleetFile": "minertia.fleet.fleet_file",
+    "FleetFit": "minertia.fleet.fit",
+    "FleetRobot": "minertia.fleet.fleet_file",
     "Fourier": "minertia.excitation.fourier",
     "FrameWrench": "minertia.dynamics.frame",
     "GenerationResult": "minertia.codegen.generate",
@@ -120,6 +133,7 @@ _HOME = {
     "Log": "minertia.identification.campaigns.campaign",
     "LoopIdentification": "minertia.identification.commanded",
     "MinertiaError": "minertia.errors",
+    "ModelComparison": "minertia.identification.comparison",
     "MotionLimits": "minertia.excitation.limits",
     "MotionSearch": "minertia.excitation.options",
     "NotHeld": "minertia.validation.engines",
@@ -132,31 +146,21 @@ _HOME = {
     "RehearsalOptions": "minertia.validation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
     "Residuals": "minertia.identification.evidence.residuals",
+    "ResultPage": "minertia.report.show",
     "Robot": "minertia.robot.robot",
+    "RobotType": "minertia.fleet.robot_type",
     "SignificantParameters": "minertia.identification.significance",
     "Spline": "minertia.excitation.spline",
     "SymbolicDynamics": "minertia.base.symbolic",
     "Trajectory": "minertia.excitation.trajectory",
     "Workspace": "minertia.excitation.space",
     "actuation_matrix": "minertia.dynamics.model",
-    "Added": "minertia.fleet.add",
-    "DriftOptions": "minertia.fleet.drift",
-    "EvidenceRecord": "minertia.fleet.record",
-    "FitOptions": "minertia.fleet.fit",
-    "Fleet": "minertia.fleet.fleet",
-    "FleetAlarm": "minertia.fleet.drift",
-    "FleetDrift": "minertia.fleet.drift",
-    "FleetFit": "minertia.fleet.fit",
-    "FleetEvidence": "minertia.fleet.evidence",
-    "FleetFile": "minertia.fleet.fleet_file",
-    "FleetRobot": "minertia.fleet.fleet_file",
-    "RobotType": "minertia.fleet.robot_type",
-    "read_fleet": "minertia.fleet.fleet_file",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
     "build_problem": "minertia.identification.build",
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
+    "compare_models": "minertia.identification.comparison",
     "compile": "minertia.codegen.compiled",
     "coordinate_efforts": "minertia.dynamics.model",
     "coriolis_matrix": "minertia.dynamics.model",
@@ -187,11 +191,13 @@ _HOME = {
     "prepared": "minertia.identification.signals.filtering",
     "program": "minertia.codegen.compiled",
     "read_campaign": "minertia.identification.campaigns.read",
+    "read_fleet": "minertia.fleet.fleet_file",
     "read_model": "minertia.identification.model_file",
     "read_recording": "minertia.identification.logs.readers",
     "read_robot": "minertia.robot.read",
     "rehearse": "minertia.validation.rehearsal",
     "repaired": "minertia.identification.logs.repair",
+    "show": "minertia.report.show",
     "significance": "minertia.identification.significance",
     "slotine_li_regressor": "minertia.dynamics.model",
     "slotine_li_torques": "minertia.dynamics.model",
@@ -245,6 +251,7 @@ __all__ = [
     "Log",
     "LoopIdentification",
     "MinertiaError",
+    "ModelComparison",
     "MotionLimits",
     "MotionSearch",
     "NotHeld",
@@ -257,6 +264,7 @@ __all__ = [
     "RehearsalOptions",
     "Repairs",
     "Residuals",
+    "ResultPage",
     "Robot",
     "RobotType",
     "SignificantParameters",
@@ -271,6 +279,7 @@ __all__ = [
     "build_problem",
     "bundled_robots",
     "check_robot",
+    "compare_models",
     "compile",
     "coordinate_efforts",
     "coriolis_matrix",
@@ -307,6 +316,7 @@ __all__ = [
     "read_robot",
     "rehearse",
     "repaired",
+    "show",
     "significance",
     "slotine_li_regressor",
     "slotine_li_torques",

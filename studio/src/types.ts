@@ -181,6 +181,7 @@ export interface JudgedLog {
   log: string;
   is_fitted: boolean;
   unit: string;
+  slides?: boolean[];
   residual: ResidualsData;
   nominal_residual: ResidualsData | null;
   t: number[];

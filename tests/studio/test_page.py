@@ -118,6 +118,14 @@ def identify_step(visit: Visit) -> None:
     page.get_by_role("heading", name="Residual over effort").wait_for()
     assert page.url.endswith("-identify") and page.locator(".stamp").inner_text() in ("Good", "Not good")
     page.locator(".plot canvas").nth(5).wait_for()
+    for look, title in (("against speed", "Residual"), ("friction curve", "Friction"), ("spectrum", "Residual")):
+        page.get_by_role("button", name=look).click()
+        page.get_by_role("heading", name=title, exact=True).wait_for()
+    cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
+    all_of_it = cost.inner_text()
+    page.get_by_role("slider", name="Number of values").fill("5")
+    assert cost.inner_text() != all_of_it
+    page.get_by_role("heading", name="Correlations").wait_for()
     assert page.get_by_text("nominal", exact=True).count() >= 2
     assert visit.serious() == []
 

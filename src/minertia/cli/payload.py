@@ -82,7 +82,7 @@ def payload(
         else:
             raise InputError("gains come from a log without the load and one with it, both as logged; name both")
     if html or pdf:
-        write_pages(_page(known.robot, found, mass is None), html, pdf, force=force)
+        write_pages(_page(known.robot.name, found, mass is None), html, pdf, force=force)
     say_findings(found.logs)
     if as_json:
         say_json({"format": FORMAT, "robot": known.robot.name, **found.to_dict()})
@@ -92,10 +92,10 @@ def payload(
         _say_gains(found)
 
 
-def _page(robot: Robot, found: Any, is_load: bool) -> str:
+def _page(robot: str, found: Any, is_load: bool) -> str:
     from minertia.report.pages import gains_page, payload_page
 
-    return payload_page(robot, found) if is_load else gains_page(robot, found)
+    return payload_page(found, robot) if is_load else gains_page(found, robot)
 
 
 def _unloaded(

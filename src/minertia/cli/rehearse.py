@@ -141,4 +141,4 @@ def write_page(found: Rehearsal, folder: Path) -> None:
     from minertia.files import write_file
     from minertia.report.rehearsal_page import rehearsal_page
 
-    write_file(folder / PAGE, rehearsal_page(found, folder))
+    write_file(folder / PAGE, rehearsal_page(found, folder).written())

@@ -35,16 +35,19 @@ def require_bundle() -> None:
         raise MinertiaError(NOT_BUILT)
 
 
-def filled(kind: str, title: str, view: Mapping[str, Any], *, format_version: int, scene: bool = False) -> str:
+def filled(
+    kind: str, title: str, view: Mapping[str, Any], *, format_version: int, scene: bool = False, page: str = ""
+) -> str:
     """A whole page of a result.
 
-    kind: which page the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.
+    kind: which page the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.  page:
+    what the head says that it is, where that is not its kind.
     """
     require_bundle()
     template = (STATIC / (SCENE if scene else PLAIN)).read_text(encoding="utf-8")
     head = (
         f'<meta name="generator" content="minertia {_text(__version__)}">\n'
-        f'<meta name="minertia-page" content="{_text(kind)}">\n'
+        f'<meta name="minertia-page" content="{_text(page or kind)}">\n'
         f'<meta name="minertia-format" content="{format_version}">\n'
         f"<title>{_text(title)}</title>"
     )

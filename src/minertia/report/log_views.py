@@ -56,6 +56,7 @@ def judged_view(model: KnownModel, log: PreparedLog, title: str, *, is_fitted: b
         "log": title,
         "is_fitted": is_fitted,
         "unit": part.unit,
+        "slides": [_slides(model.linear, row) for row in range(measured.shape[1])],
         "residual": residual_data(residuals_on(model.linear, model.beta, log)[0]),
         "nominal_residual": before,
         "t": rounded(part.times[keep], 5),
@@ -103,6 +104,12 @@ def _moved(linear: LinearModel, part: JudgedMotion, row: int, at: NDArray[np.int
         return None
     j, times = names.index(linear.row_names[row]), part.times[at]
     return np.interp(times, part.t, part.q[:, j]), np.interp(times, part.t, part.qd[:, j])
+
+
+def _slides(linear: LinearModel, row: int) -> bool:
+    """Whether an effort is a force."""
+    name = linear.row_names[row]
+    return any(joint.name == name and joint.kind == "prismatic" for joint in linear.robot.joints)
 
 
 def _spectrum(times: Array, measured: Array, residual: Array) -> dict[str, Any] | None:

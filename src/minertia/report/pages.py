@@ -27,8 +27,10 @@ from minertia.report.identification_page import (
     physical_sentences,
 )
 from minertia.report.motion_views import motion_view
+from minertia.report.numbers import finite
 from minertia.report.robot_data import robot_data
 from minertia.report.robot_views import base_view
+from minertia.report.shapes import drawn_robot
 from minertia.report.tables import unit_of
 
 if TYPE_CHECKING:
@@ -92,31 +94,39 @@ def comparison_page(found: ModelComparison) -> str:
 # ---------------------------------------------------------------------- loads and significance
 
 
-def payload_page(robot: Robot, found: Payload) -> str:
-    """A load: mass, centre and inertia with their intervals, and the fields of controllers."""
-    view = {**found.to_dict(), "robot": robot.name, "logs": [log.name for log in found.logs]}
-    return filled("payload", f"Load of {robot.name}", view, format_version=PAGE_FORMAT)
+def payload_page(found: Payload, robot: str = "") -> str:
+    """A load: mass, centre and inertia with their intervals, and the fields of controllers; robot: its name."""
+    view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
+    return filled("payload", f"Load of {robot or found.frame}", view, format_version=PAGE_FORMAT)
 
 
-def gains_page(robot: Robot, found: DriveGains) -> str:
-    """Gains of drives with their intervals."""
-    view = {**found.to_dict(), "robot": robot.name, "logs": [log.name for log in found.logs]}
-    return filled("gains", f"Drive gains of {robot.name}", view, format_version=PAGE_FORMAT)
+def gains_page(found: DriveGains, robot: str) -> str:
+    """Gains of drives with their intervals; robot: its name."""
+    view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
+    return filled("gains", f"Drive gains of {robot}", view, format_version=PAGE_FORMAT)
 
 
-def significance_page(found: SignificantParameters, problem: Problem) -> str:
+def significance_page(found: SignificantParameters, problem: Problem | None = None) -> str:
     """Which values matter, and what fewer of them cost."""
     title = f"Significant parameters of {found.robot}"
     return filled("significance", title, significance_view(found, problem), format_version=PAGE_FORMAT)
 
 
-def significance_view(found: SignificantParameters, problem: Problem) -> dict[str, Any]:
-    """Both rules of significance with units, and whether errors are on logs that were not fitted."""
-    robot = problem.campaign.robot
-    return {
+def significance_view(found: SignificantParameters, problem: Problem | None = None) -> dict[str, Any]:
+    """Both rules of significance; of a problem also units, joints, and whether errors are on logs never fitted."""
+    view = {
         "robot": found.robot,
         "one_percent": _rule(found.one_percent),
         "elimination": _rule(found.elimination),
+        "joints": [str(j + 1) for j in range(found.one_percent.contributions.shape[1])],
+        "units": {},
+        "is_unseen": False,
+        "logs": [],
+    }
+    if problem is None:
+        return view
+    robot = problem.campaign.robot
+    return view | {
         "joints": list(problem.linear.row_names),
         "units": {name: unit_of(robot, name) for name in found.one_percent.names},
         "is_unseen": bool(problem.unseen),
@@ -125,9 +135,8 @@ def significance_view(found: SignificantParameters, problem: Problem) -> dict[st
 
 
 def _rule(found: Significance) -> dict[str, Any]:
-    data = found.to_dict()
-    names = [point["dropped"] for point in data["curve"]]
-    return {**data, "order": [name for name in names if name]}
+    conditions = {"condition_before": finite(found.condition_before), "condition_after": finite(found.condition_after)}
+    return found.to_dict() | conditions
 
 
 # ---------------------------------------------------------------------- robots and motions
@@ -144,6 +153,12 @@ def written_base(base: BaseParameters, frames: str = "joint") -> str:
         "made": _pairs(base_facts(base, frames)),
     }
     return filled("base", f"Base parameters of {base.robot.name}", view, format_version=BASE_FORMAT)
+
+
+def robot_page(robot: Robot) -> str:
+    """A robot in three dimensions, with a slider for each coordinate."""
+    view = {"robot": robot_data(robot), "drawing": drawn_robot(robot)}
+    return filled("robot", robot.name, view, format_version=PAGE_FORMAT, scene=True)
 
 
 def written_motion(found: Excitation) -> str:

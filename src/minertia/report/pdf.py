@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError
@@ -34,14 +32,13 @@ def as_pdf(page: str) -> bytes:
     """A page of ours as PDF, A4, in light colours."""
     playwright: Any = load("playwright.sync_api", EXTRA)
     path = require_browser()
-    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as running:
-        file = Path(folder) / "page.html"
-        file.write_text(page, encoding="utf-8")
+    with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         try:
             # as wide as the paper, so that plots are drawn in the width in which they are printed
             tab = browser.new_page(color_scheme="light", viewport={"width": 800, "height": 1100}, device_scale_factor=2)
-            tab.goto(file.as_uri())
+            tab.emulate_media(media="print")  # before anything is drawn, in the sizes of paper
+            tab.set_content(page)
             tab.wait_for_function(READY)
             margins = dict.fromkeys(("top", "right", "bottom", "left"), MARGIN)
             return bytes(tab.pdf(format="A4", print_background=True, margin=margins))

@@ -8,47 +8,43 @@ from urllib.parse import quote
 
 import numpy as np
 
-from minertia.report.html import escape, facts, markup_table, number, page, paragraph, parameter_name, section, units
-from minertia.report.line_chart import line_chart
-from minertia.report.shown_sections import shown_sections
+from minertia.report.blocks import Block, BlockPage, Cell, Chart, Grid, Links, Name, Offset, Part, Words, figures
+from minertia.report.html import units
+from minertia.report.shown_sections import shown_parts
 from minertia.report.tables import unit_of
-from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal, Returned
+from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
 from minertia.validation.tracking import TrackingTable
 
 ROUNDING = 1e-12
 MUCH = 1.1  # residual over noise from which a reason is given
 MOST = 0.6  # part of the square beyond the noise that must be stirred up to call it the reason
+LEAD = (
+    "The whole campaign on a robot whose parameters are known: MuJoCo moves it, the rest sees only positions and "
+    "efforts as a log would hold them."
+)
 LOOP, UPDATES = "closed loop", "background task"
 
 
-def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> str:
-    """One self-contained HTML page; folder: where it will stand, so that it can point to the files beside it."""
-    title = f"Rehearsal of {rehearsal.robot.name}"
-    parts = [
-        _head(rehearsal, title),
-        section(
-            "Steps",
-            _steps(rehearsal),
-            *(paragraph(f"Left out: {text}") for text in rehearsal.skipped),
-            *map(paragraph, rehearsal.notes),
-        ),
-    ]
+def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> BlockPage:
+    """The page of a rehearsal; folder: where it will stand, so that it can point to the files beside it."""
+    left_out = [Words(f"Left out: {text}") for text in rehearsal.skipped]
+    parts = [Part("Steps", [_steps(rehearsal), *left_out, *map(Words, rehearsal.notes)])]
     if rehearsal.returned:
-        parts.append(section("Parameters that came back", _parameters(rehearsal)))
-        parts.append(section("Residual on a motion not used", _residuals(rehearsal)))
+        parts.append(Part("Parameters that came back", _parameters(rehearsal)))
+        parts.append(Part("Residual on a motion not used", _residuals(rehearsal)))
     if rehearsal.control:
         parts += _control(rehearsal)
     if rehearsal.weighed is not None:
-        parts.append(section("A load weighed on the way", _payload(rehearsal)))
-    parts += shown_sections(rehearsal)
+        parts.append(Part("A load weighed on the way", _payload(rehearsal)))
+    parts += shown_parts(rehearsal)
     if rehearsal.training is not None:
-        parts.append(section("Training motion", _motion(rehearsal)))
+        parts.append(Part("Training motion", [_motion(rehearsal)]))
     if rehearsal.files:
-        parts.append(section("Files", _files(rehearsal, folder)))
-    return page(title, "".join(parts), kind="rehearsal", format_version=FORMAT, style=_STYLE)
+        parts.append(Part("Files", [_files(rehearsal, folder)]))
+    return BlockPage(f"Rehearsal of {rehearsal.robot.name}", "rehearsal", FORMAT, LEAD, _facts(rehearsal), parts)
 
 
-def _head(r: Rehearsal, title: str) -> str:
+def _facts(r: Rehearsal) -> dict[str, object]:
     s = r.options
     pairs: dict[str, object] = {}
     if r.returned:
@@ -57,7 +53,7 @@ def _head(r: Rehearsal, title: str) -> str:
         pairs["held-out residual / noise"] = f"{r.over_floor:.3f}"
     if r.model is not None:
         pairs["physical"] = "yes" if r.model.is_physical else "no"
-    pairs |= {
+    return pairs | {
         "torque noise": f"{100 * s.noise:g} % of rms",
         "encoders": ", ".join(f"{v:g}" for v in sorted(set(s.resolutions(r.robot).tolist()))) + " rad or m",
         "rate": f"{s.rate:g} Hz",
@@ -67,32 +63,27 @@ def _head(r: Rehearsal, title: str) -> str:
         "seed": s.seed,
         "time": f"{r.seconds:.1f} s",
     }
-    lead = (
-        "The whole campaign on a robot whose parameters are known: MuJoCo moves it, the rest sees only positions and "
-        "efforts as a log would hold them."
-    )
-    return f'<header>\n<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
 
 
-def _steps(r: Rehearsal) -> str:
-    rows = [[escape(step.name), f"{step.seconds:.1f}", escape(step.text)] for step in r.steps]
-    return markup_table(["step", "time [s]", "what came of it"], rows, right=(1,))
+def _steps(r: Rehearsal) -> Grid:
+    rows = [[step.name, f"{step.seconds:.1f}", step.text] for step in r.steps]
+    return Grid(["step", "time [s]", "what came of it"], rows, right=(1,))
 
 
 # ------------------------------------------------------------------ identification
 
 
-def _parameters(r: Rehearsal) -> str:
+def _parameters(r: Rehearsal) -> list[Block]:
     essential = set(r.significance.essential) if r.significance is not None else set[str]()
-    rows = [
+    rows: list[list[Cell]] = [
         [
-            parameter_name(x.name),
-            units(escape(unit_of(r.robot, x.name))),
-            number(x.true if abs(x.true) > ROUNDING else 0.0, 4),
-            number(x.value, 4),
-            number(x.deviation, 2),
+            Name(x.name),
+            units(unit_of(r.robot, x.name)),
+            figures(x.true if abs(x.true) > ROUNDING else 0.0, 4),
+            figures(x.value, 4),
+            figures(x.deviation, 2),
             f"{x.off:.2f}".replace("-", "\u2212"),
-            _offset(x),
+            Offset(x.off, abs(x.off) > DEVIATIONS),
             "\u25cf" if x.name in essential else "",
         ]
         for x in r.returned
@@ -102,20 +93,12 @@ def _parameters(r: Rehearsal) -> str:
         "Base parameters: planted in the simulation, estimated from the log, the deviation that the estimate states, "
         "and the error in units of it. A dot marks those that a model of fewer parameters needs to predict as well."
     )
-    styles = {1: "unit"}
-    return paragraph(about) + markup_table([*headers, "needed"], rows, right=(2, 3, 4, 5), styles=styles)
+    return [Words(about), Grid([*headers, "needed"], rows, right=(2, 3, 4, 5))]
 
 
-def _offset(x: Returned) -> str:
-    """A mark on a scale from -4 to 4 deviations."""
-    place = 50 + 12.5 * float(np.clip(x.off, -4, 4))
-    kind = "in" if abs(x.off) <= DEVIATIONS else "out"
-    return f'<span class="scale"><span class="mark {kind}" style="left:{place:.1f}%"></span></span>'
-
-
-def _residuals(r: Rehearsal) -> str:
+def _residuals(r: Rehearsal) -> list[Block]:
     rows = [
-        [escape(name), *(number(float(v), 3) for v in (floor, stirred, found)), f"{found / floor:.3f}"]
+        [name, *(figures(float(v), 3) for v in (floor, stirred, found)), f"{found / floor:.3f}"]
         for name, floor, stirred, found in zip(r.robot.coordinate_names, r.floor, r.stirred, r.held_out, strict=True)
     ]
     about = (
@@ -123,8 +106,8 @@ def _residuals(r: Rehearsal) -> str:
         "Stirred up: efforts faster than the filter on positions, which the controller makes of the steps of the "
         "encoders and no filtered motion can explain."
     )
-    table = markup_table(["joint", "noise", "stirred up", "residual", "ratio"], rows, right=(1, 2, 3, 4))
-    return paragraph(about) + table + "".join(map(paragraph, _residual_remarks(r)))
+    table = Grid(["joint", "noise", "stirred up", "residual", "ratio"], rows, right=(1, 2, 3, 4))
+    return [Words(about), table, *map(Words, _residual_remarks(r))]
 
 
 def _residual_remarks(r: Rehearsal) -> list[str]:
@@ -146,20 +129,22 @@ def _residual_remarks(r: Rehearsal) -> list[str]:
 # ------------------------------------------------------------------ control
 
 
-def _control(r: Rehearsal) -> list[str]:
+def _control(r: Rehearsal) -> list[Part]:
     by = "the compiled C code" if r.is_compiled else "the expression graphs, as no code was compiled"
     loops = [t for t in r.control if t.title == LOOP]
     updates = [t for t in r.control if t.title.startswith(UPDATES)]
     moves = [t for t in r.control if t not in loops and t not in updates]
     parts = [
-        section(
+        Part(
             "Control without feedback",
-            paragraph(
-                f"Efforts of {by} with the identified parameters, no correction of any error: largest error of any "
-                "joint that moves. On-line gravity takes the measured posture instead of the one asked for."
-            ),
-            _moves(moves),
-            f'<div class="grid-of-charts">{"".join(map(_move_chart, moves))}</div>\n',
+            [
+                Words(
+                    f"Efforts of {by} with the identified parameters, no correction of any error: largest error of any "
+                    "joint that moves. On-line gravity takes the measured posture instead of the one asked for."
+                ),
+                _moves(moves),
+                *map(_move_chart, moves),
+            ],
         )
     ]
     if loops:
@@ -167,59 +152,58 @@ def _control(r: Rehearsal) -> list[str]:
             "Root mean square error [mrad or mm] along the beginning of the motion not used, all with the same gains. "
             "Computed torque knows inertia, velocity, gravity and friction; the others know what their name says."
         )
-        parts.append(section("Control with feedback", paragraph(about), _errors(loops[0], r), _loop_chart(loops[0])))
+        parts.append(Part("Control with feedback", [Words(about), _errors(loops[0], r), _loop_chart(loops[0])]))
     if updates:
         about = (
             "Computed torque with mass matrix, velocity and gravity efforts held for k periods of 2 ms, accelerations "
             "and friction taken every period: root mean square error [mrad or mm]."
         )
-        parts.append(
-            section("A slow background task", paragraph(about), _errors(updates[0], r), _update_chart(updates[0], r))
-        )
+        blocks: list[Block] = [Words(about), _errors(updates[0], r), _update_chart(updates[0], r)]
+        parts.append(Part("A slow background task", blocks))
     return parts
 
 
-def _moves(tables: list[TrackingTable]) -> str:
+def _moves(tables: list[TrackingTable]) -> Grid:
     rows = []
     for table in tables:
-        row = [escape(table.title.removeprefix("open loop, "))]
+        row = [table.title.removeprefix("open loop, ")]
         for run in table.rows:
             moved = [j for j, span in enumerate(run.span) if span > 0]
             worst = max(moved, key=lambda j, run=run: run.relative[j])  # type: ignore[misc]
-            row += [number(1e3 * run.largest[worst], 3), f"{100 * run.relative[worst]:.2f} %"]
+            row += [figures(1e3 * run.largest[worst], 3), f"{100 * run.relative[worst]:.2f} %"]
         rows.append(row)
     headers = ["move", "computed [mrad]", "of the move", "gravity on line [mrad]", "of the move"]
-    return markup_table(headers, rows, right=(1, 2, 3, 4))
+    return Grid(headers, rows, right=(1, 2, 3, 4))
 
 
-def _move_chart(table: TrackingTable) -> str:
+def _move_chart(table: TrackingTable) -> Chart:
     """Largest error of the joints that move, over time, with and without gravity on line."""
     moved = [j for j, span in enumerate(table.rows[0].span) if span > 0]
     lines = {run.name: 1e3 * np.abs(run.error[:, moved]).max(axis=1) for run in table.rows}
-    return line_chart(table.title.removeprefix("open loop, "), "mrad or mm", table.rows[0].t, lines)
+    return Chart(table.title.removeprefix("open loop, "), "mrad or mm", table.rows[0].t, lines)
 
 
-def _loop_chart(table: TrackingTable) -> str:
+def _loop_chart(table: TrackingTable) -> Chart:
     lines = {run.name: 1e3 * np.abs(run.error).max(axis=1) for run in table.rows}
-    return line_chart("Largest error of any joint", "mrad or mm, logarithmic", table.rows[0].t, lines, decades=4)
+    return Chart("Largest error of any joint", "mrad or mm, logarithmic", table.rows[0].t, lines, decades=4)
 
 
-def _update_chart(table: TrackingTable, r: Rehearsal) -> str:
+def _update_chart(table: TrackingTable, r: Rehearsal) -> Chart:
     """Error of each joint against the number of periods between updates."""
     k = np.array([float(run.name.rpartition(" ")[2]) for run in table.rows])
     lines = {
         name: np.array([1e3 * run.rms[j] for run in table.rows]) for j, name in enumerate(r.robot.coordinate_names)
     }
     title, unit = "Error against k, periods between updates", "mrad or mm, logarithmic"
-    return line_chart(title, unit, k, lines, over="k", decades=5)
+    return Chart(title, unit, k, lines, over="k", decades=5)
 
 
-def _errors(table: TrackingTable, r: Rehearsal) -> str:
-    rows = [[escape(run.title), *(number(1e3 * v, 3) for v in run.rms)] for run in table.rows]
-    return markup_table(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
+def _errors(table: TrackingTable, r: Rehearsal) -> Grid:
+    rows = [[run.title, *(figures(1e3 * v, 3) for v in run.rms)] for run in table.rows]
+    return Grid(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
 
 
-def _payload(r: Rehearsal) -> str:
+def _payload(r: Rehearsal) -> list[Block]:
     assert r.weighed is not None
     w, end = r.weighed, float(r.weighed.t[-1])
     sure = w.mass_deviation < 0.25 * r.load  # just after a change nothing is known yet
@@ -233,45 +217,28 @@ def _payload(r: Rehearsal) -> str:
     for at in np.linspace(end / 12, end, 12):
         values, deviations = w.at(float(at))
         mass_now = f"{values[-1]:.3f}".replace("-", "\u2212")
-        rows.append([f"{at:.2f}", mass_now, number(float(deviations[-1]), 2)])
+        rows.append([f"{at:.2f}", mass_now, figures(float(deviations[-1]), 2)])
     lines = {"estimate": mass, "with its deviation": mass + deviation, "less its deviation": mass - deviation}
-    chart = line_chart("Mass of the load", "kg", t, lines) if len(t) > 2 else ""
-    return paragraph(about) + chart + markup_table(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))
+    chart = [Chart("Mass of the load", "kg", t, lines)] if len(t) > 2 else []
+    return [Words(about), *chart, Grid(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))]
 
 
 # ------------------------------------------------------------------ motion and files
 
 
-def _motion(r: Rehearsal) -> str:
+def _motion(r: Rehearsal) -> Chart:
     assert r.training is not None
     t, q = r.training.trajectory.t, r.training.trajectory.q
     series: Mapping[str, np.ndarray] = {name: q[:, j] for j, name in enumerate(r.robot.coordinate_names)}
-    return line_chart("Positions", "rad or m", t, series)
+    return Chart("Positions", "rad or m", t, series)
 
 
-def _files(r: Rehearsal, folder: str | Path | None) -> str:
+def _files(r: Rehearsal, folder: str | Path | None) -> Links:
     items = []
     for path in r.files:
         try:
             name = path.relative_to(folder).as_posix() if folder is not None else path.name
         except ValueError:
             name = path.name
-        items.append(f'<li><a href="{escape(quote(name))}">{escape(name)}</a></li>\n')
-    return f"<ul>\n{''.join(items)}</ul>\n"
-
-
-_STYLE = """
-figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}
-svg{width:100%;max-width:56rem}svg text{font-size:11px;fill:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}
-.key span{margin-left:.8rem;white-space:nowrap}
-.key i{display:inline-block;width:1.1rem;height:.2rem;margin-right:.25rem;vertical-align:middle}
-.scale{display:inline-block;position:relative;width:9rem;height:.8rem;vertical-align:middle;
-background:linear-gradient(90deg,var(--combination) 12.5%,var(--none) 12.5% 87.5%,var(--combination) 87.5%);
-border-radius:.2rem}
-.mark{position:absolute;top:0;width:3px;height:100%;margin-left:-1.5px;background:var(--mark)}
-.mark.out{background:var(--warn)}
-.grid-of-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:0 1rem}
-.grid-of-charts svg text{font-size:14px}
-.grid-of-charts figure{margin:.4rem 0}
-a{color:var(--mark)}
-"""
+        items.append((name, quote(name)))
+    return Links(items)

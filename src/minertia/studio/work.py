@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minertia.documents import DocumentError, toml_document
 from minertia.errors import CampaignError, InputError, MinertiaError
@@ -13,6 +13,9 @@ from minertia.files import make_folder, write_file
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
 from minertia.studio.project import CAMPAIGN
+
+if TYPE_CHECKING:
+    from minertia.identification.identify import Identification
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
 
@@ -107,7 +110,7 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.folders import check_identification, write_identification
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 6, 0
+    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
 
     def tell(step: str) -> None:
         nonlocal begun
@@ -119,6 +122,8 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     notes = write_identification(work.out, result, tell=tell)
     tell("comparing curves")
     view = fit_view(result, work.titles)
+    tell("looking for the values that matter")
+    view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
@@ -126,6 +131,17 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the effort{told}"
+
+
+def _significance(result: Identification) -> dict[str, Any] | None:
+    """How few values predict as well; None where the logs do not tell."""
+    from minertia.identification.significance import significance
+    from minertia.report.pages import significance_view
+
+    try:
+        return significance_view(significance(result.problem), result.problem)
+    except MinertiaError:
+        return None
 
 
 def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
@@ -250,7 +266,7 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
     found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)
-    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out))
+    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out).written())
     logs = {}
     for name in ("training", "unseen"):
         path = work.out / f"{name}-log.csv"

@@ -1,8 +1,9 @@
 import { BasePage } from "./base";
 import { ComparisonPage } from "./comparison";
+import { DocumentPage } from "./document";
 import { FitPage, ValidationPage } from "./fit";
 import { GainsPage, PayloadPage } from "./payload";
 import { mount } from "./shell";
 import { SignificancePage } from "./significance";
 
-mount({ base: BasePage, comparison: ComparisonPage, fit: FitPage, gains: GainsPage, payload: PayloadPage, significance: SignificancePage, validation: ValidationPage });
+mount({ base: BasePage, comparison: ComparisonPage, document: DocumentPage, fit: FitPage, gains: GainsPage, payload: PayloadPage, significance: SignificancePage, validation: ValidationPage });

@@ -1,4 +1,4 @@
-import { type ComponentType, type ReactNode, useEffect } from "react";
+import { type ComponentType, type MouseEvent, type ReactNode, useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { Facts, Panel } from "../parts/bits";
 import { Sentences } from "../parts/table";
@@ -16,7 +16,7 @@ export function Document({ data, summary, parts }: { data: PageData; summary: Re
   }, []);
   return (
     <div className="document">
-      <a className="skip" href="#summary">
+      <a className="skip" href="#summary" onClick={(event) => goTo(event, "summary")}>
         Skip to the summary
       </a>
       <nav className="contents" aria-label="Contents">
@@ -26,7 +26,9 @@ export function Document({ data, summary, parts }: { data: PageData; summary: Re
         <ol>
           {[{ id: "summary", title: "Summary" }, ...shown].map((part) => (
             <li key={part.id}>
-              <a href={`#${part.id}`}>{part.title}</a>
+              <a href={`#${part.id}`} onClick={(event) => goTo(event, part.id)}>
+                {part.title}
+              </a>
             </li>
           ))}
         </ol>
@@ -48,6 +50,16 @@ export function Document({ data, summary, parts }: { data: PageData; summary: Re
       </main>
     </div>
   );
+}
+
+/** Within a notebook's frame an address of this page alone would load the notebook in the frame. */
+function goTo(event: MouseEvent<HTMLAnchorElement>, id: string) {
+  const place = document.getElementById(id);
+  if (!place) return;
+  event.preventDefault();
+  place.tabIndex = -1;
+  place.scrollIntoView();
+  place.focus({ preventScroll: true });
 }
 
 /** How a result was made, as the last part of its page. */

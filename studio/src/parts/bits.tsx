@@ -52,7 +52,8 @@ const minus = (text: string) => text.replace("-", "\u2212");
 export function percent(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const part = 100 * value;
-  return `${part >= 100 ? part.toFixed(0) : part >= 10 ? part.toFixed(1) : part.toFixed(2)} %`;
+  if (part >= 1000) return "> 1000 %";
+  return `${part >= 100 ? part.toFixed(0) : part >= 10 ? part.toFixed(1) : part >= 1 ? part.toFixed(2) : Number(part.toPrecision(2))} %`;
 }
 
 export function bytes(size: number): string {

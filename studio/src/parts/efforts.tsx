@@ -12,7 +12,8 @@ const CURVES: Record<string, { colour: string; dash?: number[]; width: number }>
 };
 const FIRST = { measured: true, predicted: true, nominal: true, residual: false } as Record<string, boolean>;
 
-export const unitOf = (log: JudgedLog) => (log.unit === "Nm" ? "N m or N" : log.unit);
+/** Unit of the effort of a joint. */
+export const unitOf = (log: JudgedLog, j: number) => (log.unit !== "Nm" ? log.unit : log.slides ? (log.slides[j] ? "N" : "N m") : "N m or N");
 
 /** Good or not, how far that holds, and what else is to be said. */
 export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolean }) {
@@ -84,7 +85,7 @@ export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints
         const series: Series[] = Object.keys(CURVES)
           .filter((name) => choice[name] && curves[name])
           .map((name) => ({ label: name, values: curves[name], ...CURVES[name] }));
-        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log)} t={log.t} series={series} />;
+        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log, j)} t={log.t} series={series} />;
       })}
     </div>
   );

@@ -9,7 +9,9 @@ export const LOOKS: Record<string, { title: string; about: string }> = {
   spectrum: { title: "spectrum", about: "Amplitude densities of effort and residual, logarithmic: peaks of the residual are vibrations and ripple; what is flat is noise." },
   friction: { title: "friction curve", about: "Friction as measured (effort less everything else in the model) and as modelled, against speed." },
 };
-const SPEED: Axis = { name: "speed", unit: "" }, POSITION: Axis = { name: "position", unit: "" }, HERTZ: Axis = { name: "frequency", unit: "Hz" };
+const SPEEDS: Axis[] = [{ name: "speed", unit: "rad/s" }, { name: "speed", unit: "m/s" }];
+const POSITIONS: Axis[] = [{ name: "position", unit: "rad" }, { name: "position", unit: "m" }];
+const HERTZ: Axis = { name: "frequency", unit: "Hz" };
 
 /** Whether there is anything to look at in this way. */
 export function canLook(log: JudgedLog, look: string): boolean {
@@ -37,14 +39,14 @@ function Scatter({ log, j, joint, look }: { log: JudgedLog; j: number; joint: st
     const series: Series[] =
       look === "friction" && samples.friction && samples.model
         ? [
-            { label: "measured", values: put(samples.friction[j]), colour: "--measured-dots", points: true },
+            { label: "measured", values: put(samples.friction[j]), colour: "--measured-dots", points: true, width: 5 },
             { label: "modelled", values: put(samples.model[j]), colour: "--predicted", points: true },
           ]
         : [{ label: "residual", values: put(samples.residual[j]), colour: "--residual", points: true }];
     return { x: order.map((k) => along[k] as number), series };
   }, [samples, j, look]);
   if (!drawn) return null;
-  return <Plot title={joint} unit={unitOf(log)} t={drawn.x} series={drawn.series} over={look === "position" ? POSITION : SPEED} />;
+  return <Plot title={joint} unit={unitOf(log, j)} t={drawn.x} series={drawn.series} over={(look === "position" ? POSITIONS : SPEEDS)[Number(log.slides?.[j] ?? false)]} />;
 }
 
 function Spectrum({ log, j, joint }: { log: JudgedLog; j: number; joint: string }) {
@@ -59,7 +61,7 @@ function Spectrum({ log, j, joint }: { log: JudgedLog; j: number; joint: string 
         : [],
     [spectrum, j],
   );
-  return spectrum ? <Plot title={joint} unit={`${unitOf(log)} / √Hz`} t={spectrum.hz} series={series} over={HERTZ} log /> : null;
+  return spectrum ? <Plot title={joint} unit={`${unitOf(log, j)} / √Hz`} t={spectrum.hz} series={series} over={HERTZ} log /> : null;
 }
 
 const positive = (v: number | null) => (v !== null && v > 0 ? v : null); // others have no logarithm

@@ -7,7 +7,7 @@ export interface Series {
   values: (number | null)[];
   colour: string; // name of a CSS variable
   dash?: number[];
-  width?: number;
+  width?: number; // of the line, or of the dots
   points?: boolean; // dots instead of a line
 }
 
@@ -34,7 +34,22 @@ function useTheme(): boolean {
   return dark;
 }
 
+/** Powers of ten within a span, at most six or so of them. */
+function powers(min = 1, max = 10): number[] {
+  const first = Math.ceil(Math.log10(min) - 1e-9), last = Math.floor(Math.log10(max) + 1e-9), step = Math.max(1, Math.ceil((last - first) / 5));
+  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, k) => 10 ** (first + k * step));
+}
+
+const HIGH: Record<string, string> = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+
+/** 0.01 to 1000 as they are, others as 10⁻⁵. */
+function power(value: number): string {
+  const exponent = Math.round(Math.log10(value));
+  return exponent >= -2 && exponent <= 3 ? String(Number(value.toPrecision(1))) : `10${[...String(exponent)].map((c) => HIGH[c]).join("")}`;
+}
+
 const spaced = (v: number, unit: string) => (unit ? `${v} ${unit}` : `${v}`);
+const short = (unit: string) => (unit.length > 2 ? "" : unit); // longer ones stand in the title alone
 
 /** What a key does to a plot that has the focus: arrows move the cursor, + and - zoom, 0 and Escape show all of it. */
 function pressed(plot: uPlot, key: string): boolean {
@@ -108,13 +123,13 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
             width: s.width ?? 1.4,
             dash: s.dash,
             paths: s.points ? () => null : undefined,
-            points: s.points ? { show: true, size: 3, width: 0, fill: css(s.colour) || s.colour } : { show: false },
+            points: s.points ? { show: true, size: s.width ?? 3, width: 0, fill: css(s.colour) || s.colour } : { show: false },
             value: (_: uPlot, v: number | null) => (v == null ? "–" : `${Number(v.toPrecision(5))}`),
           })),
         ],
         axes: [
-          { ...axis, size: 26, values: (_, ticks) => ticks.map((v) => spaced(v, over.unit)) },
-          { ...axis, size: 54 },
+          { ...axis, size: 26, values: (_, ticks) => ticks.map((v) => spaced(v, short(over.unit))) },
+          log ? { ...axis, size: 54, splits: (own) => powers(own.scales.y.min, own.scales.y.max), filter: (_, splits) => splits, values: (_, ticks) => ticks.map(power) } : { ...axis, size: 54 },
         ],
         hooks: {
           setScale: [
@@ -223,7 +238,10 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   return (
     <figure className="plot">
       <figcaption>
-        {title} <span className="soft">[{unit}]</span>
+        {title}{" "}
+        <span className="soft">
+          [{unit}]{over !== TIME && over.unit && ` over ${over.name} [${over.unit}]`}
+        </span>
       </figcaption>
       <div
         ref={place}

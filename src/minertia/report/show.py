@@ -1,0 +1,74 @@
+"""`show`: a result or a robot as a page, in a notebook or in a file."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minertia.base.grouping import BaseParameters
+from minertia.errors import InputError
+from minertia.excitation.result import Excitation
+from minertia.files import write_file
+from minertia.identification.comparison import ModelComparison
+from minertia.identification.identify import Identification
+from minertia.identification.loads.payload import Payload
+from minertia.identification.significance import SignificantParameters
+from minertia.notebook import clipped
+from minertia.report import pages
+from minertia.robot.robot import Robot
+
+HEIGHT, LOW = 720, 410  # pixels of a page in a notebook, and of the view of a robot
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """One self-contained page; a notebook shows it in a frame of its own, which can reach nothing outside of it."""
+
+    title: str
+    text: str = field(repr=False)
+    height: int = HEIGHT
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the page as a file; force: replace a file that minertia did not write, or that was edited since."""
+        write_file(path, self.text, force=force)
+
+    def _repr_html_(self) -> str:
+        inside = html.escape(self.text, quote=True)
+        return (
+            f'<iframe sandbox="allow-scripts" title="{html.escape(self.title, quote=True)}" srcdoc="{inside}" '
+            f'style="width:100%;height:{self.height}px;border:1px solid #8886;border-radius:6px"></iframe>'
+        )
+
+
+def show(result: Any) -> ResultPage:
+    """A robot in three dimensions, or a result with plots that zoom; in a notebook the last line of a cell.
+
+    result: a robot, base parameters, an identification, a motion, a load, significant parameters, or two models
+    compared.  A page holds everything that it shows, a third of a megabyte and more: the tables that results show by
+    themselves are smaller.
+    """
+    for kind, (word, made) in _KINDS.items():
+        if isinstance(result, kind):
+            height = LOW if isinstance(result, Robot) else HEIGHT
+            return ResultPage(f"{word} {clipped(_name(result), 60)}".strip(), made(result), height)
+    known = ", ".join(kind.__name__ for kind in _KINDS)
+    raise InputError(f"there is no page of '{type(result).__name__}'; there is one of {known}")
+
+
+def _name(result: Any) -> str:
+    robot = getattr(result, "robot", result)
+    return str(getattr(robot, "name", robot if isinstance(robot, str) else ""))
+
+
+_KINDS: dict[type, tuple[str, Callable[[Any], str]]] = {
+    Robot: ("", pages.robot_page),
+    BaseParameters: ("Base parameters of", pages.written_base),
+    Identification: ("Identification of", lambda result: pages.written_fit(result, result.model())),
+    Excitation: ("Exciting motion of", pages.written_motion),
+    Payload: ("Load", pages.payload_page),
+    SignificantParameters: ("Significant parameters of", pages.significance_page),
+    ModelComparison: ("Two models", pages.comparison_page),
+}

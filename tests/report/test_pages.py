@@ -1,0 +1,325 @@
+"""Pages of the studio's components: filled, escaped, and drawn in a browser without a word of complaint."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.errors import InputError, MinertiaError, MissingExtra
+from minertia.identification.comparison import compare_models
+from minertia.report import bundle, pages, pdf
+from minertia.report.blocks import BlockPage, Chart, Grid, Links, Name, Offset, Part, Words, figures
+from minertia.report.fit_views import correlations, fit_view
+from minertia.robot.read import read_robot
+from tests.arm import recorded_arm
+from tests.identification.logs import table, write_csv
+from tests.notebooks import shown
+from tests.studio.browser import Visit, browser, need_browser
+from tests.test_notebook import without
+
+EVIL = '"></script><img src=x onerror=alert(1)>\u2028\u0007<!--'
+CODE = 600_000  # bytes of script and style in a page without the 3-D view
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Results of the arm."""
+    folder = recorded_arm(tmp_path_factory.mktemp("arm"))
+    robot = replace(read_robot(folder / "arm.urdf"), name=EVIL)
+    campaign = mi.Campaign(robot, folder / "a.csv", folder / "b.csv", effects=("viscous", "coulomb"))
+    problem = mi.build_problem(campaign)
+    result = mi.judge(problem, mi.solve(problem))
+    other = mi.judge(problem, mi.solve(replace(problem, campaign=replace(campaign, estimator="robust"))))
+    return SimpleNamespace(
+        folder=folder, robot=robot, problem=problem, result=result, model=result.model(), other=other
+    )
+
+
+@pytest.fixture(scope="module")
+def written(found: SimpleNamespace) -> dict[str, str]:
+    """One page of each kind."""
+    from minertia.identification.validate import prepare_logs, validate_prepared
+
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    model, folder = found.model, found.folder
+    logs = prepare_logs(model, [folder / "c.csv"])
+    limits = mi.motion_limits(found.robot, acceleration=20)
+    motion = mi.excite(found.robot, mi.Fourier(4, 3), limits=limits, search=mi.MotionSearch(starts=1, n_samples=40))
+    load = mi.identify_payload(model, folder / "loaded.csv")
+    return {
+        "fit": pages.fit_page(found.result, model),
+        "validation": pages.validation_page(model, EVIL, logs, validate_prepared(model, logs)),
+        "payload": pages.payload_page(load, EVIL),
+        "significance": pages.significance_page(mi.significance(found.problem), found.problem),
+        "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),
+        "base": pages.written_base(mi.base_parameters(found.robot, rotors=True)),
+        "motion": pages.written_motion(motion),
+        "document": blocks().written(),
+    }
+
+
+def data_of(page: str) -> Any:
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert len(found) == 1
+    return json.loads(found[0])
+
+
+def test_a_page_is_one_file_that_allows_its_own_script_alone(written: dict[str, str]) -> None:
+    for kind, page in written.items():
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        assert len(scripts) == 1, kind
+        digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+        assert f"script-src 'sha256-{digest}'" in page and "default-src 'none'" in page
+        assert f'name="minertia-page" content="{kind.replace("document", "rehearsal")}"' in page
+        rest = page.replace(scripts[0], "")
+        assert data_of(page)["kind"] == kind and not re.search(
+            r"@import|<link|src=|url\(|https?:", rest.replace("src=x", "")
+        )
+
+
+def test_no_name_becomes_markup(written: dict[str, str]) -> None:
+    for kind, page in written.items():
+        assert "<img" not in page and "\u2028" not in page and "\u0007" not in page, kind
+        assert page.count("</script>") == 2 and EVIL[:4] not in page.partition("<style>")[0]
+        assert EVIL in data_of(page)["title"]  # and yet all of it is there
+
+
+def test_data_end_no_script() -> None:
+    text = bundle.as_data({EVIL: [1.5, None, "é"]})
+    assert text.isascii() and not set("<>&") & set(text) and json.loads(text) == {EVIL: [1.5, None, "é"]}
+    with pytest.raises(ValueError):
+        bundle.as_data(float("nan"))  # never a page that no browser reads
+
+
+def test_code_in_a_page_is_small() -> None:
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    assert (bundle.STATIC / bundle.PLAIN).stat().st_size < CODE
+    assert (bundle.STATIC / bundle.SCENE).stat().st_size < 1_000_000
+
+
+def test_without_the_templates_pages_are_plain_or_refused(
+    found: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    plain = pages.written_fit(found.result, found.model)
+    assert "<script" not in plain and "minertia-page" in plain
+    with pytest.raises(MinertiaError, match="make studio"):
+        pages.comparison_page(compare_models(found.model, found.model))
+
+
+# ---------------------------------------------------------------------- what the views hold
+
+
+def test_a_fit_without_some_values_has_a_view(found: SimpleNamespace, tmp_path: Path) -> None:
+    """With the elbow held still some values are not excited; the others keep their nominal ones."""
+    robot = read_robot(found.folder / "arm.urdf")
+    t = np.arange(1600) / 200
+    q = np.column_stack([np.sin(1.7 * t) + 0.4 * np.sin(3.1 * t), np.zeros_like(t)])
+    qd = np.column_stack([1.7 * np.cos(1.7 * t) + 1.24 * np.cos(3.1 * t), np.zeros_like(t)])
+    qdd = np.column_stack([-2.89 * np.sin(1.7 * t) - 3.844 * np.sin(3.1 * t), np.zeros_like(t)])
+    tau = np.asarray(mi.inverse_dynamics(robot, q, qd, qdd))
+    tau = tau + 0.01 * np.random.default_rng(0).normal(size=tau.shape)
+    write_csv(tmp_path / "still.csv", table({"t": t, "q": q, "tau": tau}, q="q", tau="tau"))
+    result = mi.identify(mi.Campaign(robot, tmp_path / "still.csv", effects=("viscous", "coulomb")))
+    assert result.estimate.not_excited
+    view = fit_view(result, {})
+    nominal = dict(zip(result.linear.names, result.linear.nominal(), strict=True))
+    assert [p["name"] for p in view["parameters"]] == [p.name for p in result.parameters]
+    assert all(p["nominal"] == pytest.approx(nominal[p["name"]]) for p in view["parameters"])
+
+
+def test_friction_as_measured_is_what_the_rest_leaves(found: SimpleNamespace) -> None:
+    """The arm has 0.6 qd + 0.4 sign(qd) at its shoulder; the points lie about that curve."""
+    log = next(log for log in fit_view(found.result, {})["logs"] if not log["is_fitted"])
+    samples = log["samples"]
+    qd, measured = np.array(samples["qd"][0]), np.array(samples["friction"][0])
+    fast = np.abs(qd) > 0.5  # beside the jump, which the evaluation filter rounds off
+    off = measured[fast] - (0.6 * qd + 0.4 * np.sign(qd))[fast]
+    assert np.abs(off).max() < 0.1 and fast.sum() > 100
+    left = np.array(samples["residual"][0]) - (measured - np.array(samples["model"][0]))
+    assert np.abs(left).max() < 1e-3  # the same residual, seen twice
+
+
+def test_spectrum_finds_the_motion(found: SimpleNamespace) -> None:
+    """Most of the effort is at the frequencies of the motion, below 1 Hz; the residual is far below it there."""
+    spectrum = fit_view(found.result, {})["logs"][0]["spectrum"]
+    hz, effort, left = (np.array(x) for x in (spectrum["hz"], spectrum["effort"][0], spectrum["residual"][0]))
+    assert hz[effort.argmax()] < 1.2 and (left < effort)[hz < 5].all()
+
+
+def test_correlations() -> None:
+    covariance = np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    found = correlations(("a", "b", "fixed"), covariance)
+    assert found == {"names": ["a", "b"], "values": [[1.0, 0.5], [0.5, 1.0]]}
+
+
+def test_models_are_compared_in_deviations(found: SimpleNamespace) -> None:
+    model = found.model
+    same = compare_models(model, model)
+    assert not same.apart and not same.settings and {v.apart for v in same.values} == {0.0}
+    first = {**model.parameters[0], "value": model.parameters[0]["value"] + 10 * model.parameters[0]["deviation"]}
+    moved = compare_models(model, replace(model, parameters=(first, *model.parameters[2:])))
+    assert [v.name for v in moved.apart] == [first["name"], model.parameters[1]["name"]]
+    assert moved.apart[0].apart == pytest.approx(10 / np.sqrt(2)) and moved.apart[1].second is None
+    assert "differ" in repr(moved) and len(repr(moved)) <= 200
+    with pytest.raises(InputError, match="different robots"):
+        compare_models(model, replace(model, linear=replace(model.linear, robot=read_robot("puma560"))))
+
+
+# ---------------------------------------------------------------------- in a browser
+
+
+LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "document": (1440, "dark")}
+
+
+def test_pages_in_a_browser(written: dict[str, str], tmp_path: Path) -> None:
+    """Some pages, wide and narrow, light and dark."""
+    need_browser()
+    with browser() as chromium:
+        for kind, (width, theme) in LOOKS.items():
+            looked_at(chromium, kind, written[kind], tmp_path, width, theme)
+
+
+@pytest.mark.slow
+def test_every_page_in_every_look(written: dict[str, str], tmp_path: Path) -> None:
+    need_browser()
+    with browser() as chromium:
+        for kind, page in written.items():
+            for width in (1440, 390):
+                for theme in ("light", "dark"):
+                    looked_at(chromium, kind, page, tmp_path, width, theme)
+
+
+def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, theme: str) -> None:
+    """Nothing serious for axe, no error, no request to anywhere, nothing too wide, no link to nowhere."""
+    file = folder / f"{kind}.html"
+    file.write_text(page, encoding="utf-8")
+    visit = Visit(chromium, file.as_uri(), width)
+    visit.page.emulate_media(color_scheme=theme)
+    visit.go("")
+    visit.page.get_by_role("heading", level=1).wait_for()
+    for link in visit.page.get_by_role("navigation", name="Contents").get_by_role("link").all():
+        assert visit.page.locator(str(link.get_attribute("href"))).count() == 1
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, kind
+    assert visit.serious() == [] and visit.faults == [], kind
+    if kind == "fit":
+        _zoomed_by_keys(visit.page)
+    if kind == "significance":
+        _slid(visit.page)
+    visit.context.close()
+
+
+def test_a_notebook_shows_robots_and_results_in_frames(found: SimpleNamespace, tmp_path: Path) -> None:
+    """As Jupyter puts them into its page: the frame draws itself, and its contents list stays inside."""
+    need_browser()
+    robot, load = (
+        mi.show(mi.read_robot("planar2r")),
+        mi.show(mi.identify_payload(found.model, found.folder / "loaded.csv")),
+    )
+    cells = "".join(f"<div>{shown(page)}</div>" for page in (robot, load))
+    file = tmp_path / "notebook.html"
+    file.write_text(
+        f"<!DOCTYPE html><html lang='en'><title>notebook</title><body>{cells}</body></html>", encoding="utf-8"
+    )
+    with browser() as chromium:
+        visit = Visit(chromium, file.as_uri())
+        visit.go("")
+        first, second = visit.page.frame_locator("iframe").first, visit.page.frame_locator("iframe").last
+        first.locator("canvas.scene").wait_for()
+        first.get_by_label("q2").or_(first.locator("#q1")).first.fill("1")
+        second.get_by_role("link", name="In the fields of controllers").click()
+        second.get_by_role("heading", name="In the fields of controllers").wait_for()
+        assert visit.faults == []
+
+
+def test_what_has_no_page_is_named() -> None:
+    with pytest.raises(InputError, match="no page of 'int'.*Robot"):
+        mi.show(3)
+
+
+def test_a_page_shown_can_be_saved(found: SimpleNamespace, tmp_path: Path) -> None:
+    page = mi.show(found.result)
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith(page.text.rstrip())
+    assert len(repr(page)) <= 200 and "<iframe sandbox" in page._repr_html_()
+
+
+def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "playwright")
+    with pytest.raises(MissingExtra, match=r"pip install 'minertia\[pdf\]'"):
+        pdf.require_browser()
+
+
+def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    need_browser()
+    made = pdf.as_pdf(written["payload"])
+    assert made.startswith(b"%PDF-") and len(made) > 10_000
+    monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
+    with pytest.raises(MinertiaError, match="Chromium"):
+        pdf.require_browser()
+
+
+def _zoomed_by_keys(page: Any) -> None:
+    """A plot is reached and read with the keyboard: values at the cursor, and half of the curve after a plus."""
+    plot = page.locator("#efforts .plot [tabindex='0']").first
+    plot.focus()
+    plot.press("ArrowRight")
+    value = plot.locator(".u-legend .u-series:first-child .u-value")
+    assert value.inner_text().endswith(" s")
+    for _ in range(6):
+        plot.press("+")
+    at = value.inner_text()
+    plot.press("ArrowRight")
+    step = float(value.inner_text().split()[0]) - float(at.split()[0])
+    assert 0 < step < 0.05  # steps get finer as the plot is zoomed
+
+
+def _slid(page: Any) -> None:
+    """The slider tells what fewer values cost."""
+    slider = page.locator("#count")
+    errors = page.locator("#curve .facts dd").first
+    before = errors.inner_text()
+    slider.fill("2")
+    assert errors.inner_text() != before and "Left out" in page.locator(".dropped-line").inner_text()
+
+
+# ---------------------------------------------------------------------- pages of blocks
+
+
+def blocks() -> BlockPage:
+    t = np.linspace(0.0, 1.0, 5000)
+    lines = {EVIL: np.sin(30 * t), "other": np.cos(30 * t)}
+    rows = [[Name("XXR3"), figures(-2345.6, 3), Offset(-7.0, True)], ["<b>", figures(1.5e-7, 2), Offset(0.5, False)]]
+    parts = [
+        Part("Table", [Words(EVIL), Grid(["parameter", "value", "off"], rows, right=(1,))]),
+        Part("Charts", [Chart("a", "N m", t, lines), Chart("b", "1", t, lines, over="k", decades=3), Words("between")]),
+        Part("Files", [Links([("a b.toml", "a%20b.toml")])]),
+    ]
+    return BlockPage(f"Title {EVIL}", "rehearsal", 1, "What it is.", {"count": 3}, parts)
+
+
+def test_blocks_are_written_plain_and_as_data() -> None:
+    plain = blocks().plain()
+    assert "<img" not in plain and "<script" not in plain and plain.count("<svg") == 2
+    assert "\u22122350" in plain and '<a href="a%20b.toml">' in plain and 'class="mark out" style="left:0.0%"' in plain
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    page = blocks().written()
+    view = data_of(page)["view"]
+    assert 'name="minertia-page" content="rehearsal"' in page and "<img" not in page
+    chart = view["parts"][1]["blocks"][1]["chart"]
+    values = np.array(chart["lines"][0][1])
+    assert chart["log"] and len(values) <= 1000 and values.min() == pytest.approx(1e-3, rel=1e-3)
+    assert view["parts"][0]["blocks"][1]["table"]["rows"][0][2] == {"offset": -4.0, "far": True}

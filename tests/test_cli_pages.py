@@ -1,0 +1,92 @@
+"""`compare`, and --html and --pdf of the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minertia.report import bundle
+from tests.arm import recorded_arm
+from tests.conftest import Run
+from tests.studio.browser import need_browser
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of the arm and two results."""
+    from minertia.cli import main
+
+    folder = recorded_arm(tmp_path_factory.mktemp("arm"))
+    for name, more in (("one", ()), ("two", ("--estimator", "robust"))):
+        line = ("identify", folder / "arm.urdf", folder / "a.csv", "--effects", "viscous,coulomb", *more, "--out")
+        assert main([str(word) for word in (*line, folder / name)]) == 0
+    return folder
+
+
+def lines(arm: Path) -> dict[str, tuple[object, ...]]:
+    return {
+        "validate": ("validate", arm / "one" / "model.toml", arm / "c.csv"),
+        "payload": ("payload", arm / "one" / "model.toml", arm / "loaded.csv"),
+        "gains": ("payload", arm / "a.csv", arm / "loaded.csv", "--robot", arm / "arm.urdf", "--mass", 0.75),
+        "significance": ("significance", arm / "arm.urdf", arm / "a.csv", "--effects", "viscous,coulomb"),
+        "comparison": ("compare", arm / "one", arm / "two"),
+    }
+
+
+def test_pages_of_commands(run: Run, arm: Path, tmp_path: Path) -> None:
+    """A page each, which is replaced until somebody edits it; --json stays JSON alone."""
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    for kind, line in lines(arm).items():
+        page = tmp_path / f"{kind}.html"
+        code, out, err = run(*line, "--html", page, "--json")
+        assert code == 0 and "wrote" in err, err
+        json.loads(out)
+        text = page.read_text(encoding="utf-8")
+        assert f'"kind":"{kind.replace("validate", "validation")}"' in text
+        page.write_text(text + " ")
+        code, out, err = run(*line, "--html", page)
+        assert code == 2 and out == "" and "--force" in err
+    assert run(*line, "--html", page, "--force")[0] == 0
+
+
+def test_without_the_templates_commands_say_what_to_do(
+    run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any work, in one sentence; base parameters have a plain page."""
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    for line in lines(arm).values():
+        code, out, err = run(*line, "--html", tmp_path / "page.html")
+        assert code == 2 and out == "" and "make studio" in err and "--json" in err
+    assert run("base", "planar2r", "--html", tmp_path / "page.html")[0] == 0
+
+
+def test_a_model_of_commands_has_no_page_of_efforts(run: Run, arm: Path, tmp_path: Path) -> None:
+    if not bundle.is_built():
+        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    line = ("validate", arm / "one" / "model.toml", arm / "c.csv", "--in", "mujoco")
+    code, _, err = run(*line, "--html", tmp_path / "page.html")
+    assert code == 2 and "efforts" in err
+
+
+def test_compare_in_words(run: Run, arm: Path) -> None:
+    code, out, _ = run("compare", arm / "one", arm / "two" / "model.toml", "--all")
+    assert code == 0 and "estimator.name" in out and "robust" in out and "FV1" in out
+    assert "values differ by more than 2 deviations" in out
+    found = json.loads(run("compare", arm / "one", arm / "two", "--json")[1])
+    assert found["settings"] == {"estimator.name": ["auto", "robust"]}
+    assert all(p["apart"] < 3 for p in found["parameters"])  # of the same log
+
+
+def test_compare_what_is_no_model(run: Run, arm: Path, tmp_path: Path) -> None:
+    for other in (tmp_path, arm / "arm.urdf", arm / "a.csv"):
+        code, out, err = run("compare", arm / "one", other)
+        assert code == 2 and out == "" and err.count("\n") == 1, err
+
+
+def test_a_pdf_of_base_parameters(run: Run, tmp_path: Path) -> None:
+    need_browser()
+    assert run("base", "planar2r", "--pdf", tmp_path / "base.pdf")[0] == 0
+    assert (tmp_path / "base.pdf").read_bytes().startswith(b"%PDF-")
