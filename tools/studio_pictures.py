@@ -13,7 +13,7 @@ from tests.studio.browser import browser
 from tests.studio.running import running
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-STEPS = ("robot", "excite", "data", "identify", "validate", "code", "runs")
+STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "fleet", "runs")
 
 
 def visit(page: Any, address: str) -> None:

@@ -9,6 +9,7 @@ export interface Series {
   dash?: number[];
   width?: number; // of the line, or of the dots
   points?: boolean; // dots instead of a line
+  quiet?: boolean; // the edge of a band: drawn, but not named below the plot
 }
 
 export interface Detail { t: number[]; values: (number | null)[][] }
@@ -119,6 +120,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
           { label: over.name, value: (_, v) => (v == null ? "–" : spaced(Number(v.toPrecision(5)), over.unit)) },
           ...series.map((s) => ({
             label: s.label,
+            class: s.quiet ? "quiet" : undefined,
             stroke: css(s.colour) || s.colour,
             width: s.width ?? 1.4,
             dash: s.dash,

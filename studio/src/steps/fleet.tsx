@@ -55,7 +55,7 @@ function Judged({ view }: { view: FleetView }) {
         {view.alarms.length > 0 && (
           <DataTable
             label="Alarms"
-            columns={["robot", "joint", "what changed", "by", "since", "by chance", "of the effort limit", "what to do"]}
+            columns={["robot", "joint", { title: "what changed", className: "whole" }, { title: "by", className: "whole" }, { title: "since", className: "whole" }, "by chance", "of the effort limit", { title: "what to do", className: "sentence" }]}
             rows={view.alarms.map((a, k) => ({
               key: String(k),
               cells: [
@@ -152,11 +152,14 @@ function Days({ streams }: { streams: FleetStream[] | undefined }) {
   if (!streams) return <Empty>So large a fleet has the days of robots with alarms here; this one's are in the store.</Empty>;
   if (!streams.length) return <Empty>Nothing of this robot was judged.</Empty>;
   return (
-    <div className="plots">
+    <>
+      <p className="soft">Levels over those that were learnt; dotted: 95 % of a day's own noise.</p>
+      <div className="plots">
       {[...streams].sort((a, b) => Number(b.is_alarm) - Number(a.is_alarm)).map((stream) => (
         <Stream key={stream.joint ?? "load"} stream={stream} />
       ))}
-    </div>
+      </div>
+    </>
   );
 }
 
@@ -170,8 +173,8 @@ function Stream({ stream }: { stream: FleetStream }) {
         const edge = (sign: number) => y.map((v, d) => (v === null || half[d] === null ? null : v + sign * (half[d] as number)));
         return [
           { label: name, values: y, colour, width: 1.6 },
-          { label: `${name}, 95 %`, values: edge(1), colour, width: 0.7, dash: [2, 3] },
-          { label: "", values: edge(-1), colour, width: 0.7, dash: [2, 3] },
+          { label: `${name}, at most`, values: edge(1), colour, width: 0.7, dash: [2, 3], quiet: true },
+          { label: `${name}, at least`, values: edge(-1), colour, width: 0.7, dash: [2, 3], quiet: true },
         ];
       }),
     [stream],

@@ -68,7 +68,7 @@ export default function IdentifyStep() {
               ))}
             </div>
           )}
-          <div className="fields" style={{ marginTop: ".7rem" }}>
+          <div className="fields wide" style={{ marginTop: ".7rem" }}>
             <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={(name) => change({ estimator: { name } })} />
             <SelectField label="parameters" value={model.parameters ?? "base"} options={["base", "mlc"]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { ...model, parameters: parameters === "base" ? null : parameters } })} />
           </div>

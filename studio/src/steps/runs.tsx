@@ -59,7 +59,7 @@ function Row({ job }: { job: Job }) {
   const place = job.state === "done" ? PLACE[job.kind] : undefined;
   return (
     <tr>
-      <th scope="row">
+      <th scope="row" className="whole">
         {place ? (
           <a
             href={`${place}/${job.name}`}
@@ -81,7 +81,7 @@ function Row({ job }: { job: Job }) {
           {job.state}
         </span>
       </td>
-      <td>{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
+      <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
       <td className="number">{duration(job)}</td>
       <td className="sentence">{job.state === "running" ? job.step : job.sentence}</td>
     </tr>
