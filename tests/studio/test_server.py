@@ -116,6 +116,8 @@ def test_wrong_files_get_a_sentence_and_leave_nothing(c, folder, arm):
         ("robot", "arm.xml", b"<mujoco><include file='other.xml'/></mujoco>", "include"),
         ("robot", "arm.urdf", b"<robot><mesh filename='/etc/passwd'/></robot>", "outside"),
         ("robot", "arm.urdf", b"<robot><mesh filename='package://a/../../b.stl'/></robot>", "outside"),
+        ("robot", "arm.urdf", b"<robot><mesh filename='&#47;etc&#x2F;passwd'/></robot>", "outside"),
+        ("robot", "arm.urdf", b'<robot><mesh filename="\'/../../etc"/></robot>', "outside"),
         ("log", "run.pkl", b"\x80\x04.", "ending"),
     ]
     for kind, title, content, word in wrong:
@@ -299,6 +301,10 @@ def test_postures_of_closed_loops(tmp_path):
         frames = c.post("/api/robot/frames", json={"q": start})
         assert frames.status_code == 200 and len(frames.json()["frames"]) == read_robot("five_bar").n_joints
         assert c.post("/api/robot/frames", json={"q": [0.1]}).status_code == 400
+        fake = c.post("/api/uploads", params={"kind": "robot", "title": "fake.xml"}, content=b"<mujoco/>").json()
+        c.put("/api/robot", json={"file": fake["key"]})
+        early = c.post("/api/robot/frames", json={"q": start})  # files of others are read in processes of their own
+        assert early.status_code == 409 and "has not been read yet" in early.json()["error"]
 
 
 @pytest.mark.slow

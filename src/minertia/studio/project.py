@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,9 +22,10 @@ import tomli_w
 
 from minertia.documents import DocumentError, json_document, toml_document
 from minertia.drafts import one_at_a_time
-from minertia.errors import InputError, MinertiaError, visible
+from minertia.errors import DescriptionError, InputError, MinertiaError, visible
 from minertia.files import make_folder, new_file, write_file
 from minertia.robot.read import bundled_robots, is_model_text
+from minertia.robot.xml_input import parse_xml
 from minertia.seals import is_ours
 from minertia.version import __version__
 
@@ -274,7 +276,8 @@ class Upload:
 
 _XACRO = re.compile(r"<\s*xacro:|xmlns:xacro|\$\{|\$\(")
 _INCLUDE = re.compile(r"<\s*(include|!DOCTYPE|!ENTITY|plugin|extension)\b", re.IGNORECASE)
-_FILE = re.compile(r"""\b(?:file|filename|meshdir|texturedir|assetdir)\s*=\s*["']([^"']*)["']""")
+_PLACES = ("file", "filename", "meshdir", "texturedir", "assetdir")
+_FILE = re.compile(rf"""\b(?:{"|".join(_PLACES)})\s*=\s*["']([^"']*)["']""")
 _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%2e|%2f", re.IGNORECASE)
 
 
@@ -299,10 +302,19 @@ def refuse_references(path: Path) -> None:
     found = _INCLUDE.search(text)
     if found:
         raise InputError(f"the file has <{found[1]}>, which uploads must not have; drop one file that holds everything")
-    outside = next((m[1] for m in _FILE.finditer(text) if _OUTSIDE.search(m[1])), None)
+    outside = next((name for name in _named_files(text) if _OUTSIDE.search(name)), None)
     if outside is not None:
         shown = visible(outside[:80])
         raise InputError(f"the file names '{shown}', outside of the project; write package://... or a name beside it")
+
+
+def _named_files(text: str) -> list[str]:
+    """Files that a description names, as its reader understands them: &#47; is a slash."""
+    try:
+        elements = list(parse_xml(text, None).walk())
+    except DescriptionError:  # which its reader refuses, too
+        return [unescape(found[1]) for found in _FILE.finditer(text)]
+    return [value for element in elements for name, value in element.attributes.items() if name in _PLACES]
 
 
 def _walk(folder: Path) -> Iterator[Path]:

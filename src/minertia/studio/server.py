@@ -129,7 +129,9 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
 
     @app.post("/api/robot/frames")
     def post_frames(asked: PostureAsked) -> dict[str, Any]:
-        """Frames of all joints at a posture, loops closed."""
+        """Frames of all joints at a posture, loops closed, of a robot that a job has read: a bad file ends its job."""
+        if not has_read(project, jobs):
+            raise Busy("the robot has not been read yet; open the step Robot first")
         robot = _read(project.robot_name())
         if len(asked.q) != robot.n:
             raise InputError(f"the robot has {robot.n} coordinates, not {len(asked.q)}")
@@ -188,6 +190,13 @@ def passed_check(project: Project, jobs: Jobs) -> str | None:
             view = jobs.folder(job.name) / VIEW
             return job.name if view.is_file() and view.read_bytes()[:12].startswith(b'{"ok":true') else None
     return None
+
+
+def has_read(project: Project, jobs: Jobs) -> bool:
+    """Whether the robot is one of ours, or a job has read its file as that stands now."""
+    chosen = project.robot or {}
+    read = [job.settings.get("robot") for job in jobs.all() if job.kind == "robot" and job.state == DONE]
+    return "bundled" in chosen or chosen.get("version") in read
 
 
 @lru_cache(maxsize=4)
