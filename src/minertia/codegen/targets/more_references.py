@@ -59,7 +59,10 @@ def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
 
 
 def _energy_slope(setting: Setting, q: Array, qd: Array, chi: Any) -> Array:
-    """d/dq of qd' D qd / 2."""
+    """d/dq of qd' D qd / 2; C' qd with a floating base, whose velocities are not the rates of coordinates."""
+    if setting.robot.is_floating:
+        C = model.coriolis_matrix(setting.robot, q, qd, parameters=chi)
+        return np.asarray(np.einsum("kji,kj->ki", C, qd))
     moved = [model.mass_matrix(setting.robot, q + STEP * 1j * e, parameters=chi) for e in np.eye(q.shape[1])]
     return np.stack([np.einsum("ki,kij,kj->k", qd, D.imag, qd) / (2 * STEP) for D in moved], axis=1)
 
@@ -72,9 +75,10 @@ def _without_friction(setting: Setting, given: Arrays, chi: Any) -> Array:
         rest = np.zeros_like(qd)
         own = model.inverse_dynamics(robot, q, qd, rest, parameters=chi, temperature=warmth)
         return np.asarray(given["tau"] - own + model.inverse_dynamics(robot, q, qd, rest, parameters=inertial))
-    state = State(list(q.T), list(qd.T), [0] * robot.n)
+    still: list[Any] = [0] * qd.shape[1]
     held = None if warmth is None else list(warmth.T)
-    return np.stack(moving_efforts(robot.numeric, chi, state, [0] * robot.n, list(given["tau"].T), held), axis=1)
+    state = State(list(q.T), list(qd.T), still)
+    return np.stack(moving_efforts(robot.numeric, chi, state, still, list(given["tau"].T), held), axis=1)
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
