@@ -88,13 +88,14 @@ def fit_fleet(
         sigma = noise_levels(looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
-        sums, bounds, faults = _all_sums(robots, order, levels, sigma, opts)
+        sums, faults = _all_sums(robots, order, levels, sigma, opts)
         pooled = type_values(list(sums.values()))
-        found = {robot: robot_values(own, pooled.by_name()) for robot, own in sums.items()}
+        of_type = pooled.by_name()
+        found = {robot: robot_values(own, of_type) for robot, own in sums.items()}
         pooled, found = _mean_load(pooled, found, levels)
         shared = pooled.by_name()
         memory = day_memory([_friction_days(v) for v in found.values()])
-        fits = {r: robot_fit(r, found[r], sums[r], memory, bounds[r], opts.half_life) for r in found}
+        fits = {r: robot_fit(r, found[r], sums[r], memory, opts.half_life) for r in found}
         if one_day is not None:
             fits = {r: from_stretches(own, levels, sigma, shared, one_day) for r, own in fits.items()}
         return FleetFit(_pooled(name, pooled, opts, model), fits, tuple(symbols), sigma, memory, faults)
@@ -130,7 +131,7 @@ def _mean_load(
 
 def _all_sums(
     robots: Mapping[str, DayStack], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
-) -> tuple[dict[str, RobotSums], dict[str, tuple[int, int]], dict[str, str]]:
+) -> tuple[dict[str, RobotSums], dict[str, str]]:
     """Sums of every robot; robots whose columns are not those of the others are named and left out."""
     wanted = set((*levels.day, *levels.robot, *levels.type))
 
@@ -141,14 +142,13 @@ def _all_sums(
         stack = stack if options.half_life is None else stack.forgotten(options.half_life)
         return robot, robot_sums(stack, levels, sigma)
 
-    sums, bounds, faults = {}, {}, {}
+    sums, faults = {}, {}
     for robot, own in _by_threads(one, order, options.workers):
         if isinstance(own, str):
             faults[robot] = own
         else:
             sums[robot] = own
-            bounds[robot] = (own.days[0], own.days[-1])
-    return sums, bounds, faults
+    return sums, faults
 
 
 def _by_threads(work: Callable[[str], Result], robots: Sequence[str], workers: int) -> list[Result]:

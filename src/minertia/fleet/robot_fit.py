@@ -19,14 +19,7 @@ from minertia.notebook import plural
 Array = NDArray[np.float64]
 
 
-def robot_fit(
-    robot: str,
-    values: RobotValues,
-    sums: RobotSums,
-    memory: DayMemory,
-    bounds: tuple[int, int],
-    half_life: float | None,
-) -> RobotFit:
+def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, half_life: float | None) -> RobotFit:
     """Means over days with deviations under day effects that remember; the robot's own with days as clusters."""
     count = len(sums.days)
     age = sums.days[-1] - np.array(sums.days)
@@ -57,7 +50,9 @@ def robot_fit(
     if count < FEWEST_DAYS:
         stated = np.full(len(names), np.nan)
         remarks = (f"{plural(count, 'day')} of logs do not tell how much days differ",)
-    return RobotFit(robot, bounds, count, names, all_values, stated, all_freedom, hidden, remarks)
+    return RobotFit(
+        robot, (sums.days[0], sums.days[-1]), count, names, all_values, stated, all_freedom, hidden, remarks
+    )
 
 
 def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
@@ -65,8 +60,9 @@ def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
     found, place = dict.fromkeys(names, 0.0), {name: k for k, name in enumerate(sums.names)}
     for own, J, rest in sums.day_head.mean_slopes():
         columns = [k for k, name in enumerate(rest) if name in place]
-        P = sums.covariance[np.ix_(*[[place[rest[k]] for k in columns]] * 2)]
-        found |= dict(zip(own, np.sum(J[:, columns] @ P * J[:, columns], axis=1).tolist(), strict=True))
+        places = [place[rest[k]] for k in columns]
+        J = J[:, columns]
+        found |= dict(zip(own, np.sum(J @ sums.covariance[np.ix_(places, places)] * J, axis=1).tolist(), strict=True))
     return np.array([found[name] for name in names])
 
 
