@@ -20,6 +20,7 @@ from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import campaign_record, recorded_campaign
@@ -420,6 +421,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             *("pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001),
             zeros=(0.1, "?"),
         ),
+        "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),
         "links": "physical",
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
