@@ -165,6 +165,7 @@ JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
     "compare": "compare result result/model.toml",
     "payload": "payload result/model.toml loaded.csv",
     "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",
+    "watch": "watch result/model.toml a.csv --normal b.csv c.csv",
     "significance": "significance arm.urdf a.csv",
     "excite": "excite arm.urdf --duration 4 --harmonics 3 --starts 1 --samples 60 --limits acceleration=20",
     "run": "run arm.urdf excitation --speeds 100",
