@@ -141,6 +141,15 @@ def test_masses_of_the_file_fix_the_gains() -> None:
     assert fit.theta[model.names.index("KP1")] == pytest.approx(150.0, rel=0.05)
 
 
+def test_deviations_are_not_below_those_of_white_residuals() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075))
+    clean = recorded(planted, noise=0.0)
+    q = clean.q + 1e-4 * (-1.0) ** np.arange(len(clean.q))[:, None]  # the kindest noise there is
+    fit = output_error(loop_model(planted, 0.005), [made_log(planted, "log", replace(clean, q=q))])
+    assert fit.widths is not None and fit.widths.inflation.min() >= 1
+
+
 def test_a_delay_between_two_rows_is_found() -> None:
     robot = ARM.with_parameters(BODIES)
     planted = Campaign(robot, command=Command(**GAINS))

@@ -323,7 +323,7 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            spread(part, own, sigma), (*self.notes, *notes), tuple(~counts for counts in self.counted),
+            _not_narrower(spread(part, own, sigma)), (*self.notes, *notes), tuple(~counts for counts in self.counted),
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
@@ -332,7 +332,7 @@ class _OutputError:
         known = point.theta.copy()
         known[kept] = 0.0
         part = self._whole(point).reduced(kept, known)
-        found[kept] = np.maximum(spread(part, point.theta[kept], point.rms).inflation, 1.0)
+        found[kept] = _not_narrower(spread(part, point.theta[kept], point.rms)).inflation
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
@@ -351,6 +351,11 @@ class _OutputError:
             others = ", ".join(self.names[kept[c]] for c in order)
             found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
         return found
+
+
+def _not_narrower(widths: Spread) -> Spread:
+    """Deviations at least those for white residuals: encoders are white at best, and what a model lacks is slow."""
+    return replace(widths, inflation=np.maximum(widths.inflation, 1.0))
 
 
 def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
