@@ -130,6 +130,18 @@ def test_without_a_reference_ratios_are_found() -> None:
         assert friction["value"] == pytest.approx(TRUE[f"FC{j + 1}"] / GAINS["kp"][j], rel=0.05)
 
 
+def test_ratios_have_the_units_of_their_joints() -> None:
+    robot = read_robot("gantry")
+    campaign = Campaign(robot, command=Command(kp=400.0, kd=20.0, delay=0.0), links="physical", effects=("coulomb",))
+    model = loop_model(campaign, 0.01)
+    t = np.arange(100) / 100
+    u = 0.1 * np.sin(4 * t[:, None] + np.arange(robot.n))
+    log = made_log(campaign, "log", Recording(t=t, q=u, channels={"command": u}))
+    guess = np.ones(model.count)
+    units = {r["unit"] for r in ratios(output_error(model, [log], guess, iterate=False)) if r["ratio"] == "FC/KP"}
+    assert units == {"m"}
+
+
 def test_masses_of_the_file_fix_the_gains() -> None:
     robot = ARM.with_parameters(BODIES)
     planted = Campaign(robot, command=Command(**GAINS, delay=0.0075))
@@ -140,6 +152,15 @@ def test_masses_of_the_file_fix_the_gains() -> None:
     for name, value, deviation in zip(model.names, fit.theta, fit.deviation, strict=True):
         assert abs(value - TRUE[name]) < 5 * deviation, name
     assert fit.theta[model.names.index("KP1")] == pytest.approx(150.0, rel=0.05)
+
+
+def test_deviations_are_not_below_those_of_white_residuals() -> None:
+    robot = ARM.with_parameters(BODIES)
+    planted = Campaign(robot, command=Command(**GAINS, delay=0.0075))
+    clean = recorded(planted, noise=0.0)
+    q = clean.q + 1e-4 * (-1.0) ** np.arange(len(clean.q))[:, None]  # the kindest noise there is
+    fit = output_error(loop_model(planted, 0.005), [made_log(planted, "log", replace(clean, q=q))])
+    assert fit.widths is not None and fit.widths.inflation.min() >= 1
 
 
 def test_a_delay_between_two_rows_is_found() -> None:

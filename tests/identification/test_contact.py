@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.contact import pushed, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import LoopFit, output_error
-from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands, theta_of
+from tests.shared import SHARED, needs_shared
 
 ROBOT = ARM.with_parameters(BODIES)
 CAMPAIGN = Campaign(ROBOT, command=Command(**GAINS, delay=0.0075))
@@ -110,3 +114,15 @@ def test_offsets_give_way_where_they_stand_for_the_weights() -> None:
     names = [p.name for p in result.parameters]
     assert "offsets were taken to be zero" in " ".join(result.verdict.reasons)
     assert not any(name.startswith("OFF") for name in names)
+
+
+@pytest.mark.slow
+@needs_shared
+def test_a_real_arm_presses_on_its_table_in_two_of_eight_motions() -> None:
+    file = Path(__file__).parents[2] / "benchmarks" / "so101.toml"
+    campaign = read_campaign(file, SHARED / "data" / "so101_sage")
+    logs = [loop_log(campaign, replace(log, stop=14.0)) for log in campaign.train]
+    fit = output_error(loop_model(campaign, logs[0].period), logs, steps=[5] * len(logs))
+    found = {log.name.split(".")[0] for log, rows in zip(logs, fit.pushed, strict=True) if rows.any()}
+    assert found == {"so101_random_waypoints", "so101_figure_eight"}
+    assert 10 < fit.theta[fit.model.names.index("KP")] < 15

@@ -333,7 +333,7 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            spread(part, own, sigma), (*self.notes, *notes), tuple(~counts for counts in self.counted),
+            _not_narrower(spread(part, own, sigma)), (*self.notes, *notes), tuple(~counts for counts in self.counted),
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
@@ -342,7 +342,7 @@ class _OutputError:
         known = point.theta.copy()
         known[kept] = 0.0
         part = self._whole(point).reduced(kept, known)
-        found[kept] = np.maximum(spread(part, point.theta[kept], point.rms).inflation, 1.0)
+        found[kept] = _not_narrower(spread(part, point.theta[kept], point.rms)).inflation
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
@@ -402,6 +402,11 @@ def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int
     """Measured less simulated positions of the rows that count; None where the motion runs away."""
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
+
+
+def _not_narrower(widths: Spread) -> Spread:
+    """Deviations at least those for white residuals: encoders are white at best, and what a model lacks is slow."""
+    return replace(widths, inflation=np.maximum(widths.inflation, 1.0))
 
 
 def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:

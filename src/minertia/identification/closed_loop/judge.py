@@ -241,10 +241,11 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
     """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
     model = fit.model
     values, C = model.atom_values(fit.theta), fit.covariance
-    units = {"ia": "s2", "fv+kd": "s", "fc": "rad", "off": "rad"}
+    units = {"ia": "s2", "fv+kd": "s", "fc": "", "off": ""}  # without one: of the joint's position
     found: list[dict[str, float | str | None]] = []
     for j, joint in enumerate(model.robot.coordinate_names):
         kp, gain = values[model.index("kp", j)], model.G[model.index("kp", j)]
+        own_unit = "m" if model.robot.joints[model.robot.independent[j]].kind == "prismatic" else "rad"
         for what, unit in units.items():
             own = [model.index(kind, j) for kind in what.split("+")]
             value = float(values[own].sum()) / kp
@@ -253,7 +254,7 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
                 {
                     "joint": joint,
                     "ratio": f"{what.upper()}/KP",
-                    "unit": unit,
+                    "unit": unit or own_unit,
                     "value": value,
                     "deviation": float(np.sqrt(max(slope @ C @ slope, 0.0))),
                 }

@@ -34,7 +34,6 @@ Array = NDArray[np.float64]
 # effects that a rollout has, by symbol
 SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks"}
 NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
-UNITS = {"ia": "s2", "fv": "s", "fc": "rad", "off": "rad", "kd": "s"}  # of ratios to kp, at a revolute joint
 MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
@@ -107,10 +106,6 @@ class ServoModel:
     def of_kind(self, kind: str, values: Array) -> Array:
         """Values of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
-
-    def delay(self, theta: Array) -> float:
-        """The delay [s]."""
-        return float(self.atom_values(theta)[self.places["delay"][0]])
 
     def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
         """What a rollout of a group is given, from the values of all atoms."""
