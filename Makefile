@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
+EXTRAS ?= dev
 
 .PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench papers studio wheel clean
 
@@ -64,7 +65,7 @@ wheel: $(VENV)/.ready studio
 $(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$(EXTRAS)]'
 	touch $@
 
 clean:

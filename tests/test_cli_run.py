@@ -42,6 +42,7 @@ def test_the_ladder_on_the_simulated_robot(run: Run, folder: Path, tmp_path: Pat
     assert code == 0, err
     data = json.loads(out)
     assert data["passed"] is True and data["speeds"] == [1.0] and data["driver"] == "sim"
+    assert "efforts are watched" not in err
     assert {Path(name).name for name in data["files"]} == {"run-100.csv", "run.toml"}
     log = read_recording(tmp_path / "out" / "run-100.csv", read_robot(ROBOT))
     assert log.q.shape[1] == 6 and log.rate_hz == pytest.approx(125, rel=1e-3)
@@ -79,6 +80,7 @@ def test_a_fault_is_recorded(run: Run, folder: Path, tmp_path: Path) -> None:
         (("--driver", "ros2"), "was not rehearsed"),
         (("--speeds", "0"), "parts of the motion's own"),
         (("--speeds", "fast"), "numbers separated by commas"),
+        (("--speeds", "10,10.2"), "one speed twice"),
         (("--error", "-1"), "must be positive"),
         (("--error", "1,2"), "one finite number or 6"),
         (("--rate", "nan"), "commands a second"),
@@ -89,6 +91,11 @@ def test_sentences(run: Run, folder: Path, tmp_path: Path, args: tuple[object, .
     code, out, err = run("run", ROBOT, folder, *args, "--out", tmp_path / "never")
     assert code == 2 and out == "" and sentence in err and "Traceback" not in err, err
     assert not (tmp_path / "never").exists()
+
+
+def test_efforts_that_are_not_watched_are_named(run: Run, folder: Path) -> None:
+    _, _, err = run("run", ROBOT, folder, "--driver", "ur", "--host", "x")  # whose efforts are currents
+    assert "efforts are watched at no joint: give bounds with --effort" in err
 
 
 def test_motions_that_cannot_be_run(run: Run, folder: Path, tmp_path: Path) -> None:

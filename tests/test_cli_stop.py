@@ -102,7 +102,7 @@ def test_at_many_moments(name: str, arm: Path, tmp_path: Path) -> None:
 
 
 def test_a_plain_kill_is_clean_too(arm: Path, tmp_path: Path) -> None:
-    interrupted("generate", arm, tmp_path / "out", 1, signal.SIGTERM)
+    interrupted("campaign new", arm, tmp_path / "out", 1, signal.SIGTERM)
 
 
 IMPORTS = """

@@ -242,4 +242,4 @@ def test_the_table_of_contributing_names_files_that_exist() -> None:
 
 def test_doctor_knows_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev", "docs"}
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"ci", "dev", "docs"}

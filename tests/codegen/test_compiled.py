@@ -151,6 +151,19 @@ def test_device_equals_processor(cupy, state, name, parameters, is_joint_major):
     np.testing.assert_allclose(cupy.asnumpy(found), wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("name", ["palletiser", "five_bar", "delta"])
+def test_loops_on_the_device(cupy, name):
+    """In closed form, and by Newton's steps, which hand on what they found."""
+    robot = mi.read_robot(name)
+    q, qd, qdd = random_states(robot, 1000, 0)
+    program = mi.program(robot, "inverse_dynamics")
+    passive = [mi.passive_start(robot, q)] if len(program.inputs) > 3 else []
+    wanted = mi.compile(program)(q, qd, qdd, *passive)
+    found = mi.compile(program, device="cuda")(*(cupy.array(x, order="C") for x in (q, qd, qdd, *passive)))
+    for ours, theirs in zip(wanted, found, strict=True) if passive else ((wanted, found),):
+        assert np.abs(cupy.asnumpy(theirs) - ours).max() < 1e-12 * max(1.0, np.abs(ours).max())
+
+
 def test_other_frameworks_keep_their_arrays(cupy, state):
     torch = pytest.importorskip("torch")
     robot, (q, qd, qdd) = state

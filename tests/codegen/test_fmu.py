@@ -81,9 +81,9 @@ class Instance:
 @pytest.mark.parametrize(
     ("make", "options"),
     [
-        (robots.puma560, {}),
+        pytest.param(robots.puma560, {}, marks=pytest.mark.slow),
         (lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}),
-        (robots.stanford, {"payload": True}),
+        pytest.param(robots.stanford, {"payload": True}, marks=pytest.mark.slow),
         (robots.planar2r, {"parameters": "base", "payload": True}),
     ],
 )

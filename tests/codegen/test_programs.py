@@ -32,7 +32,7 @@ ROBOTS = {
     "floating": random_robot(6, floating=True),
 }
 LONG = {
-    name: pytest.mark.slow for name in ("puma560", "stanford", "floating", "prismatic")
+    name: pytest.mark.slow for name in ("puma560", "stanford", "floating", "prismatic", "tree")
 }  # to compile with every program
 LATER = {name: pytest.mark.slow for name in COMPILERS[1:]}  # the same code, by another compiler
 TOLERANCE = dict.fromkeys((name for name in BUILDERS if name.startswith("forward_dynamics")), 1e-9)  # condition of D

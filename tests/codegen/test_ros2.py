@@ -97,7 +97,10 @@ def check_numbers(program, setting, result):
     ("make", "options"),
     [
         (robots.puma560, {}),
-        (lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}),
+        pytest.param(
+            *(lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}),
+            marks=pytest.mark.slow,
+        ),
         (robots.planar2r, {"parameters": "base"}),
     ],
 )
@@ -174,7 +177,7 @@ def test_parameters_without_nominal_values_are_needed(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
 @needs_compiler
-@pytest.mark.parametrize("is_hostile", [False, True])
+@pytest.mark.parametrize("is_hostile", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_package_builds_and_passes_its_test(tmp_path, is_hostile):
     robot = hostile(robots.planar2r()) if is_hostile else robots.planar2r()
     generate(robot, tmp_path / "package", target="ros2", model=CodeModel("standard", payload=True))

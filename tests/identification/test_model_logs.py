@@ -19,6 +19,7 @@ KEPT_BACK = {"ur10e_innopolis": 0.046, "xmate7_nku": 0.022, "dvrk_psm": 0.24}
 NAMES = ("emps", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "airbot_play", "panda_gaz2019")
 
 
+QUICK = ("emps", "tx40_gautier", "dvrk_psm")  # the others in make test-all
 ALIKE = ("airbot_play",)  # all joints follow one chirp, and there is no other motion to tell what the fit is worth
 
 
@@ -26,7 +27,7 @@ def campaign(name):
     return read_campaign(ROOT / "examples" / "logs" / f"{name}.toml", DATA / name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in NAMES])
 def test_residuals_reach_the_reference(name):
     reference = tomllib.loads((DATA / "evaluation.toml").read_text())[name]["reference"]
     result = identify(campaign(name))

@@ -165,6 +165,15 @@ HEAD = (  # of a tensor of so many numbers
 )
 
 
+def test_a_text_is_not_made_into_bytes_again_and_again(monkeypatch):
+    monkeypatch.setattr("minertia.identification.logs.pickled.MOST_BYTES", 50_000)
+    text = b"X\x10\x27\x00\x00" + b"a" * 10_000 + b"q\x00"  # ten thousand letters, remembered
+    once = b"c_codecs\nencode\nh\x00\x85R"
+    assert unpickled(b"\x80\x02" + text + 4 * once + b".") == b"a" * 10_000
+    with pytest.raises(PickleError, match="makes more than"):
+        unpickled(b"\x80\x02" + text + 6 * once + b".")
+
+
 def test_a_tensor_that_reaches_beyond_its_numbers(tmp_path):
     with pytest.raises(RecordingError, match="fewer numbers than it says"):
         column_names(saved(tmp_path / "log.pt", FIELDS, cut=8))

@@ -122,11 +122,11 @@ def test_npz_with_many_channels_is_read_a_few_samples_at_a_time(tmp_path: Path, 
         np.savez(path, t=m["t"], state=np.asarray(wide, order=order), tau=m["tau"].astype("f4").astype(float))
         whole = read_recording(path, ROBOT, columns)
         with monkeypatch.context() as patch:
-            patch.setattr("minertia.identification.logs.arrays.BLOCK_BYTES", 22 * 8 * 3)
+            patch.setattr("minertia.identification.logs.npz.BLOCK_BYTES", 22 * 8 * 3)
             sizes = [len(block) for block in iter_blocks(path, ROBOT, columns)]
             assert max(sizes) == 3 and sum(sizes) == len(m["t"])
             np.testing.assert_array_equal(read_recording(path, ROBOT, columns).q, whole.q)
-            patch.setattr("minertia.identification.logs.arrays.BLOCK_BYTES", 100)
+            patch.setattr("minertia.identification.logs.npz.BLOCK_BYTES", 100)
             with pytest.raises(RecordingError, match="'state' has 22 channels, too many for a log"):
                 read_recording(path, ROBOT, columns)
 

@@ -37,12 +37,14 @@ def test_kernels_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(build.PATH_VARIABLE, raising=False)
     robot = read_robot("puma560")
     columns = tuple(linear_model(robot).base.kept)
-    assert regressor._kernel(robot, columns, MANY - 1) is None
-    kernel = regressor._kernel(robot, columns, MANY)
+    assert regressor._kernel(robot, columns, MANY - 1, MANY - 1) is None
+    assert regressor._kernel(robot, columns, 8 * 32, 32) is None
+    kernel = regressor._kernel(robot, columns, MANY, MANY)
     assert kernel is not None and kernel.path == "interpreter"
-    assert regressor._kernel(robot, columns, COMPILED - 1) is kernel
+    assert regressor._kernel(robot, columns, 12 * 32, 32) is kernel  # as many calls cost as much as many samples
+    assert regressor._kernel(robot, columns, COMPILED - 1, 32) is kernel
     monkeypatch.setenv(build.PATH_VARIABLE, "numpy")
-    assert regressor._kernel(robot, columns, COMPILED) is None
+    assert regressor._kernel(robot, columns, COMPILED, MANY) is None
 
 
 @pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler")

@@ -55,6 +55,7 @@ def test_a_row_is_a_state_and_the_command_sent_after_it():
         (lambda r: r._replace(effort=np.array([0.0, -5.1])), "joint 'knee' needs an effort of -5.1"),
         (lambda r: r._replace(effort=np.array([np.nan, 0])), "joint 'hip' tells no effort"),
         (lambda r: moved(r, 1, np.nan), "joint 'knee' tells no position"),
+        (lambda r: r._replace(effort=None), "tells no efforts any more"),
     ],
 )
 def test_a_fault_ends_the_run_in_the_period_in_which_it_shows(change, said):
@@ -161,6 +162,47 @@ def test_a_connection_that_ends_keeps_the_log():
     driver = Gone(BAD)
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
     assert log.aborted == "the robot ended the connection" and len(log.t) == BAD and driver.stopped_at == BAD
+
+
+def test_a_fault_of_the_program_stops_the_robot_first():
+    def broken(reading):
+        raise ZeroDivisionError
+
+    driver = changed(BAD, broken)
+    with pytest.raises(ZeroDivisionError):
+        climb(driver, motion(), GUARD, speeds=[1.0])
+    assert driver.stopped_at == BAD
+
+
+@pytest.mark.parametrize("from_period", [0, BAD])
+def test_a_robot_without_a_clock_gets_no_more_commands(from_period):
+    driver = changed(from_period, lambda r: r._replace(t=float("nan")))
+    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert log.aborted == "the robot tells no time" and driver.stopped_at == driver.k == len(log.t) == from_period
+    assert np.isfinite(log.commanded).all()
+
+
+def test_ctrl_c_between_two_speeds_keeps_the_logs():
+    driver, seen = Follower(), []
+
+    def told(log):
+        seen.append(log)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    logs = climb(driver, motion(), GUARD, progress=told)
+    assert [log.aborted for log in logs] == ["", "stopped by hand"] and driver.stopped_at is not None
+    assert len(logs[1].t) == len(seen[1].t)
+
+
+def test_joints_without_a_bound_leave_the_others_watched():
+    guard = Guard(("hip", "knee"), np.array([0.1, 0.1]), np.array([np.inf, 5.0]))
+    assert guard.unwatched == ("hip",) and Guard(("hip", "knee"), 0.1).unwatched == ("hip", "knee")
+    driver = changed(BAD, lambda r: r._replace(effort=np.array([1e6, -5.1])))
+    (log,) = climb(driver, motion(), guard, speeds=[1.0])
+    assert "joint 'knee' needs an effort of -5.1" in log.aborted
+    with pytest.raises(Exception, match="finite number"):
+        Guard(("hip", "knee"), 0.1, np.inf)
 
 
 @pytest.mark.parametrize("speeds", [[], [0.0], [1.1], [0.5, float("nan")]])

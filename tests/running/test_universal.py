@@ -90,6 +90,20 @@ def test_what_ends_it(arm, what, said):
     assert said in log.aborted and "servoStop" in arm.calls
 
 
+@pytest.mark.parametrize("call", ["servoJ", "servoStop"])
+def test_what_the_package_raises_ends_the_run_and_lets_go_of_the_robot(arm, monkeypatch, call):
+    def fails(*_):
+        raise RuntimeError("boost::asio: broken pipe")
+
+    driver = UniversalDriver("10.0.0.2", 6)
+    monkeypatch.setattr(type(driver.control), call, fails)
+    with driver:
+        arm.refuses = call == "servoStop"
+        (log,) = climb(driver, MOTION, GUARD, speeds=[1.0])
+    assert ("broken pipe" in log.aborted) == (call == "servoJ") and log.aborted
+    assert arm.calls[-3:] == ["stopScript", "disconnect", "receive.disconnect"]
+
+
 def test_a_connection_that_is_lost(arm):
     driver = UniversalDriver("10.0.0.2", 6)
     assert driver.read() is not None

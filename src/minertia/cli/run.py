@@ -108,7 +108,10 @@ def run(
     given = read_given(robot, snap=snap, numbers=True)
     way = read_route(motion, given)
     parts = [value / 100 for value in numbers("--speeds", speeds)]
+    if len({log_name(part) for part in parts}) < len(parts):
+        raise MinertiaError("--speeds names one speed twice (whole per cents are told apart)")
     guard = _guard(given, driver, error, effort)
+    _say_unwatched(guard)
     if driver != "sim":
         require_rehearsed(rehearsed, given, way, max(parts))
     check_folder(out, (FILE, *map(log_name, parts)), force=force)
@@ -128,6 +131,14 @@ def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> 
     errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
     found = Guard.of(robot, errors, efforts)
     return Guard(found.names, found.error) if driver == "ur" and efforts is None else found
+
+
+def _say_unwatched(guard: Guard) -> None:
+    """Name the protections that are off."""
+    joints = guard.unwatched
+    if joints:
+        whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
+        diagnose(f"efforts are watched at {whose}: give bounds with --effort")
 
 
 def _per_joint(name: str, text: str | None) -> float | list[float] | None:

@@ -28,7 +28,10 @@ CLEAR = 4.0  # steps of its encoder at least; and times the change of its way fr
 
 @dataclass(frozen=True)
 class Guard:
-    """Bounds of every joint, arrays (n,): error [rad or m], effort in the driver's unit (None: not watched)."""
+    """Bounds of every joint, arrays (n,): error [rad or m], effort in the driver's unit.
+
+    effort: None where no joint's effort is watched, infinite at joints whose own is not.
+    """
 
     names: tuple[str, ...]
     error: Array
@@ -38,22 +41,25 @@ class Guard:
         for what in ("error", "effort"):
             values = getattr(self, what)
             if values is not None:
-                object.__setattr__(self, what, frozen(per_joint(self.names, what, values)))
-                if not np.all(getattr(self, what) > 0):
-                    raise InputError(f"the largest {what} of a joint must be positive")
+                object.__setattr__(self, what, frozen(_bounds(self.names, what, np.asarray(values, float))))
 
     @staticmethod
     def of(robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None) -> Guard:
-        """The bounds given; usual errors, and the efforts of the robot's file where it has them for every joint."""
+        """The bounds given; usual errors, and the efforts of the robot's file at the joints for which it has them."""
         joints = [robot.joints[j] for j in robot.independent]
         usual = [SLIDING_ERROR if joint.kind == "prismatic" else ERROR for joint in joints]
-        efforts = [joint.limits.effort for joint in joints]
-        known = None if any(value is None for value in efforts) else np.array(efforts, float)
+        efforts = np.array([np.inf if joint.limits.effort is None else joint.limits.effort for joint in joints])
+        known = efforts if np.isfinite(efforts).any() else None
         return Guard(
             robot.coordinate_names,
             np.asarray(usual if error is None else error, float),
             known if effort is None else np.asarray(effort, float),
         )
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """Names of the joints whose effort is not watched."""
+        return tuple(name for j, name in enumerate(self.names) if self.effort is None or np.isinf(self.effort[j]))
 
     def place(self, q: Array, first: Array) -> str | None:
         """Why a motion must not begin here; None where the robot stands in its first posture."""
@@ -77,6 +83,8 @@ class Guard:
         if (off > self.error).any():
             j = int(np.argmax(off / self.error))
             return f"joint '{self.names[j]}' is {off[j]:.3g} away from its command ({self.error[j]:.3g} are allowed)"
+        if now.effort is None and before is not None and before.effort is not None:
+            return "the robot tells no efforts any more"
         return self._jump(now, before, fastest) or self._effort(now.effort)
 
     def _jump(self, now: JointReading, before: JointReading | None, fastest: Array) -> str | None:
@@ -102,6 +110,15 @@ class Guard:
 
     def _joint(self, which: Sequence[bool] | NDArray[np.bool_]) -> str:
         return f"joint '{self.names[int(np.argmax(which))]}'"
+
+
+def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
+    """(n,) positive bounds; those of efforts may be infinite, one by one, for joints that have none."""
+    is_open = np.isposinf(values) & (what == "effort" and values.ndim == 1)
+    found = np.where(is_open, np.inf, per_joint(names, what, np.where(is_open, 1.0, values)))
+    if not np.all(found > 0):
+        raise InputError(f"the largest {what} of a joint must be positive")
+    return found
 
 
 @dataclass

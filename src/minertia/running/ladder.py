@@ -23,6 +23,7 @@ WATCHDOG = 5  # periods without news from the robot after which it is stopped
 CATCH_UP = 2.0  # periods that a motion goes on at most in one, whatever the robot's clock says
 SETTLE = 0.2  # s for which the last posture is held
 LOOK = 500  # times at which the largest velocities of a motion are taken
+BY_HAND = "stopped by hand"
 SLOWEST = 0.01  # part of its speed at which a motion can be run
 
 Stop = Callable[[], bool]
@@ -78,11 +79,15 @@ def climb(
     """
     if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
         raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
-    logs = []
+    logs: list[RungLog] = []
     for speed in speeds:
-        logs.append(_Rung(driver, motion, guard, speed, stop).run())
-        if progress is not None:
-            progress(logs[-1])
+        rung = _Rung(driver, motion, guard, speed, stop)
+        logs.append(rung.run())
+        try:
+            if progress is not None:
+                progress(logs[-1])
+        except KeyboardInterrupt:  # between two speeds, where the robot stands; its logs are kept
+            logs[-1] = rung.left(BY_HAND)
         if logs[-1].aborted:
             break
     return logs
@@ -100,17 +105,26 @@ class _Rung:
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
-        """Run to the end of the motion, or to the first fault."""
+        """Run to the end of the motion, or to the first fault; whatever happens here, the robot is stopped first."""
         try:
             aborted = self._begin() or self._go()
         except KeyboardInterrupt:
-            aborted = "stopped by hand"
+            aborted = BY_HAND
         except DriverError as err:
             aborted = str(err)
-        if aborted:
-            with contextlib.suppress(DriverError):  # a robot that is gone cannot be told
-                self.driver.stop()
-        return self._log(aborted)
+        except BaseException:
+            self._halt()
+            raise
+        return self.left(aborted) if aborted else self._log("")
+
+    def left(self, why: str) -> RungLog:
+        """Stop the robot; the log up to here."""
+        self._halt()
+        return self._log(why)
+
+    def _halt(self) -> None:
+        with contextlib.suppress(DriverError):  # a robot that is gone cannot be told
+            self.driver.stop()
 
     def _begin(self) -> str:
         """Look where the robot is."""
@@ -120,7 +134,7 @@ class _Rung:
         self.phase, self.held, self.silent = 0.0, 0.0, 0
         self.before: JointReading | None = None
         self.following = Following(self.guard, self.driver.period)
-        while (now := self.driver.read()) is None:
+        while (now := self._read()) is None:
             if self._is_silent():
                 return self._silence()
         self.silent = 0
@@ -129,10 +143,16 @@ class _Rung:
             self._send(now)
         return wrong or ""
 
+    def _read(self) -> JointReading | None:
+        now = self.driver.read()
+        if now is not None and not np.isfinite(now.t):  # by which the motion goes on
+            raise DriverError("the robot tells no time")
+        return now
+
     def _go(self) -> str:
         """Period by period: read, judge, record, command; why it ended, "" at the end of the motion."""
         while True:
-            now = self.driver.read()
+            now = self._read()
             if now is None or (self.before is not None and now.t <= self.before.t):
                 if self._is_silent():
                     return self._silence()
@@ -149,7 +169,7 @@ class _Rung:
 
     def _wrong(self, now: JointReading) -> str:
         if self.stop():
-            return "stopped by hand"
+            return BY_HAND
         fault = self.guard.fault(now, self.before, self.commanded, self.fastest)
         return fault or self.following.fault(now, self.before) or ""
 

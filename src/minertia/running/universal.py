@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,10 +41,12 @@ class UniversalDriver(Driver):
     def read(self) -> JointReading | None:
         """The next state: waits for the robot's clock to go on, at most a period."""
         for _ in range(LOOKS):
-            t = float(self.receive.getTimestamp())
+            with _said():
+                t = float(self.receive.getTimestamp())
+                q, current = self.receive.getActualQ(), self.receive.getActualCurrent()
             if t > self.seen:
                 self.seen = t
-                return JointReading(t, self._six(self.receive.getActualQ()), self._six(self.receive.getActualCurrent()))
+                return JointReading(t, self._six(q), self._six(current))
             time.sleep(self.period / LOOKS)
         if not self.receive.isConnected():
             raise DriverError("the robot ended the connection")
@@ -50,24 +54,36 @@ class UniversalDriver(Driver):
 
     def command(self, q: Array, qd: Array) -> None:
         """Send a position."""
-        if self.receive.isProtectiveStopped() or self.receive.isEmergencyStopped():
-            raise DriverError("the robot has stopped itself")
-        if not self.control.servoJ(q.tolist(), 0.0, 0.0, self.period, LOOKAHEAD, GAIN):
-            raise DriverError("the robot took no command")
+        with _said():
+            has_stopped = self.receive.isProtectiveStopped() or self.receive.isEmergencyStopped()
+            is_taken = not has_stopped and self.control.servoJ(q.tolist(), 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
+        if not is_taken:
+            raise DriverError("the robot has stopped itself" if has_stopped else "the robot took no command")
 
     def stop(self) -> None:
         """Slow down and stop."""
-        self.control.servoStop(SOFT)
+        with _said():
+            self.control.servoStop(SOFT)
 
     def close(self) -> None:
-        """End the robot's program and the connection."""
-        self.control.servoStop(SOFT)
-        self.control.stopScript()
-        self.control.disconnect()
-        self.receive.disconnect()
+        """End the robot's program and the connection, each though another of these calls fails."""
+        with contextlib.ExitStack() as calls:
+            for call in (self.receive.disconnect, self.control.disconnect, self.control.stopScript, self.stop):
+                calls.enter_context(contextlib.suppress(DriverError, RuntimeError))
+                calls.callback(call)
 
     def _six(self, values: list[float]) -> Array:
         found = np.array(values, float)
         if found.shape != (JOINTS,):
             raise DriverError(f"the robot told {found.size} numbers for {JOINTS} joints")
         return found
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """What the package raises, as an error of the robot's."""
+    try:
+        yield
+    except RuntimeError as err:
+        first = (str(err).splitlines() or [err.__class__.__name__])[0]
+        raise DriverError(f"the connection to the robot failed ({first[:120]})") from None

@@ -23,8 +23,9 @@ enum {
 #define LANE const int lane = threadIdx.x & 31; (void)lane;
 typedef double lane_sums[2 * SUMS];
 #if $is_plain
-/* Cards without FP64 tensor cores: the same product out of the lanes' numbers. */
-MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)
+/* Cards without FP64 tensor cores: the same product out of the lanes' numbers.  One function that is called: written
+   into each of the hundreds of places it takes compilers minutes. */
+static __device__ __noinline__ double2 product(double x, double y, double a, double b)
 {
   const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -33,6 +34,13 @@ MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)
     x = fma(own, __shfl_sync(0xffffffffu, b, 8 * (lane & 3) + k), x);
     y = fma(own, __shfl_sync(0xffffffffu, b, 8 * (lane & 3) + 4 + k), y);
   }
+  return make_double2(x, y);
+}
+MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)
+{
+  const double2 both = product(x, y, a, b);
+  x = both.x;
+  y = both.y;
 }
 #else
 MINERTIA_FUNCTION void multiply(double &x, double &y, double a, double b)

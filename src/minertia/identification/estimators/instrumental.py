@@ -105,12 +105,13 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
     starts = np.arange(0, samples, length)
     warm = int(min(np.ceil(6 / (bandwidth * float(np.median(np.diff(t))))), samples))
     first = np.maximum(starts - warm, 0)
-    rate = _rates(model, beta, bandwidth)
+    ends = np.append(starts[1:], samples)
+    steps = int((ends - first).max())
+    rate = _rates(model, beta, bandwidth, 4 * steps * len(starts))
     x, v = q[first].copy(), qd[first].copy()
     Q, V, A = (np.zeros_like(q) for _ in range(3))
-    ends = np.append(starts[1:], samples)
     farthest = LOST * float(np.ptp(q, axis=0).max(initial=0.0))
-    for k in range(int((ends - first).max())):
+    for k in range(steps):
         here = np.minimum(first + k, samples - 1)
         after = np.minimum(here + 1, samples - 1)
         if not np.all(np.abs(x - q[here]) <= farthest):
@@ -130,15 +131,15 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
     return SimulatedMotion(t, Q, V, A, tau)
 
 
-def _rates(model: LinearModel, beta: Array, bandwidth: float) -> Callable[..., tuple[Array, Array]]:
-    """x' and v' of the observer."""
+def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Callable[..., tuple[Array, Array]]:
+    """x' and v' of the observer; states: at which it is asked for them, in all."""
     robot = model.robot
     values = model.standard_values(beta)
     chi = [{s: values.get(full_name(s, link + 1), 0.0) for s in x} for link, x in enumerate(_blank(model))]
 
     def rates(x: Array, v: Array, measured: tuple[Array, Array]) -> tuple[Array, Array]:
         q, tau = measured
-        bias = model.columns(x, v, np.zeros_like(x)) @ beta
+        bias = model.columns(x, v, np.zeros_like(x), samples=states) @ beta
         D = mass_matrix(robot, x, parameters=chi)
         try:
             asked = np.linalg.solve(D, (tau - bias)[:, :, None])[:, :, 0]

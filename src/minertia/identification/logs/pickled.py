@@ -115,6 +115,7 @@ class _Machine:
 
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
+    made: int = 0  # bytes of what names made, which one text can be told to make many times
 
     def take(self, word: str, argument: Any) -> None:
         """One word."""
@@ -171,7 +172,11 @@ class _Machine:
         arguments, name = self.stack.pop(), self.stack.pop()
         if not isinstance(name, Name) or not isinstance(arguments, tuple):
             raise PickleError("its pickle calls what is no name")
-        self.stack.append(_MADE[name](*arguments))
+        found = _MADE[name](*arguments)
+        self.made += len(found) if isinstance(found, bytes) else getattr(getattr(found, "values", 0), "nbytes", 0)
+        if self.made > MOST_BYTES:
+            raise PickleError(f"its pickle makes more than {MOST_BYTES // 1_000_000} MB of itself")
+        self.stack.append(found)
 
     def build(self, _: Any) -> None:
         """The state of an array or of a kind of number; that of others does not matter."""

@@ -16,6 +16,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
+CALL = 800  # samples that a call of NumPy costs as much as, however few it is given
 COMPILED = 2_000_000  # from which a compiler does: 1 to 2 s, and another 0.5 us on each
 REMEMBERED = 8  # kernels that are kept
 
@@ -27,7 +28,8 @@ def regressor_columns(
 
     samples: of the whole pass that this block is part of, by default of this block.
     """
-    kernel = _kernel(robot, tuple(columns), len(state[0]) if samples is None else samples)
+    block = len(state[0])
+    kernel = _kernel(robot, tuple(columns), block if samples is None else samples, block)
     if kernel is None:
         return np.asarray(torque_regressor(robot, *state, columns=columns))
     return np.asarray(kernel(*state))
@@ -49,10 +51,16 @@ class _Made:
 _made: list[_Made] = []  # the one used last stands first
 
 
-def _kernel(robot: Robot, columns: tuple[str, ...], samples: int) -> BatchKernel | None:
-    """The kernel for a pass over so many samples, None where NumPy does as well."""
+def _kernel(robot: Robot, columns: tuple[str, ...], samples: int, block: int) -> BatchKernel | None:
+    """The kernel for a pass over so many samples, block by block; None where NumPy does as well."""
     compiling = samples >= COMPILED
-    if samples < MANY or not columns or robot.open_cuts or build.choose(compiling=compiling)[0] == "numpy":
+    further = samples // max(block, 1) - 1  # calls
+    if (
+        samples + CALL * further < MANY
+        or not columns
+        or robot.open_cuts
+        or build.choose(compiling=compiling)[0] == "numpy"
+    ):
         return None
     found = next((made for made in _made if made.fits(robot, columns, compiling)), None)
     if found is None:

@@ -1,0 +1,174 @@
+"""Logs in Parquet files: columns of numbers or of lists, one episode of a LeRobot table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minertia.errors import MinertiaError
+from minertia.extras import load
+from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.lerobot import EPISODE, WORDS, dataset_info, list_names
+from minertia.memory import room, too_large
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MOST_EPISODES = 1000  # told of one block
+MAX_LIST = 200  # numbers in one cell of a column
+BUFFER = 1 << 20  # bytes of a column that are read ahead
+
+
+class ParquetLog(LogFile):
+    """A Parquet table; a column of lists of numbers becomes one column for each place: state1, state2 ...
+
+    In a dataset of LeRobot the places have the names of the joints, and one episode is read.
+    """
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        with self._file() as file:
+            return self.unique(list(self._places(file)))
+
+    def weight(self) -> int:
+        """Bytes of all numbers."""
+        with self._file() as file:
+            return 8 * int(file.metadata.num_rows) * len(self._places(file))
+
+    def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
+        """The wanted columns in blocks of rows."""
+        row = 1
+        with self._file() as file:
+            places = {name: place for name, place in self._places(file).items() if name in wanted}
+            episode = _Episode(self, file)
+            own = sorted({c for c, _ in places.values()} | episode.column)
+            if _largest_group(file) > room():  # Arrow may unpack it at once
+                raise self.fail(too_large("in one row group the table holds", _largest_group(file)))
+            for groups in _row_groups(file, rows):
+                for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
+                    columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
+                    block = episode.cut(columns, batch.column(EPISODE) if episode.is_cut else None, row)
+                    if len(next(iter(block.columns.values()), ())):
+                        yield block
+                    row += batch.num_rows
+            episode.check()
+
+    @cached_property
+    def _info(self) -> dict[str, Any] | None:
+        """The description of the dataset of LeRobot that the file belongs to."""
+        return dataset_info(self.path)
+
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        """The file, open; whatever Arrow says about it becomes one sentence."""
+        parquet = load("pyarrow.parquet", "logs")
+        try:
+            # read as it is needed: a row group can hold hundreds of megabytes
+            with parquet.ParquetFile(str(self.path), buffer_size=BUFFER, pre_buffer=False) as file:
+                yield file
+        except MinertiaError:
+            raise
+        except Exception as err:  # OSError, and whatever a broken file makes Arrow raise
+            reason = (str(err).splitlines() or [err.__class__.__name__])[0]
+            raise self.fail(f"the file cannot be read as Parquet ({reason[:160]})") from None
+
+    def _places(self, file: Any) -> dict[str, tuple[str, int | None]]:
+        """Name -> Parquet column and place in its lists."""
+        arrow = load("pyarrow", "logs")
+        places: dict[str, tuple[str, int | None]] = {}
+        for field in file.schema_arrow:
+            if arrow.types.is_list(field.type) or arrow.types.is_fixed_size_list(field.type):
+                count = min(_list_length(file, field.name), MAX_LIST)
+                names = list_names(self._info, field.name, count)
+                places |= {name: (field.name, k) for k, name in enumerate(names)}
+            else:
+                places[field.name] = (field.name, None)
+        return places
+
+    def _column(self, column: Any, name: str, place: int | None) -> Array:
+        arrow, compute = load("pyarrow", "logs"), load("pyarrow.compute", "logs")
+        if place is not None:
+            column = compute.list_element(column, place)
+        try:
+            return np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
+        except arrow.ArrowException:
+            raise self.fail(f"the values are of type {column.type}, not numbers", name) from None
+
+
+class _Episode:
+    """Which rows of a table of episodes are read: those of the one that is asked for, or of the only one."""
+
+    def __init__(self, log: ParquetLog, file: Any) -> None:
+        self.log, self.wanted = log, log.map.episode
+        names = set(file.schema_arrow.names)
+        self.is_cut = EPISODE in names and (self.wanted is not None or bool(names & set(WORDS)))
+        if self.wanted is not None and not self.is_cut:
+            raise log.fail(f"an episode is asked for, and there is no column '{EPISODE}'")
+        self.seen: set[int] = set()
+
+    @property
+    def column(self) -> set[str]:
+        """The column that tells the episodes, where it matters."""
+        return {EPISODE} if self.is_cut else set()
+
+    def cut(self, columns: dict[str, Array], numbers: Any, row: int) -> Block:
+        """The rows of the episode."""
+        if not self.is_cut:
+            return Block(columns, row)
+        episodes = self.log._column(numbers, EPISODE, None)
+        self.seen |= {int(v) for v in np.unique(episodes[np.isfinite(episodes)])[:MOST_EPISODES]}
+        if self.wanted is None:
+            if len(self.seen) > 1:
+                raise self.log.fail(self._several())
+            return Block(columns, row)
+        kept = np.flatnonzero(episodes == self.wanted)
+        return Block({name: a[kept] for name, a in columns.items()}, row + (int(kept[0]) if len(kept) else 0))
+
+    def check(self) -> None:
+        """Refuse an episode that is not there."""
+        if self.wanted is not None and self.wanted not in self.seen:
+            raise self.log.fail(f"there is no episode {self.wanted}; {self._several()}")
+
+    def _several(self) -> str:
+        named = ", ".join(map(str, sorted(self.seen)[:10]))
+        return (
+            f"the file holds episodes {named} ...; choose one with episode = {min(self.seen, default=0)} in [columns]"
+        )
+
+
+def _largest_group(file: Any) -> int:
+    """Bytes of the largest row group once it is unpacked, as the file says.
+
+    What the file says of single columns is not asked for: where that is broken, Arrow ends the process.
+    """
+    sizes = [file.metadata.row_group(k).total_byte_size for k in range(file.num_row_groups)]
+    return max(sizes, default=0)
+
+
+def _list_length(file: Any, column: str) -> int:
+    """Numbers in the first list of a column; 0 for lists that are too long to be channels, such as images."""
+    if _largest_group(file) > room():
+        return 0
+    first = next(iter(file.iter_batches(batch_size=1, columns=[column])), None)
+    length = len(first.column(0)[0]) if first is not None and first.num_rows and first.column(0)[0].is_valid else 0
+    return length if length <= MAX_LIST else 0
+
+
+def _row_groups(file: Any, rows: int) -> Iterator[list[int]]:
+    """Row groups to be read together, about `rows` at a time: Arrow reads all it is asked for ahead."""
+    groups: list[int] = []
+    count = 0
+    for k in range(file.num_row_groups):
+        groups.append(k)
+        count += file.metadata.row_group(k).num_rows
+        if count >= rows:
+            yield groups
+            groups, count = [], 0
+    if groups:
+        yield groups
