@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.algebra.polynomial import letter
-from minertia.algebra.vec3 import IDENTITY, Mat, Vec, shift
+from minertia.algebra.polynomial import letter, turn
+from minertia.algebra.vec3 import IDENTITY, Mat, Vec, apply, shift, turn_x
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import Certificate
 from minertia.base.cut_joints import cut_relations
@@ -20,7 +20,7 @@ from minertia.dynamics.closing import Closing
 from minertia.errors import RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
-from minertia.robot.parameters import split_name
+from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 from tests.loop_robots import (
     LYING,
@@ -266,8 +266,11 @@ def test_links_that_turn_alike_share_their_inertia() -> None:
     """The coupler of a parallelogram keeps its orientation to the carrier, the rocker to the crank."""
     waist = replace(random_robot(4, n=1), effects=())
     robot = planar_loop(((0.0, 0.0), (0.1, 0.3), (0.6, 0.3), (0.5, 0.0)), carrier=waist)
-    links = {tuple(sorted({name.lstrip("XYZM") for name in relation})) for relation in alike_relations(robot)}
-    assert {pair for pair in links if len(pair) != 1} == {("1", "3"), ("2", "4")}
+    found = [{split_name(name) for name in relation} for relation in alike_relations(robot)]
+    links = {tuple(sorted({link for _, link in own})) for own in found if {s for s, _ in own} <= {*LINK_SYMBOLS}}
+    assert {pair for pair in links if len(pair) != 1} == {(1, 3), (2, 4)}
+    effects = {tuple(sorted(link for _, link in own)) for own in found if ("FV" in {s for s, _ in own})}
+    assert effects == {(2, 3), (2, 4), (3, 4)}  # all pins of the loop turn alike
     assert not any(check(robot).is_numeric)
 
 
@@ -324,6 +327,28 @@ def test_first_moments_of_opposite_sides_are_merged_in_letters(on_a_carrier: boo
     assert redrawn is not None and redrawn.rank == redrawn.count == base.count
 
 
+@pytest.mark.parametrize(("waist", "loop", "count"), [(0.0, -1.1, 9), (0.4, -0.9, 11), (0.0, -np.pi / 2, 9)])
+def test_first_moments_on_a_carrier_that_turns_about_one_direction_are_merged_in_letters(
+    waist: float, loop: float, count: int
+) -> None:
+    """Cranks one above the other, seen along their axes, on an oblique or a level waist (theory, eq. 46)."""
+    a, b, here = letter("a"), letter("b"), (0, 0, 0)
+    lying = turn_x(turn(loop))[0]
+    joints = (
+        Joint("waist", "revolute", None, turn_x(turn(waist))[0], here, "waist"),
+        Joint("crank", "revolute", 0, lying, here, "crank"),
+        Joint(
+            "coupler", "revolute", 1, IDENTITY, (b, 0, 0), "coupler", follows=Follows((1,), (-1.0,)), is_passive=True
+        ),
+        Joint("rocker", "revolute", 0, lying, apply(lying, (0, a, 0)), "rocker", follows=Follows((1,), (1.0,))),
+    )
+    cut = Cut("pin", "revolute", 2, 3, shift(0, a), shift(b), "parallelogram")
+    base = mi.base_parameters(Robot("above", joints, cuts=(cut,), symbols={"a": 0.3, "b": 0.5}))
+    redrawn = base.certificate.redrawn
+    assert base.count == count and not any(base.is_numeric)
+    assert redrawn is not None and redrawn.rank == redrawn.count == count and redrawn.error < 1e-9
+
+
 @pytest.mark.parametrize(
     "name, count",
     [
@@ -337,3 +362,4 @@ def test_rotors_and_friction_stand_beside_the_relations_of_loops(name: str, coun
     """The counts of docs/loops.md; effects of joints that loops move alike are merged with others of their kind."""
     base = mi.base_parameters(mi.read_robot(name), rotors=True, friction=True)
     assert base.count == base.certificate.rank == count
+    assert not any(base.is_numeric)

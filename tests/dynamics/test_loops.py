@@ -116,7 +116,10 @@ def test_forward_dynamics_undo_inverse_dynamics_and_the_regressor_is_linear(robo
     assert np.allclose(rigid[:, :, 0], tau - rest, atol=1e-10 * np.abs(tau).max())
 
 
-@every_loop
+@pytest.mark.parametrize(
+    "robot",
+    [pytest.param(robot, id=name, marks=[pytest.mark.slow] * (name == "six legs")) for name, robot in LOOPS.items()],
+)
 def test_derivatives_are_those_of_inverse_and_forward_dynamics(robot: Robot) -> None:
     robot, step = with_drives(robot), 1e-30
     smooth = tuple({s: v for s, v in own.items() if s != "FC"} for own in robot.effects)  # a sign has no slope
@@ -346,12 +349,6 @@ def test_loops_that_cannot_be_closed_are_refused_in_one_sentence(change: dict[st
         return
     with pytest.raises(mi.MinertiaError, match=words):
         mi.gravity_torques(robot, [0.0])
-
-
-def test_derivatives_and_expressions_say_that_loops_are_not_for_them() -> None:
-    robot = four_bar()
-    with pytest.raises(mi.MinertiaError, match="derivative of dynamics"):
-        mi.inverse_dynamics_derivatives(robot, [0.1], [0.0], [0.0])
 
 
 @needs_shared

@@ -1,4 +1,4 @@
-"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 to 45).
+"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 to 46).
 
 Found on random closed states; whoever takes them holds them against others, at other values of the letters, too.
 """
@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, Z, apply, cross, scale, transpose, vsub
+from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, X, Y, Z, apply, cross, dot, scale, transpose, vsub
 from minertia.base.cut_joints import Relation, enter
+from minertia.base.geometry import Axes
 from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
-from minertia.dynamics.kinematics import State
+from minertia.dynamics.kinematics import State, joint_rates
 from minertia.dynamics.projection import project
 from minertia.robot.closure_rows import cut_chains
 from minertia.robot.inertia import transport
@@ -36,7 +38,7 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
     """What links that keep their orientation to one another cannot show one by one."""
     if not robot.cuts or robot.is_floating:
         return
-    R, p = _poses(robot)
+    R, p, rates = _poses(robot)
     for i, k in combinations(range(robot.n_joints), 2):
         turn = _constant(np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
         if turn is not None:
@@ -48,8 +50,20 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
         direction = _one_direction(R[:, j])
         if direction is not None:
             yield from _turning_about(robot, j, direction)
+    yield from _alike_effects(robot, rates)
+    axes = Axes(robot)
     for cut in robot.cuts:
         yield from _opposite_moments(robot, cut, R)
+        yield from _swung_moments(robot, cut, R, axes)
+
+
+def _alike_effects(robot: Robot, rates: Array) -> Iterator[Relation]:
+    """Rotors, viscous and Coulomb friction of joints whose rates are equal or opposite in every motion."""
+    for i, k in combinations(range(robot.n_joints), 2):
+        one, other = rates[:, i], rates[:, k]
+        is_alike = min(np.abs(one - other).max(), np.abs(one + other).max()) < SAME
+        if is_alike and robot.joints[i].kind == robot.joints[k].kind:
+            yield from ({full_name(symbol, k + 1): 1, full_name(symbol, i + 1): -1} for symbol in ("IA", "FV", "FC"))
 
 
 def _one_direction(R: Array) -> Vec | None:
@@ -104,6 +118,35 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
         yield found
 
 
+def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Relation]:
+    """First moments of the links that swing on a carrier which turns about one direction u alone (theory, eq. 46).
+
+    With the edge e between their hinges in the plane of u and of their axis z, a moment m of one, less the same in the
+    other, less c (m z' + z m') in the inertia of that, c = (e . e) (u . z) / (u . e), has no effect.
+    """
+    long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
+    if not cut.form or len(long) != 2 or len(short) != 1:
+        return
+    kept, far = robot.joints[long[0]], robot.joints[short[0]]
+    turn = _constant(np.einsum("sji,sjk->sik", R[:, long[0]], R[:, short[0]]))
+    u = None if kept.parent is None else axes.axis[kept.parent].u
+    if turn is None or u is None:
+        return
+    apart = vsub(far.p, kept.p)
+    height = dot(kept.axis, apart)
+    edge = vsub(apart, scale(kept.axis, height))
+    across = dot(u, edge)
+    if abs(float(number_of(across, robot.symbol_values))) < SAME:
+        return
+    c = quotient(mul(dot(edge, edge), dot(u, kept.axis)), across)
+    for m, symbol in ((X, "XZ"), (Y, "YZ")):
+        found: Relation = {}
+        enter(robot, found, short[0], _moment(apply(transpose(turn), m), ZERO), 1)
+        enter(robot, found, long[0], _moment(m, (0, 0, height)), -1)
+        enter(robot, found, long[0], {symbol: c}, -1)
+        yield found
+
+
 def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
     """Both pairs of sides: of four links on one hinge, or of three and the one that carries them."""
     long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
@@ -131,15 +174,21 @@ def _sense(R: Array, other: Array) -> int:
     return 1 if float(R[0, :, 2] @ other[0, :, 2]) > 0 else -1
 
 
-def _poses(robot: Robot) -> tuple[Array, Array]:
-    """Rotations (states, joints, 3, 3) and origins (states, joints, 3) of all links."""
+def _poses(robot: Robot) -> tuple[Array, Array, Array]:
+    """Rotations (states, joints, 3, 3) and origins (states, joints, 3) of all links, rates (states, joints, n)."""
     q = np.asarray(random_states(robot, STATES, SEED).q)
     rest = [0] * robot.n_velocity
     closed = project(robot.numeric, State(list(q.T), rest, rest))
     poses = link_poses(closed.tree, closed.state.q)
     R = [[[np.broadcast_to(s, STATES) for s in row] for row in pose[0]] for pose in poses]
     p = [[np.broadcast_to(s, STATES) for s in pose[1]] for pose in poses]
-    return np.array(R, float).transpose(3, 0, 1, 2), np.array(p, float).transpose(2, 0, 1)
+    columns = [joint_rates(closed.tree, closed.rates(unit)) for unit in np.eye(robot.n, dtype=int).tolist()]
+    rates = [[np.broadcast_to(rate, STATES) for rate in column] for column in columns]
+    return (
+        np.array(R, float).transpose(3, 0, 1, 2),
+        np.array(p, float).transpose(2, 0, 1),
+        np.array(rates, float).transpose(2, 1, 0),
+    )
 
 
 def _constant(turns: Array) -> Mat | None:

@@ -1,4 +1,4 @@
-"""Closed form of planar loops with two passive hinges, on any scalar (theory, eqs. 46 and 47).
+"""Closed form of planar loops with two passive hinges, on any scalar (theory, eqs. 47 and 48).
 
 Four-bars, five-bars and levers with driven rams are of this kind: two links of known lengths go from one known point to
 another.  Passive angles come as cosine and sine, so that generated code needs one root and no arctangent.

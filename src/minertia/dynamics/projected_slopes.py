@@ -1,4 +1,4 @@
-"""First derivatives of the dynamics of robots with loops, from those of their trees (theory, eqs. 48 and 49)."""
+"""First derivatives of the dynamics of robots with loops, from those of their trees (theory, eqs. 49 and 50)."""
 
 from __future__ import annotations
 

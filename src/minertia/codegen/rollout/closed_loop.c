@@ -69,32 +69,34 @@ static void solve(int m, const double *L, double *b)
     }
 }
 
-/* the same for rows of p numbers */
-static void solve_rows(int m, const int *list, const double *L, double *restrict B, int p)
+/* row -= l other, for p numbers */
+static inline void take_off(double *restrict row, double l, const double *restrict other, int p)
+{
+    for (int c = 0; c < p; c++)
+        row[c] -= l * other[c];
+}
+
+static inline void divide(double *restrict row, double by, int p)
+{
+    const double over = 1.0 / by;
+    for (int c = 0; c < p; c++)
+        row[c] *= over;
+}
+
+/* `solve` for rows of p numbers */
+static void solve_rows(int m, const int *list, const double *L, double *B, int p)
 {
     for (int i = 0; i < m; i++) {
-        double *restrict row = B + (size_t)list[i] * p;
-        for (int k = 0; k < i; k++) {
-            const double l = L[i * MOST + k];
-            const double *restrict other = B + (size_t)list[k] * p;
-            for (int c = 0; c < p; c++)
-                row[c] -= l * other[c];
-        }
-        const double over = 1.0 / L[i * MOST + i];
-        for (int c = 0; c < p; c++)
-            row[c] *= over;
+        double *row = B + (size_t)list[i] * p;
+        for (int k = 0; k < i; k++)
+            take_off(row, L[i * MOST + k], B + (size_t)list[k] * p, p);
+        divide(row, L[i * MOST + i], p);
     }
     for (int i = m - 1; i >= 0; i--) {
-        double *restrict row = B + (size_t)list[i] * p;
-        for (int k = i + 1; k < m; k++) {
-            const double l = L[k * MOST + i];
-            const double *restrict other = B + (size_t)list[k] * p;
-            for (int c = 0; c < p; c++)
-                row[c] -= l * other[c];
-        }
-        const double over = 1.0 / L[i * MOST + i];
-        for (int c = 0; c < p; c++)
-            row[c] *= over;
+        double *row = B + (size_t)list[i] * p;
+        for (int k = i + 1; k < m; k++)
+            take_off(row, L[k * MOST + i], B + (size_t)list[k] * p, p);
+        divide(row, L[i * MOST + i], p);
     }
 }
 
