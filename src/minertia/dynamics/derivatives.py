@@ -133,7 +133,9 @@ class _Pairs:
     def __init__(self, robot: Robot, chi: Parameters, state: State, positions: bool) -> None:
         self.robot, self.positions, self.state = robot, positions, state
         self.ways = passages(robot, state.q)
-        self.base, self.motions = forward(robot, self.ways, state, structural_gravity(robot.gravity))
+        gravity = structural_gravity(robot.gravity)
+        self.base, self.motions = forward(robot, self.ways, state, gravity)
+        self.up = in_base(robot, state.q, scale(gravity, -1))
         self.leaps = self._leaps(state)
         self.moving, self.whole = self._compounds(chi)
         first = 6 * robot.is_floating
@@ -241,15 +243,13 @@ class _Pairs:
     def _enter_base(self, row: _Direction, c: _PassedOn) -> None:
         """What the motion of a floating base does to the effort along an axis, seen from the base."""
         v, w = base_velocity(self.state.qd)
-        gravity = structural_gravity(self.robot.gravity)
-        up = in_base(self.robot, self.state.q, scale(gravity, -1)) if self.positions else ZERO
         for column in self.base_axes:
             a = column.axis
             self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
             if self.positions:
                 turn, slide = cross(w, a.w), vadd(cross(w, a.v), cross(v, a.w))
                 self._put(self.bracket, row, column, add(dot(c.beta, turn), dot(c.alpha, slide)))
-                self._put(self.Q, row, column, dot(c.alpha, cross(up, a.w)))
+                self._put(self.Q, row, column, dot(c.alpha, cross(self.up, a.w)))
 
     def _enter_row(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
         """What the motion of a joint before it (or its own) does to the effort of a joint."""

@@ -81,9 +81,9 @@ def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]
 
 
 def solve_columns(A: Matrix, columns: Sequence[Scalars], names: Sequence[str]) -> list[list[Scalar]]:
-    """The same for several right-hand sides."""
-    L, d = _factors(A, names)
-    return [_substituted(L, d, b) for b in columns]
+    """The same for several right-hand sides; from the tips to the base, which leaves zeros between branches zero."""
+    L, d = _factors([row[::-1] for row in A[::-1]], names[::-1])
+    return [_substituted(L, d, list(b)[::-1])[::-1] for b in columns]
 
 
 def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
