@@ -53,7 +53,7 @@ export function percent(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const part = 100 * value;
   if (part >= 1000) return "> 1000 %";
-  return `${part >= 100 ? part.toFixed(0) : part >= 10 ? part.toFixed(1) : part >= 1 ? part.toFixed(2) : Number(part.toPrecision(2))} %`;
+  return `${part >= 100 ? part.toFixed(0) : part >= 10 ? part.toFixed(1) : part >= 1 ? part.toFixed(2) : part > 0 ? part.toPrecision(2) : 0} %`;
 }
 
 export function bytes(size: number): string {
