@@ -86,6 +86,11 @@ def test_compare_what_is_no_model(run: Run, arm: Path, tmp_path: Path) -> None:
         assert code == 2 and out == "" and err.count("\n") == 1, err
 
 
+def test_a_pdf_needs_the_page_it_prints(run: Run, arm: Path, tmp_path: Path) -> None:
+    code, out, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--pdf", tmp_path / "a.pdf")
+    assert code == 2 and out == "" and "--out" in err
+
+
 def test_a_pdf_of_base_parameters(run: Run, tmp_path: Path) -> None:
     need_browser()
     assert run("base", "planar2r", "--pdf", tmp_path / "base.pdf")[0] == 0

@@ -51,6 +51,13 @@ def test_operations_are_those_of_the_effects_that_stay():
     assert operations(alone, alone.names)["multiplications"] > operations(alone, alone.names[:-1])["multiplications"]
 
 
+def test_operations_of_an_effect_alone():
+    """At the end of an elimination no base parameter may be left."""
+    model = linear_model(read_robot("planar2r"), ["two_sided_coulomb"])
+    last = next(name for name in model.names if name.startswith("FCP"))
+    assert operations(model, [last])["multiplications"] >= 1
+
+
 def test_one_percent_rule_improves_the_condition(setting):
     _, problem, _, _ = setting
     found = one_percent(problem)

@@ -120,6 +120,7 @@ def test_units_follow_the_joint() -> None:
     robot = read_robot("stanford")
     assert unit_of(robot, "IA3") == "kg" and unit_of(robot, "IA4") == "kg m2"
     assert unit_of(robot, "FV3") == "N s/m" and unit_of(robot, "MXR2") == "kg m"
+    assert unit_of(robot, "FS3@0.05") == "N"  # with the constant of its shape
     assert unit_of(robot, "U33_2") == "kg m2" and unit_of(robot, "K1_2") == "kg m" and unit_of(robot, "MH_3") == "kg"
 
 

@@ -18,7 +18,7 @@ import minertia as mi
 from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.identification.comparison import compare_models
 from minertia.report import bundle, pages, pdf
-from minertia.report.blocks import BlockPage, Chart, Grid, Links, Name, Offset, Part, Words, figures
+from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
@@ -98,8 +98,7 @@ def test_no_name_becomes_markup(written: dict[str, str]) -> None:
 def test_data_end_no_script() -> None:
     text = bundle.as_data({EVIL: [1.5, None, "é"]})
     assert text.isascii() and not set("<>&") & set(text) and json.loads(text) == {EVIL: [1.5, None, "é"]}
-    with pytest.raises(ValueError):
-        bundle.as_data(float("nan"))  # never a page that no browser reads
+    assert bundle.as_data({"a": [float("nan"), np.inf, 1.0]}) == '{"a":[null,null,1.0]}'  # which every browser reads
 
 
 def test_code_in_a_page_is_small() -> None:
@@ -301,9 +300,12 @@ def _slid(page: Any) -> None:
 def blocks() -> BlockPage:
     t = np.linspace(0.0, 1.0, 5000)
     lines = {EVIL: np.sin(30 * t), "other": np.cos(30 * t)}
-    rows = [[Name("XXR3"), figures(-2345.6, 3), Offset(-7.0, True)], ["<b>", figures(1.5e-7, 2), Offset(0.5, False)]]
+    rows = [
+        [NameCell("XXR3"), figures(-2345.6, 3), OffsetCell(-7.0, True)],
+        ["<b>", figures(1.5e-7, 2), OffsetCell(0.5, False)],
+    ]
     parts = [
-        Part("Table", [Words(EVIL), Grid(["parameter", "value", "off"], rows, right=(1,))]),
+        Part("Table", [Words(EVIL), CellTable(["parameter", "value", "off"], rows, right=(1,))]),
         Part("Charts", [Chart("a", "N m", t, lines), Chart("b", "1", t, lines, over="k", decades=3), Words("between")]),
         Part("Files", [Links([("a b.toml", "a%20b.toml")])]),
     ]

@@ -11,7 +11,7 @@ import typer
 from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
-from minertia.cli.pages import Html, Pdf, check_pages, write_pages
+from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.errors import InputError
@@ -39,6 +39,7 @@ def identify(
             show_default=False,
         ),
     ] = None,
+    pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,6 +50,9 @@ def identify(
     """
     from minertia.identification.identify import identify as identified
 
+    if pdf is not None and out is None:
+        raise InputError("--pdf prints the page that --out writes; name a folder with --out")
+    check_pages(None, pdf, force=force, is_plain=True)
     if out is not None:
         from minertia.report.folders import check_identification
 
@@ -65,6 +69,7 @@ def identify(
     say_notes(notes, file=sys.stderr)
     if out is not None:
         diagnose(f"wrote {out}")
+        print_page(out / "report.html", pdf, force=force)
 
 
 def validate(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from minertia.cli.terminal import diagnose
+from minertia.errors import InputError
 
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
@@ -44,3 +45,12 @@ def write_pages(page: str, html: Path | None, pdf: Path | None, *, force: bool) 
     if pdf is not None:
         write_file(pdf, as_pdf(page), force=force)
         diagnose(f"wrote {pdf}")
+
+
+def print_page(page: Path, pdf: Path | None, *, force: bool) -> None:
+    """Print a page that was written, where it was asked for; some results have none."""
+    if pdf is None:
+        return
+    if not page.is_file():
+        raise InputError(f"there is no page '{page.name}' of this result to print")
+    write_pages(page.read_text(encoding="utf-8"), None, pdf, force=force)

@@ -319,6 +319,8 @@ def cleared_product(A: Array, B: Array) -> Array:
 
 def _with_equal_sizes(values: Array) -> Array:
     """Numbers of one size up to rounding made exactly so: what is equal by symmetry is then one constant."""
+    if values.size == 0:  # of a model without base parameters, such as friction alone
+        return values
     sizes = np.abs(values).ravel()
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]

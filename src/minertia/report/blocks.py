@@ -20,21 +20,21 @@ WIDEST = 4.0  # deviations at either end of the scale of an offset
 
 
 @dataclass(frozen=True)
-class Name:
+class NameCell:
     """A parameter's name in a cell."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Offset:
+class OffsetCell:
     """A place in a cell on a scale from -4 to 4; is_far: to be marked."""
 
     value: float
     is_far: bool
 
 
-Cell: TypeAlias = str | Name | Offset
+Cell: TypeAlias = str | NameCell | OffsetCell
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellTable:
     """A table; right: columns set to the right."""
 
     headers: Sequence[str]
@@ -72,7 +72,7 @@ class Links:
     items: Sequence[tuple[str, str]]
 
 
-Block: TypeAlias = Words | Grid | Chart | Links
+Block: TypeAlias = Words | CellTable | Chart | Links
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _data(block: Block) -> dict[str, Any]:
 
 
 def _cell_data(cell: Cell) -> Any:
-    if isinstance(cell, Name):
+    if isinstance(cell, NameCell):
         return {"name": cell.name}
     return (
         {"offset": float(np.clip(cell.value, -WIDEST, WIDEST)), "far": cell.is_far}
@@ -181,7 +181,7 @@ def _plain_blocks(blocks: Sequence[Block]) -> str:
     return "".join(parts)
 
 
-def _plain(block: Words | Grid | Links) -> str:
+def _plain(block: Words | CellTable | Links) -> str:
     if isinstance(block, Words):
         return paragraph(block.text)
     if isinstance(block, Links):
@@ -193,7 +193,7 @@ def _plain(block: Words | Grid | Links) -> str:
 def _plain_cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return escape(cell)
-    if isinstance(cell, Name):
+    if isinstance(cell, NameCell):
         return parameter_name(cell.name)
     place = 50 + 50 / WIDEST * float(np.clip(cell.value, -WIDEST, WIDEST))
     kind = "out" if cell.is_far else "in"

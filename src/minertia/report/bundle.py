@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,10 +61,18 @@ def filled(
 def as_data(value: Any) -> str:
     """JSON that can stand in a script element: nothing in it ends the element or begins another one.
 
-    All but ASCII is escaped, U+2028 among it, and so are <, > and &.
+    All but ASCII is escaped, U+2028 among it, and so are <, > and &.  Numbers that are none become null.
     """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_known(value), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _known(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_known(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(text: str) -> str:

@@ -18,7 +18,6 @@ from minertia.identification.model import IdentifiedModel
 from minertia.report.log_views import KnownModel, judged_view
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 from minertia.report.tables import unit_of
-from minertia.robot.parameters import split_name
 
 Array = NDArray[np.float64]
 
@@ -64,7 +63,6 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
             if log.judged is not None
         ],
         "findings": _findings((*result.problem.logs, *result.problem.unseen)),
-        "symbols": sorted({split_name(p.name)[0] for p in result.parameters}),
         "names": dict(names),
     }
 

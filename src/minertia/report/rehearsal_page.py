@@ -8,7 +8,19 @@ from urllib.parse import quote
 
 import numpy as np
 
-from minertia.report.blocks import Block, BlockPage, Cell, Chart, Grid, Links, Name, Offset, Part, Words, figures
+from minertia.report.blocks import (
+    Block,
+    BlockPage,
+    Cell,
+    CellTable,
+    Chart,
+    Links,
+    NameCell,
+    OffsetCell,
+    Part,
+    Words,
+    figures,
+)
 from minertia.report.html import units
 from minertia.report.shown_sections import shown_parts
 from minertia.report.tables import unit_of
@@ -65,9 +77,9 @@ def _facts(r: Rehearsal) -> dict[str, object]:
     }
 
 
-def _steps(r: Rehearsal) -> Grid:
+def _steps(r: Rehearsal) -> CellTable:
     rows = [[step.name, f"{step.seconds:.1f}", step.text] for step in r.steps]
-    return Grid(["step", "time [s]", "what came of it"], rows, right=(1,))
+    return CellTable(["step", "time [s]", "what came of it"], rows, right=(1,))
 
 
 # ------------------------------------------------------------------ identification
@@ -77,13 +89,13 @@ def _parameters(r: Rehearsal) -> list[Block]:
     essential = set(r.significance.essential) if r.significance is not None else set[str]()
     rows: list[list[Cell]] = [
         [
-            Name(x.name),
+            NameCell(x.name),
             units(unit_of(r.robot, x.name)),
             figures(x.true if abs(x.true) > ROUNDING else 0.0, 4),
             figures(x.value, 4),
             figures(x.deviation, 2),
             f"{x.off:.2f}".replace("-", "\u2212"),
-            Offset(x.off, abs(x.off) > DEVIATIONS),
+            OffsetCell(x.off, abs(x.off) > DEVIATIONS),
             "\u25cf" if x.name in essential else "",
         ]
         for x in r.returned
@@ -93,7 +105,7 @@ def _parameters(r: Rehearsal) -> list[Block]:
         "Base parameters: planted in the simulation, estimated from the log, the deviation that the estimate states, "
         "and the error in units of it. A dot marks those that a model of fewer parameters needs to predict as well."
     )
-    return [Words(about), Grid([*headers, "needed"], rows, right=(2, 3, 4, 5))]
+    return [Words(about), CellTable([*headers, "needed"], rows, right=(2, 3, 4, 5))]
 
 
 def _residuals(r: Rehearsal) -> list[Block]:
@@ -106,7 +118,7 @@ def _residuals(r: Rehearsal) -> list[Block]:
         "Stirred up: efforts faster than the filter on positions, which the controller makes of the steps of the "
         "encoders and no filtered motion can explain."
     )
-    table = Grid(["joint", "noise", "stirred up", "residual", "ratio"], rows, right=(1, 2, 3, 4))
+    table = CellTable(["joint", "noise", "stirred up", "residual", "ratio"], rows, right=(1, 2, 3, 4))
     return [Words(about), table, *map(Words, _residual_remarks(r))]
 
 
@@ -163,7 +175,7 @@ def _control(r: Rehearsal) -> list[Part]:
     return parts
 
 
-def _moves(tables: list[TrackingTable]) -> Grid:
+def _moves(tables: list[TrackingTable]) -> CellTable:
     rows = []
     for table in tables:
         row = [table.title.removeprefix("open loop, ")]
@@ -173,7 +185,7 @@ def _moves(tables: list[TrackingTable]) -> Grid:
             row += [figures(1e3 * run.largest[worst], 3), f"{100 * run.relative[worst]:.2f} %"]
         rows.append(row)
     headers = ["move", "computed [mrad]", "of the move", "gravity on line [mrad]", "of the move"]
-    return Grid(headers, rows, right=(1, 2, 3, 4))
+    return CellTable(headers, rows, right=(1, 2, 3, 4))
 
 
 def _move_chart(table: TrackingTable) -> Chart:
@@ -198,9 +210,9 @@ def _update_chart(table: TrackingTable, r: Rehearsal) -> Chart:
     return Chart(title, unit, k, lines, over="k", decades=5)
 
 
-def _errors(table: TrackingTable, r: Rehearsal) -> Grid:
+def _errors(table: TrackingTable, r: Rehearsal) -> CellTable:
     rows = [[run.title, *(figures(1e3 * v, 3) for v in run.rms)] for run in table.rows]
-    return Grid(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
+    return CellTable(["", *r.robot.coordinate_names], rows, right=tuple(range(1, 1 + r.robot.n)))
 
 
 def _payload(r: Rehearsal) -> list[Block]:
@@ -220,7 +232,7 @@ def _payload(r: Rehearsal) -> list[Block]:
         rows.append([f"{at:.2f}", mass_now, figures(float(deviations[-1]), 2)])
     lines = {"estimate": mass, "with its deviation": mass + deviation, "less its deviation": mass - deviation}
     chart = [Chart("Mass of the load", "kg", t, lines)] if len(t) > 2 else []
-    return [Words(about), *chart, Grid(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))]
+    return [Words(about), *chart, CellTable(["time [s]", "mass [kg]", "deviation [kg]"], rows, right=(0, 1, 2))]
 
 
 # ------------------------------------------------------------------ motion and files

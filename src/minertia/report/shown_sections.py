@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.report.blocks import Block, Chart, Grid, Part, Words, figures
+from minertia.report.blocks import Block, CellTable, Chart, Part, Words, figures
 from minertia.validation.adaptation import Adaptation
 from minertia.validation.contact import SOON, Detection
 from minertia.validation.guiding import Guiding
@@ -37,7 +37,7 @@ def _adaptation(a: Adaptation) -> list[Block]:
         for k, pair in enumerate(zip(a.adapting, a.fixed, strict=True))
         for later in [(k + 0.5) * a.passing > a.picked]
     ]
-    table = Grid(["pass from [s]", "adapting", "not adapting", ""], rows, right=(0, 1, 2))
+    table = CellTable(["pass from [s]", "adapting", "not adapting", ""], rows, right=(0, 1, 2))
     lines = {"adapting": 1e3 * a.adapting_error, "not adapting": 1e3 * a.fixed_error}
     chart = Chart("Error over the last half second", "mrad or mm, logarithmic", a.t, lines, decades=3)
     masses = {"estimated": a.mass, "true": np.where(a.t < a.picked, a.true_mass - a.load, a.true_mass)}
@@ -63,7 +63,7 @@ def _detection(d: Detection, r: Rehearsal) -> list[Block]:
         for name, a, b in zip(r.robot.coordinate_names, d.sliding, d.standing, strict=True)
     ]
     headers = ["joint", "threshold where it slides [N m or N]", "where it may stick [N m or N]"]
-    table = Grid(headers, rows, right=(1, 2))
+    table = CellTable(headers, rows, right=(1, 2))
     begin = int(np.searchsorted(d.t, d.begun[0] - 0.5))
     shown = slice(begin, int(np.searchsorted(d.t, d.begun[min(2, len(d.begun) - 1)] + 0.5)))
     lines = {"largest output": np.minimum(d.largest, MOST)[shown], "threshold": np.ones(len(d.t))[shown]}
@@ -79,6 +79,6 @@ def _guiding(g: Guiding, r: Rehearsal) -> list[Block]:
         f"{1e3 * g.fallen:.0f} mm."
     )
     drifts = [[name, figures(1e3 * v, 2)] for name, v in zip(r.robot.coordinate_names, g.drifts, strict=True)]
-    table = Grid(["joint", "drift [mrad or mm]"], drifts, right=(1,))
+    table = CellTable(["joint", "drift [mrad or mm]"], drifts, right=(1,))
     way = Chart("Way of the gripped point", "mm", g.t, {"way": 1e3 * g.way})
     return [Words(about), way, Chart("Force of the hand", "N", g.t, {"force": g.pulled}), table]

@@ -139,7 +139,8 @@ def _drive(robot: Robot, j: int) -> dict[str, float]:
 
 
 def unit_of(robot: Robot, name: str) -> str:
-    """Unit of a standard, regrouped or combined parameter."""
+    """Unit of a standard, regrouped or combined parameter, or of an effect with its constant (FS1@0.05)."""
+    name = name.partition("@")[0]
     if "_" in name:
         return COMBINATION_UNITS[name[0]]
     symbol, link = split_name(name)

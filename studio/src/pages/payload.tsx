@@ -23,7 +23,7 @@ interface PayloadView {
   logs: string[];
 }
 
-interface Measured { name: string; value: number; deviation: number; unit: string }
+interface Measured { name: string; value: number; deviation: number | null; unit: string }
 
 /** Values with deviations and 95 % intervals. */
 function MeasuredTable({ label, rows }: { label: string; rows: Measured[] }) {
@@ -33,7 +33,7 @@ function MeasuredTable({ label, rows }: { label: string; rows: Measured[] }) {
       columns={["", numbers("value"), numbers("deviation"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
       rows={rows.map(({ name, value, deviation, unit }) => ({
         key: name,
-        cells: [name, shown(value, 5), shown(deviation, 2), units(unit), <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
+        cells: [name, shown(value, 5), shown(deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
       }))}
     />
   );
