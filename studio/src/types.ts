@@ -147,6 +147,7 @@ export interface LogView {
   signals: Record<string, (number | null)[][]>;
   cutoff_hz?: number | null;
   filtered?: Record<string, (number | null)[][]>; // q_filtered, effort_filtered
+  off?: string[]; // checks that were not made, and why
   number?: number;
   has_detail?: boolean;
 }

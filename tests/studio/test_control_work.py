@@ -10,7 +10,6 @@ from minertia.errors import MinertiaError
 from minertia.studio.control_work import control
 from minertia.studio.job_work import JobWork
 from minertia.studio.project import Project
-from minertia.validation.moves import SampledMotion, point_to_point
 from tests.arm import ARM
 
 pytest.importorskip("mujoco")
@@ -50,14 +49,3 @@ def test_hand_guiding_is_played(tmp_path):
 def test_a_robot_without_masses_gets_a_sentence(tmp_path):
     with pytest.raises(MinertiaError, match="no inertial parameters"):
         control(work(tmp_path, robot="planar2r"))
-
-
-def test_a_sampled_motion_is_its_trajectory():
-    trajectory = point_to_point([0.0, 1.0], [1.0, -1.0], 1.0, 0.01)
-    motion = SampledMotion(trajectory)
-    assert motion.duration == pytest.approx(1.0)
-    q, qd, qdd = motion.at(trajectory.t)
-    assert np.allclose(q, trajectory.q) and np.allclose(qd, trajectory.qd) and np.allclose(qdd, trajectory.qdd)
-    half = motion.at(0.505)[0][0]
-    assert np.allclose(half, (trajectory.q[50] + trajectory.q[51]) / 2)
-    assert motion.jerk(trajectory.t[1:-1]).shape == (99, 2)

@@ -236,6 +236,7 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
         assert visit.faults == []
 
 
+@pytest.mark.slow
 @needs_shared
 def test_a_real_log(chromium, tmp_path):
     """EMPS, a ball-screw axis: the published values of its mass and friction, from the file as it is."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.excitation.limits import MotionLimits, motion_limits
+from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
 from minertia.report.numbers import rounded, thinned
 from minertia.report.robot_data import robot_data
@@ -22,7 +23,7 @@ from minertia.validation.adaptation import Adaptation
 from minertia.validation.closed_plant import plant_of
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.guiding import Guiding
-from minertia.validation.moves import SampledMotion, random_moves
+from minertia.validation.moves import random_moves
 from minertia.validation.plant import Controller, Imperfections
 from minertia.validation.rehearsed import LOAD
 from minertia.validation.rig import Rig

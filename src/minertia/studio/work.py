@@ -80,6 +80,7 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
 def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
+    from minertia.identification.audits.off import checks_off
     from minertia.identification.campaigns.read import read_campaign
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
@@ -93,6 +94,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
         view = log_view(title, recording, audit(recording, campaign.robot))
         cutoff, filtered = filtered_signals(recording, campaign.filter)
         view |= filtered_view(recording, cutoff, filtered)
+        view["off"] = list(checks_off(recording, campaign.robot))
         view |= {"number": k, "has_detail": keep_curves(work.out, k, recording, filtered)}
         views.append({**view, "use": "train" if k < len(campaign.train) else "validate"})
     drop_curves(work.out.parent, work.out)

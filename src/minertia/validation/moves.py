@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from minertia.errors import Infeasible
 from minertia.excitation.limits import MotionLimits
@@ -37,32 +36,6 @@ def joint_move(start: ArrayLike, joints: Sequence[int], angle: float, speed: flo
     goal = np.asarray(start, float).copy()
     goal[list(joints)] += angle
     return point_to_point(start, goal, PEAK * abs(angle) / speed, period)
-
-
-@dataclass(frozen=True, repr=False)
-class SampledMotion(ContinuousMotion):
-    """A trajectory between its samples, too: straight lines between positions, velocities and accelerations."""
-
-    trajectory: Trajectory
-
-    @property
-    def duration(self) -> float:  # type: ignore[override]
-        """From the first sample to the last [s]."""
-        return float(self.trajectory.t[-1] - self.trajectory.t[0])
-
-    def at(self, t: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """q, qd, qdd at times (N,) from its beginning, each of shape (N, n)."""
-        own = self.trajectory
-        return self._between(t, own.q), self._between(t, own.qd), self._between(t, own.qdd)
-
-    def jerk(self, t: ArrayLike) -> NDArray[np.float64]:
-        """Slopes of the accelerations at times (N,), shape (N, n)."""
-        return self._between(t, np.gradient(self.trajectory.qdd, self.trajectory.t, axis=0))
-
-    def _between(self, t: ArrayLike, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = self.trajectory.t
-        times = np.atleast_1d(np.asarray(t, float)) + own[0]
-        return np.column_stack([np.interp(times, own, column) for column in values.T])
 
 
 def to_and_fro(motion: ContinuousMotion, passes: int, period: float) -> Trajectory:

@@ -328,6 +328,16 @@ function LogPanel({ log, name }: { log: LogView; name: string | undefined }) {
           </ul>
         </details>
       )}
+      {!!log.off?.length && (
+        <details>
+          <summary>{log.off.length === 1 ? "1 check is off" : `${log.off.length} checks are off`}</summary>
+          <ul className="sentences">
+            {log.off.map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
       <div className="toggles">
         <Segment label={`Signals of ${log.log}`} options={Object.keys(log.signals).map((key) => ({ key, title: titles[key] }))} value={signal} onChange={setSignal} />
         {smooth && <CheckField label={`through the low-pass of ${shown(log.cutoff_hz, 3)} Hz`} value={filtering} onChange={setFiltering} />}
