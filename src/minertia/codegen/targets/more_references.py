@@ -167,7 +167,7 @@ def _adaptive_start(setting: Setting, program: Program, inputs: Arrays, chi: Any
     G = _bodies(samples, links, rng)
     P = G @ G.transpose(0, 1, 3, 2)
     wanted = np.array(np.linalg.cholesky(P), float)
-    wanted[:, list(setting.robot.massless)] = 0.0
+    wanted[:, [k + setting.robot.is_floating for k in setting.robot.massless]] = 0.0
     wanted = wanted.reshape(samples, links, 16)
     return named(program, {"chi": ten_of(P)}), {"G": wanted}
 
