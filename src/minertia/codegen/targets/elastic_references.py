@@ -26,9 +26,10 @@ def _motion(
 ) -> tuple[Arrays, Arrays]:
     """States of links and motors with the efforts of the motors; most: that springs give beyond what links need."""
     robot, shape = setting.robot, inputs["qd"].shape
+    # soft springs: stiffness times the rounding of a position is the error of an effort in single precision
     sprung = np.isin(np.arange(robot.n), sprung_joints(robot))
     given = {name: rng.uniform(*span, shape) for name, span in
-             (("stiffness", (500.0, 5000.0)), ("damping", (1.0, 9.0)), ("rotor", (0.1, 2.0)),
+             (("stiffness", (20.0, 200.0)), ("damping", (1.0, 9.0)), ("rotor", (0.1, 2.0)),
               ("motor_rate", (-2.0, 2.0)), ("motor_acceleration", (-9.0, 9.0)))}  # fmt: skip
     q, qd, qdd = (inputs[name] for name in ("q", "qd", "qdd"))
     moving = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, "IA", "IAM")} for x in chi]
