@@ -420,6 +420,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "command": Command(
             *("pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001),
             zeros=(0.1, "?"),
+            leave_out_contact=False,
         ),
         "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),
         "links": "physical",
