@@ -119,3 +119,11 @@ def test_noise_does_not_confuse_the_words_of_campaigns():
     words = fitted(robot, [motion], effects=["rotor", "viscous", "coulomb", "offset"])
     symbols = fitted(robot, [motion])
     assert np.array_equal(words.beta, symbols.beta)
+
+
+def test_smooth_coulomb_in_place_of_a_robots_own_has_its_nominal_value():
+    robot = random_robot(3, n=2)
+    own = dict(zip(robot.columns(True, True), robot.parameter_vector(True, True).tolist(), strict=True))
+    smooth = linear_model(robot, ["FV", "OFF", "FC1", {"kind": "FCT", "width": 0.1, "joints": [2]}])
+    names = dict(zip(smooth.names, smooth.nominal().tolist(), strict=True))
+    assert own["FC2"] > 0 and names["FCT2"] == own["FC2"] and names["FC1"] == own["FC1"] and "FC2" not in names

@@ -19,7 +19,7 @@ from minertia.identification.closed_loop.contact import Mask, pushed, told_times
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.simulate import Simulated, simulated, with_start
+from minertia.identification.closed_loop.simulate import Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
@@ -396,12 +396,6 @@ def probed(
             after += np.sum((e - S @ (step - point.theta)[places]) ** 2, axis=0)
         left = np.sqrt(np.mean(after / before))  # deviations are those of what the step leaves
         return step, left * fit._inflation(point) * deviation, 1 - after / before
-
-
-def simulated_residual(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Array | None:
-    """Measured less simulated positions of the rows that count; None where the motion runs away."""
-    found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
-    return None if found is None else np.asarray((log.q - found.q)[log.rows])
 
 
 def _not_narrower(widths: Spread) -> Spread:

@@ -32,7 +32,7 @@ from minertia.identification.problem.terms import (
 )
 from minertia.notebook import clipped, plural
 from minertia.robot.effects import ROTOR_SYMBOLS
-from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
@@ -106,9 +106,14 @@ class LinearModel:
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
 
     def nominal(self) -> Array:
-        """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0."""
+        """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0.
+
+        Smooth Coulomb friction that was chosen in place of the robot's own takes the value of that.
+        """
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
-        return self.values(dict(self.robot.effect_values) | own | self.choice.fixed)
+        sharp = {t.name: full_name("FC", t.joint + 1) for t in self.choice.terms if t.symbol == "FCT"}
+        smooth = {name: own.get(fc, 0.0) for name, fc in sharp.items() if fc not in self.standard}
+        return self.values(smooth | dict(self.robot.effect_values) | own | self.choice.fixed)
 
     def standard_values(self, beta: Array) -> dict[str, float]:
         """Standard parameters with the same efforts, zero outside the kept columns."""
