@@ -76,6 +76,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k, name in enumerate("abc"):
         (folder / f"{name}.csv").rename(folder / f"run{k + 1}.csv")
     assert inside.command(["identify", "arm.urdf", "run1.csv", "--out", "result"], folder).returncode == 0
+    shutil.copytree(folder / "result", folder / "other")
+    shutil.copy(folder / "run3.csv", folder / "day.csv")
     return folder
 
 

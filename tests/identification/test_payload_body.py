@@ -16,9 +16,9 @@ from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import (
     KnownRobot,
     Payload,
-    _payload,
     nearest_body,
     payload_beside,
+    payload_of,
     payload_on,
 )
 from minertia.identification.problem.observation import observe
@@ -36,7 +36,7 @@ IMPOSSIBLE = np.array(from_com(1.0, (0.1, 0, 0.02), np.diag([0.01, 0.001, 0.03])
 
 
 def load(ten: np.ndarray, covariance: np.ndarray, silent: dict[str, str] | None = None, **options: bool) -> Payload:
-    return _payload(ROBOT, None, ten, covariance, silent or {}, options.get("physical", True))
+    return payload_of(ROBOT, None, ten, covariance, silent or {}, options.get("physical", True))
 
 
 def flat(found: Payload) -> tuple[np.ndarray, np.ndarray]:

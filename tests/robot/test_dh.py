@@ -375,7 +375,7 @@ BAD = {
     "x = [": "not valid TOML",
     "a = 1\na = 2": "not valid TOML",
     "x = " + "[" * 5000: "nested more than 32 deep",
-    "format = 4\n" + ONE: "format",
+    "format = 5\n" + ONE: "format",
     "format = 1.0\n" + ONE: "format",
     "format = true\n" + ONE: "format",
     "exact = 3\n" + ONE: "exact",

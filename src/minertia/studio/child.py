@@ -22,7 +22,7 @@ OFTEN = 0.1  # s between two messages of the same step
 
 @dataclass(frozen=True)
 class JobLimits:
-    """What one job may take: memory [bytes] and processor time [s]."""
+    """What one job may take: memory [bytes] beyond that of its libraries, and processor time [s]."""
 
     memory: int = 6 * 1024**3
     seconds: int = 3600
@@ -92,12 +92,17 @@ def _end_with_parent() -> None:
 
 
 def _warm() -> None:
-    """Let the linear algebra take its buffers while it can: without room for them it tries again for ever."""
-    import numpy as np
-    from scipy.linalg import blas
+    """Let both linear algebras take their buffers while they can: without room for them they try again for ever.
 
-    some = np.eye(64)
+    Products of small matrices take none, so these are not small.
+    """
+    import numpy as np
+    from scipy.linalg import blas, lapack
+
+    some = np.eye(400)
     blas.dgemm(1.0, some @ some, some)
+    blas.dgemv(1.0, some, some @ some[0])
+    lapack.dgeqrf(np.linalg.qr(some)[0])
 
 
 def _restrict(limits: JobLimits) -> None:
@@ -105,7 +110,16 @@ def _restrict(limits: JobLimits) -> None:
         import resource
     except ImportError:  # pragma: no cover  (Windows: the server's own clock alone)
         return
-    for what, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_CPU, limits.seconds)):
+    memory = limits.memory + _taken(resource.getpagesize())
+    for what, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, limits.seconds)):
         _, hard = resource.getrlimit(what)
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _taken(page: int) -> int:
+    """Bytes of addresses that the process has already, libraries above all; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * page
+    except (OSError, ValueError, IndexError):  # pragma: no cover  (not Linux)
+        return 0
