@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo-out
 EXTRAS ?= dev
+# compiled modules are kept whatever the environment says: tests start hundreds of processes
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench papers studio wheel clean
 
