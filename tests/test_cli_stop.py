@@ -88,7 +88,8 @@ def interrupted(name: str, arm: Path, out: Path, moments: int, number: int = sig
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", [pytest.param("identify", marks=pytest.mark.slow), "excite"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["identify", "excite"])
 def test_at_some_moments(name: str, arm: Path, tmp_path: Path) -> None:
     interrupted(name, arm, tmp_path / "out", 2)
 

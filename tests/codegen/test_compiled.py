@@ -11,7 +11,6 @@ import minertia as mi
 from minertia.base.numeric import random_states
 from minertia.errors import MinertiaError, MissingExtra, ShapeError, UnknownName
 
-ROBOTS = ("puma560_physical", "two_link_planar")
 has = importlib.util.find_spec
 needs_jax = pytest.mark.skipif(has("jax") is None, reason="JAX is not installed")
 needs_torch = pytest.mark.skipif(has("torch") is None, reason="PyTorch is not installed")
@@ -27,7 +26,7 @@ def robot_of(name: str) -> mi.Robot:
 
 @pytest.fixture(scope="module")
 def state():
-    robot = robot_of(ROBOTS[0])
+    robot = robot_of("puma560_physical")
     return robot, [np.asarray(part) for part in random_states(robot, 20, 3)]
 
 

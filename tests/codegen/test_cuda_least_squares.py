@@ -196,7 +196,8 @@ def test_solutions_are_those_of_the_processor(tmp_path, puma, monkeypatch):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", [pytest.param("tree", marks=pytest.mark.slow), "floating"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tree", "floating"])
 def test_rows_with_gaps(tmp_path, name):
     """Branches and a floating base: rows that have some columns of a block, and many columns in several parts."""
     robot = robots_of_every_kind()[name]

@@ -176,6 +176,7 @@ def test_motor_efforts_through_coupled_drives():
         Setting(robots.planar2r(), motors=True)
 
 
+@pytest.mark.slow
 def test_sixty_joints_finish():
     robot = random_robot(1, n=60)
     setting = Setting(robot, "base")

@@ -70,7 +70,7 @@ def assert_same(whole: Identification, parts: Identification) -> None:
         np.testing.assert_allclose((a.relative, *a.joint_rmse), (b.relative, *b.joint_rmse), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("filter", SOME)
 @pytest.mark.usefixtures("in_blocks")
 def test_blocks_give_what_the_whole_gives(logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same(*both(campaign(logs, filter), monkeypatch))
