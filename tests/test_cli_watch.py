@@ -24,19 +24,35 @@ def test_a_load_is_named_and_ends_with_1(arm: Path, run: Run) -> None:
     model = arm / "result" / "model.toml"
     normal = ("--normal", arm / "b.csv", arm / "c.csv")
     code, out, _ = run("watch", model, arm / "a.csv", *normal, "--out", arm / "levels")
-    assert code == 0 and "a.csv: nothing changed in 12.0 s" in out
+    assert code == 0 and "a.csv: no change was seen in 12.0 s" in out and "and were judged, in" in out
     code, out, _ = run("watch", model, arm / "loaded.csv", "--levels", arm / "levels" / "levels.toml", "--json")
     (seen,) = json.loads(out)["watched"]
     (alarm,) = seen["alarms"]
     assert code == 1 and alarm["what"] == "load" and alarm["raised"] < 3.0
     assert alarm["mass"] == pytest.approx(LOAD, abs=4 * alarm["deviation"]) and alarm["deviation"] < 0.1
-    assert seen["false_alarms_per_hour"] == 0.1
+    assert seen["false_alarms_per_hour"] == 0.1 and 0.5 < seen["judged"] <= 1
     code, out, _ = run("watch", model, arm / "loaded.csv", *normal)
     assert code == 1 and "loaded.csv: load changed: 0 -> 0.7" in out
     assert "loaded.csv: caution: these logs do not determine" in out  # a planar arm shows one moment of inertia
     levels = read_levels(arm / "levels" / "levels.toml")
     assert "arm_watch_levels arm_levels = {" in (arm / "levels" / "watch_levels.h").read_text()
     assert levels.joints == ("shoulder", "elbow") and levels.rate == pytest.approx(200.0)
+
+
+def test_a_robot_that_stands_is_not_said_to_be_unchanged(arm: Path, run: Run) -> None:
+    head, *rows = (arm / "loaded.csv").read_text().splitlines()
+    columns = head.split(",")
+    first = rows[0].split(",")
+    still = [
+        ",".join(
+            r if name.startswith(("t", "tau")) else f for name, r, f in zip(columns, row.split(","), first, strict=True)
+        )
+        for row in rows
+    ]
+    (arm / "still.csv").write_text("\n".join([head, *still]) + "\n")
+    normal = ("--normal", arm / "b.csv", arm / "c.csv")
+    code, out, err = run("watch", arm / "result" / "model.toml", arm / "still.csv", *normal)
+    assert code == 0 and "joints slid, and were judged, in 0 % of it" in out, out + err
 
 
 def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:

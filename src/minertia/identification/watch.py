@@ -90,7 +90,7 @@ class OnlineWatch:
     def __repr__(self) -> str:
         return (
             f"<OnlineWatch of '{clipped(self.robot.name, 40)}': {self.seconds:.1f} s, "
-            f"{plural(len(self.alarms), 'alarm')}, at most {self.levels.options.per_hour:g} false ones an hour>"
+            f"{plural(len(self.alarms), 'alarm')}, {self.levels.options.per_hour:g} false ones an hour are stated>"
         )
 
     @property
@@ -173,13 +173,17 @@ def _gain_deviation(model: IdentifiedModel | Robot) -> float:
 
 @dataclass(frozen=True)
 class Watched:
-    """What a watch saw in a log: alarms, the load at its end, the largest evidence over its threshold."""
+    """What a watch saw in a log: alarms, the load at its end, the largest evidence over its threshold.
+
+    judged: part of the time in which joints were judged, over all of them: they are while they slide.
+    """
 
     log: str
     seconds: float
     alarms: tuple[WatchAlarm, ...]
     largest: float
     per_hour: float
+    judged: float
     load: Payload | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -190,7 +194,8 @@ class Watched:
         if self.alarms:
             return [alarm.sentence() for alarm in self.alarms]
         return [
-            f"nothing changed in {self.seconds:.1f} s (evidence at most {100 * self.largest:.2g} % of the threshold)"
+            f"no change was seen in {self.seconds:.1f} s (evidence at most {100 * self.largest:.2g} % of the "
+            f"threshold; joints slid, and were judged, in {100 * self.judged:.0f} % of it)"
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,6 +205,7 @@ class Watched:
             "seconds": self.seconds,
             "false_alarms_per_hour": self.per_hour,
             "evidence": self.largest,
+            "judged": self.judged,
             "alarms": [alarm.to_dict() for alarm in self.alarms],
             "load": None if self.load is None else self.load.to_dict(),
         }
@@ -252,7 +258,8 @@ def watch_log(
             watch.take(e, Y, valid)
     name = Path(recording.source).name or "recording"
     alarms = tuple(replace(alarm, is_named=True) for alarm in watch.alarms)
-    return Watched(name, recording.duration, alarms, watch.largest, levels.options.per_hour, watch.load)
+    judged = float(np.mean(blocks.valid)) if len(blocks.valid) else 0.0
+    return Watched(name, recording.duration, alarms, watch.largest, levels.options.per_hour, judged, watch.load)
 
 
 def _whole(model: IdentifiedModel | str | Path) -> IdentifiedModel:
