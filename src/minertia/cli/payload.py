@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
-from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, read_given
+from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, option, read_given
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
+Unloaded = Annotated[
+    str, typer.Argument(metavar="UNLOADED", help="A log without the load, or a model.toml.", show_default=False)
+]
+Loaded = Annotated[list[str], typer.Argument(metavar="LOADED...", help="Logs with the load.", show_default=False)]
+RobotUnlessNamed = Annotated[
+    str | None,
+    option("robot", "ROBOT", "The robot, unless a model or campaign names it.", autocompletion=complete_robot),
+]
+AtFrame = Annotated[str | None, option("at", "FRAME", "Link or frame the load is given in.")]
+KnownMass = Annotated[
+    float | None,
+    option(
+        "mass",
+        "KG",
+        "The load is known: find the gains of the drives instead, from efforts as logged.",
+        callback=not_negative,
+    ),
+]
+KnownCentre = Annotated[
+    tuple[float, float, float] | None, option("com", "X Y Z", "Centre of that load, in m.", callback=finite)
+]
+
+
 def payload(
-    unloaded: Annotated[
-        str, typer.Argument(metavar="UNLOADED", help="A log without the load, or a model.toml.", show_default=False)
-    ],
-    loaded: Annotated[
-        list[str], typer.Argument(metavar="LOADED...", help="Logs with the load.", show_default=False)
-    ],
-    robot: Annotated[
-        str | None,
-        typer.Option(
-            "--robot", metavar="ROBOT", help="The robot, unless a model or campaign names it.",
-            autocompletion=complete_robot, show_default=False,
-        ),
-    ] = None,
+    unloaded: Unloaded,
+    loaded: Loaded,
+    robot: RobotUnlessNamed = None,
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
     drop_torn: DropTorn = False,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="FRAME", help="Link or frame the load is given in.", show_default=False),
-    ] = None,
-    mass: Annotated[
-        float | None,
-        typer.Option(
-            "--mass", metavar="KG", callback=not_negative,
-            help="The load is known: find the gains of the drives instead, from efforts as logged.",
-            show_default=False,
-        ),
-    ] = None,
-    com: Annotated[
-        tuple[float, float, float] | None,
-        typer.Option("--com", metavar="X Y Z", callback=finite, help="Centre of that load, in m.", show_default=False),
-    ] = None,
+    at: AtFrame = None,
+    mass: KnownMass = None,
+    com: KnownCentre = None,
     html: Html = None,
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
     from minertia.identification.campaigns.campaign import Campaign
 

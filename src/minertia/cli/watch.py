@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns, read_map
-from minertia.cli.options import AsJson, Force, not_negative
+from minertia.cli.options import AsJson, Force, not_negative, option
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import InputError
@@ -22,44 +22,42 @@ FORMAT = 1
 LEVELS, HEADER = "levels.toml", "watch_levels.h"
 
 
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)]
+LogsToWatch = Annotated[list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to watch.", show_default=False)]
+Normal = Annotated[
+    list[str] | None,
+    option("normal", "LOG...", "Logs without a fault and without a load, to learn what is normal."),
+]
+LevelsFile = Annotated[Path | None, option("levels", "FILE", "What is normal, as --out wrote it.")]
+PerHour = Annotated[
+    float | None,
+    option(
+        "per-hour",
+        "N",
+        "False alarms an hour of all joints together, on average at most (0.1 unless told).",
+        callback=not_negative,
+    ),
+]
+Velocities = Annotated[
+    bool, typer.Option("--velocities", help="Take logged velocities; else they come from positions.")
+]
+Single = Annotated[bool, typer.Option("--float", help="Numbers of the C header in single precision.")]
+LevelsPlace = Annotated[Path | None, option("out", "DIR", f"Folder for {LEVELS} and, for generated C, {HEADER}.")]
+
+
 def watch(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
-    logs: Annotated[
-        list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to watch.", show_default=False)
-    ] = None,
-    normal: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--normal", metavar="LOG...", help="Logs without a fault and without a load, to learn what is normal.",
-            show_default=False,
-        ),
-    ] = None,
-    levels: Annotated[
-        Path | None,
-        typer.Option("--levels", metavar="FILE", help="What is normal, as --out wrote it.", show_default=False),
-    ] = None,
-    per_hour: Annotated[
-        float | None,
-        typer.Option(
-            "--per-hour", metavar="N", callback=not_negative,
-            help="False alarms an hour of all joints together, on average at most (0.1 unless told).",
-            show_default=False,
-        ),
-    ] = None,
-    velocities: Annotated[
-        bool, typer.Option("--velocities", help="Take logged velocities; else they come from positions.")
-    ] = False,
-    single: Annotated[bool, typer.Option("--float", help="Numbers of the C header in single precision.")] = False,
+    model: ModelFile,
+    logs: LogsToWatch = None,
+    normal: Normal = None,
+    levels: LevelsFile = None,
+    per_hour: PerHour = None,
+    velocities: Velocities = False,
+    single: Single = False,
     columns: Columns = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help=f"Folder for {LEVELS} and, for generated C, {HEADER}.", show_default=False
-        ),
-    ] = None,
+    out: LevelsPlace = None,
     force: Force = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
