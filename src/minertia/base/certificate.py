@@ -90,8 +90,10 @@ class Certificate:
     def __str__(self) -> str:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
         if self.smallest is not None:
-            text += f", loops closed on the branch of the seed (smallest singular value {self.smallest:.1e})"
-            text += f", rank in {self.digits} digits" if self.digits != DIGITS else ""
+            is_usual = self.digits == DIGITS
+            what = "singular value" if is_usual else "part of a column that others leave"
+            text += f", loops closed on the branch of the seed (smallest {what} {self.smallest:.1e})"
+            text += "" if is_usual else f", rank in {self.digits} digits"
         r = self.redrawn
         if r is None:
             return text

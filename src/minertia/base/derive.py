@@ -162,8 +162,9 @@ def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
         )
     if c.smallest is not None and c.smallest < SMALLEST:
         return head + (
-            f"the smallest singular value that counts is {c.smallest:.1e}, which neither 16 nor 60 digits tell from "
-            "the rounding of lengths; give a seed in the middle of the loops' range, or identify with fewer parameters"
+            f"the smallest singular value that counts is {c.smallest:.1e}, which "
+            f"{'16 digits do not' if robot.is_floating else 'neither 16 nor 60 digits'} tell from the rounding of "
+            "lengths; give a seed in the middle of the loops' range, or identify with fewer parameters"
         )
     what = f"rank {c.rank} of {len(found.kept)}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
     joints = nearly_aligned(robot)
