@@ -11,7 +11,10 @@ from minertia.extras import load
 EXTRA = "pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 # our own page, which asks nothing of anybody; the sandbox of the browser does not start for root
-ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),  # 3-D in software, where nothing else draws it
+)
 MARGIN = "14mm"
 READY = "document.documentElement.dataset.ready === 'yes' || !document.getElementById('data')"
 
