@@ -273,7 +273,7 @@ def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
 
 def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     need_browser()
-    made = pdf.as_pdf(written["payload"])
+    made = pdf.as_pdf(pages.robot_page(read_robot("planar2r")))
     assert made.startswith(b"%PDF-") and len(made) > 10_000
     monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
     with pytest.raises(MinertiaError, match="Chromium"):
