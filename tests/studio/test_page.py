@@ -276,11 +276,29 @@ def test_a_real_log(chromium, tmp_path):
         page.get_by_role("button", name="Run", exact=True).click()
         page.get_by_role("button", name="Look at it").click()
         page.get_by_role("heading", name="Residual over effort").wait_for()
+        compared(page)
         assert visit.faults == []
-    (model,) = (tmp_path / "project").glob("runs/*-identify/result.json")
+    model = min((tmp_path / "project").glob("runs/*-identify/result.json"))
     values = {p["name"]: p["value"] for p in json.loads(model.read_text())["parameters"]}
     assert any(abs(value - 95.1) < 1.5 for value in values.values()), values  # kg, as published
     assert any(abs(value - 203.5) < 6 for value in values.values()), values  # N s/m
+
+
+def compared(page: Any) -> None:
+    """A second fit with another low-pass, and both beside one another: what they have in common, and their curves."""
+    page.get_by_role("link", name="Identify").click()
+    page.get_by_label("low-pass").fill("30")
+    page.get_by_text("not checked as it stands now").wait_for()
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.get_by_text("checked: nothing stands against it").wait_for()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("status", name="Identification").wait_for()
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("heading", name="Efforts as both predict them").wait_for()
+    labels = page.locator(".plot .u-legend .u-label").all_inner_texts()
+    assert [label.rstrip(":").partition("-")[2] for label in labels[2:4]] == ["identify", "identify"], labels
+    assert labels[2] != labels[3]
 
 
 def zoomed(page: Any) -> None:
