@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.identify import Identification, Problem, build_problem, identify, solve
 from minertia.identification.judge import residuals_on
@@ -31,4 +32,9 @@ def estimated(robot: Any, logs: Any, validate: Any = (), **choices: Any) -> tupl
 def unseen_part(problem: Problem, estimate: Estimate) -> float:
     """Part of the efforts of the only unseen log that values leave, as it is judged."""
     (log,) = problem.unseen
+    return part_left(problem, estimate, log)
+
+
+def part_left(problem: Problem, estimate: Estimate, log: PreparedLog) -> float:
+    """Part of the efforts of a log that values leave, as it is judged."""
     return residuals_on(problem.linear, estimate.beta, log)[0].relative
