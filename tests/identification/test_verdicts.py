@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from minertia.identification.campaigns.campaign import Log
+from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.signals.filtering import Filter
@@ -157,8 +158,8 @@ def test_no_delay_is_advised_that_would_do_harm(span):
     """On these parts of the Panda's log each joint by itself prefers 41 ms, which all together predict worse."""
     campaign = real("panda_gaz2019")
     (log,) = campaign.train
-    result = identify(replace(campaign, train=[Log(log.source, *span)]))
-    assert not any(finding.check == "delay" for log in result.problem.logs for finding in log.findings)
+    (ready,) = prepare_campaign(replace(campaign, train=[Log(log.source, *span)])).train
+    assert ready.findings and not any(finding.check == "delay" for finding in ready.findings)
 
 
 @needs_shared
@@ -168,15 +169,3 @@ def test_published_values_are_comparable():
     (log,) = campaign.train
     result = identify(replace(campaign, train=[Log(log.source, None, 12.0)], validate=[Log(log.source, 12.0, None)]))
     assert result.verdict.is_good, result.verdict.reasons
-
-
-@needs_shared
-def test_a_physical_fit_is_not_called_more_uncertain_than_what_was_seen():
-    """A prior holds values that the data leave open: their deviations say nothing of the efforts."""
-    result = identify(real("kr300_weigand"))
-    for residuals in result.validation:
-        for remark in residuals.remarks:
-            if "of the effort uncertain" in remark:
-                part = float(remark.split("deviations alone make ")[1].split(" %")[0]) / 100
-                assert part <= 2 * max(residuals.relative, result.training.relative)
-    assert result.verdict.is_good
