@@ -16,9 +16,10 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import UNKNOWN, Command
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.closed_loop.fit import LoopFit
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
