@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.floor import FLOOR, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS
+from minertia.dynamics.frame import frame_named
 from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
 from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
 from minertia.identification.campaigns.elastic import STIFFNESS
+from minertia.identification.campaigns.floor import RANGES, Floor
+from minertia.identification.closed_loop.ground import tied_by_floor
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import layout_of
-from minertia.identification.closed_loop.model import FARTHEST_ZERO, SIMULATED, Atom, JointGroup, ServoModel
+from minertia.identification.closed_loop.model import FARTHEST_ZERO, SIMULATED, Atom, JointGroup, ServoModel, floor_name
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
 from minertia.robot.joint import Elastic
@@ -47,8 +51,9 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
         raise CampaignError(
             f"'{robot.name}' has no masses to keep; state links = \"physical\" in [model] to fit them, too"
         )
-    groups = tied_groups(robot)
+    groups = tied_by_floor(robot, campaign.floor, tied_groups(robot))
     builder = _ServoBuilder(robot, command, linear, groups, keeps)
+    builder.add_floor(campaign.floor)
     builder.loaded = {robot.payload_frame(log.load.at).joint for log in campaign.train if log.load is not None}
     builder.add_effects()
     builder.add_gains()
@@ -84,6 +89,7 @@ class _ServoBuilder:
         kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero", *OF_SPRINGS]
         self.atoms = (
             *(Atom("link", k) for k in range(len(self.links))),
+            *(Atom("floor", k) for k in range(len(FLOOR))),
             *(Atom(kind, j) for kind in kinds for j in range(self.n)),
             Atom("delay", 0),
         )
@@ -94,7 +100,7 @@ class _ServoBuilder:
         self.rest = np.zeros(self.n)
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
-        self.layout, self.begin = SprungLayout(robot.n), dict[int, Elastic]()
+        self.layout, self.begin, self.floor = SprungLayout(robot.n), dict[int, Elastic](), Floor()
         for term in linear.choice.terms:
             if term.symbol == "KS":
                 self.rest[term.joint] = term.settings.get("rest", 0.0)
@@ -222,6 +228,20 @@ class _ServoBuilder:
             if self.layout.encoder == "both":
                 self.add(f"RJ{j + 1}", {Atom("rj", j): 1.0})
 
+    def add_floor(self, floor: Floor) -> None:
+        """The floor: what is known of it, and an unknown for each of the rest."""
+        self.floor = floor
+        if not floor.touches:
+            return
+        if self.command.integrator == "euler":
+            raise CampaignError('a floor is simulated by the midpoint rule alone: leave integrator = "euler" out')
+        for k, what in enumerate(FLOOR):
+            value = getattr(floor, what)
+            if isinstance(value, str):
+                self.add(floor_name(what), {Atom("floor", k): 1.0}, RANGES[what][0])
+            else:
+                self.constant[self.where[Atom("floor", k)]] = float(value)
+
     def add_delay(self, when: str | None, period: float) -> None:
         """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
         atom, value = Atom("delay", 0), self.command.delay
@@ -239,7 +259,7 @@ class _ServoBuilder:
         groups = tuple(
             JointGroup(
                 joints,
-                LoopKernel(self.robot, joints, self.links, len(self.layout.inside(joints))),
+                LoopKernel(self.robot, joints, self.links, len(self.layout.inside(joints)), self._under(joints)),
                 self._atoms_of(joints, G),
             )
             for joints in self.tied
@@ -247,14 +267,24 @@ class _ServoBuilder:
         lower = np.array([self.lower[name] for name in names])
         return ServoModel(
             self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
-            groups, self.rest, self.layout, tuple(self.gauges), self.begin,
+            groups, self.rest, self.layout, tuple(self.gauges), self.begin, self.floor,
         )  # fmt: skip
+
+    def _under(self, joints: Sequence[int]) -> FloorUnder | None:
+        """The floor under a group: those of its frames that the group moves; all groups read its numbers."""
+        if not self.floor.touches:
+            return None
+        moved = [name for name in self.floor.touches if frame_named(self.robot, name).joint in joints]
+        return FloorUnder(tuple(moved))
 
     def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
         """Unknown atoms that act in a group; of the links those whose effect shows there."""
         shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
 
         def acts(atom: Atom) -> bool:
+            if atom.kind == "floor":
+                under = self._under(joints)
+                return under is not None and bool(under.touches)
             return bool(shown[atom.place]) if atom.kind == "link" else atom.kind == "delay" or atom.place in joints
 
         return tuple(k for k, atom in enumerate(self.atoms) if np.any(G[k]) and acts(atom))

@@ -17,6 +17,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.contact import pushed
 from minertia.identification.closed_loop.found import LoopFit, contact_notes
+from minertia.identification.closed_loop.ground import with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
@@ -168,6 +169,8 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        if given is None:
+            tried = [with_floor(self.model, self.logs, theta) for theta in tried if theta is not None]
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]

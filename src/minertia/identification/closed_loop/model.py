@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import STIFFNESS
+from minertia.identification.campaigns.floor import RANGES, Floor
 from minertia.identification.closed_loop.layout import AT_MOTOR, SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.joint import Elastic
@@ -31,9 +33,14 @@ MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing mo
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
+def floor_name(what: str) -> str:
+    """Name of an unknown of the floor."""
+    return f"floor_{what}"
+
+
 @dataclass(frozen=True)
 class Atom:
-    """One number that a rollout reads: its kind (`rollout.task.KINDS`), and its joint or number among the links."""
+    """One number that a rollout reads: its kind (`rollout.task.KINDS`, "floor"), and its joint or number."""
 
     kind: str
     place: int
@@ -56,6 +63,7 @@ class ServoModel:
     the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
     gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
     which of them are measured.  begin: stiffness and damping of elastic joints to start from, None where not known.
+    floor: what the robot may touch; `links` of a rollout then hold its numbers and the step, too.
     """
 
     robot: Robot
@@ -73,6 +81,7 @@ class ServoModel:
     layout: SprungLayout
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
+    floor: Floor = field(default_factory=Floor)
 
     @property
     def count(self) -> int:
@@ -99,8 +108,13 @@ class ServoModel:
         """Values of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
-    def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
-        """What a rollout of a group is given, from the values of all atoms."""
+    def inputs(self, values: Array, h: float) -> Array:
+        """Numbers that the robot's own terms read: of the links where these are fitted, of the floor, and the step."""
+        below = [*self.of_kind("floor", values), h] if self.floor.touches else []
+        return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
+
+    def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
+        """What a rollout of a group at step h [s] is given, from the values of all atoms."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
         given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", "rest")}
@@ -109,7 +123,7 @@ class ServoModel:
         own: dict[str, Any] = {name: self._at_coordinates(group, name, x) for name, x in given.items()}
         return LoopValues(
             **own,
-            links=self.of_kind("link", values) if not self.keeps_links else np.zeros(0),
+            links=self.inputs(values, h),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
             is_voltage=self.command.law == "voltage",
             is_euler=self.command.integrator == "euler",
@@ -143,6 +157,8 @@ class ServoModel:
 
     def place_in(self, group: JointGroup, atom: Atom) -> int:
         """Where a rollout of a group has an atom: a number among links, its spring or its coordinate."""
+        if atom.kind == "floor":
+            return len(self.links) + atom.place
         if atom.kind in ("link", "delay"):
             return atom.place
         inside = self.layout.inside(group.joints)
@@ -199,4 +215,5 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
+        most |= {floor_name(what): RANGES[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])
