@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import UNKNOWN, Command
+from minertia.identification.campaigns.floor import Floor
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.closed_loop.fit import LoopFit
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -149,9 +152,8 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
         given["kd"] = 0.0
     if loop["law"] != "pid":
         given["ki"] = 0.0
-    command = Command(**given, delay=UNKNOWN)
-    robot = model.robot
-    made = loop_model(replace(campaign, robot=robot, command=command, links="robot", effects=None, fix={}), period)
+    robot, known = model.robot, {"floor": Floor(**loop.get("floor", {})), "command": Command(**given, delay=UNKNOWN)}
+    made = loop_model(replace(campaign, robot=robot, links="robot", effects=None, fix={}, **known), period)
     values = dict(robot.effect_values)
     values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
     return made, np.array([values.get(name, 0.0) for name in made.names])
@@ -175,6 +177,9 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
     }
     found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    if model.floor.touches:
+        below = dict(zip(FLOOR, model.of_kind("floor", values).tolist(), strict=True))
+        found["floor"] = {"touches": list(model.floor.touches), **below}
     return found | ({"elastic": _elastic_record(model, values)} if model.layout.elastic else {})
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
