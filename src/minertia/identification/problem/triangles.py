@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from minertia.codegen.kernels import build
+
 Array = NDArray[np.float64]
 FAN = 8  # triangles merged at a time
 PIECE = 4096  # samples whose rows become triangles at a time, fewer where the rows would be more than
@@ -26,6 +28,27 @@ def triangle(rows: Array) -> Array:
     if R.shape[-2] < k:
         R = np.concatenate([R, np.zeros((*R.shape[:-2], k - R.shape[-2], k))], axis=-2)
     return np.asarray(R)
+
+
+def upright(rows: Array) -> Array:
+    """R of [..., N, k] rows with a diagonal that is not negative."""
+    if rows.ndim == 2:
+        return folded(np.zeros((rows.shape[1], rows.shape[1])), rows)
+    return _turned(triangle(rows))
+
+
+def folded(R: Array, rows: Array) -> Array:
+    """The triangle [k, k] of the rows of a triangle and of further ones [N, k], its diagonal not negative."""
+    fold = getattr(build.native(), "fold", None)  # two to seven times as fast as LAPACK on so few columns
+    own = np.array(R, float, order="C")
+    if fold is not None and fold(own, np.ascontiguousarray(rows, float)):
+        return own
+    return _turned(triangle(np.concatenate([R, rows])))
+
+
+def _turned(R: Array) -> Array:
+    diagonal = np.einsum("...ii->...i", R)
+    return np.asarray(R * np.where(diagonal < 0, -1.0, 1.0)[..., None]) + 0.0  # + 0.0: no zero keeps a sign
 
 
 def merged(triangles: Array) -> Array:
