@@ -8,9 +8,10 @@ import pytest
 from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.levels import LOAD, Levels, robot_sums, robot_values, type_values
 from minertia.identification.problem.solve import solution
+from minertia.identification.problem.triangles import upright
 
 LAYOUT = EvidenceLayout(
     ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows, upright
-from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows
+from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle, upright
 from minertia.notebook import plural
 
 Array = NDArray[np.float64]

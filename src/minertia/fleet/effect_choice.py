@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import projected
-from minertia.fleet.evidence import upright
 from minertia.fleet.levels import DAY, ROBOT, Levels
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.triangles import upright
 
 Array = NDArray[np.float64]
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say

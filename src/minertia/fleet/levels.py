@@ -17,8 +17,9 @@ from scipy.linalg import solve_triangular
 from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import RANK, Head, projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.triangles import upright
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf
 
+from minertia.codegen.kernels import build
+
 Array = NDArray[np.float64]
 PANEL = 32  # columns that LAPACK factors at a time
 FAN = 8  # triangles merged at a time
@@ -42,6 +44,27 @@ def _factor(rows: Array) -> Array:
 @cache
 def _upper(k: int) -> NDArray[np.bool_]:
     return np.triu(np.ones((k, k), bool))
+
+
+def upright(rows: Array) -> Array:
+    """R of [..., N, k] rows with a diagonal that is not negative."""
+    if rows.ndim == 2:
+        return folded(np.zeros((rows.shape[1], rows.shape[1])), rows)
+    return _turned(triangle(rows))
+
+
+def folded(R: Array, rows: Array) -> Array:
+    """The triangle [k, k] of the rows of a triangle and of further ones [N, k], its diagonal not negative."""
+    fold = getattr(build.native(), "fold", None)  # two to seven times as fast as LAPACK on so few columns
+    own = np.array(R, float, order="C")
+    if fold is not None and fold(own, np.ascontiguousarray(rows, float)):
+        return own
+    return _turned(triangle(np.concatenate([R, rows])))
+
+
+def _turned(R: Array) -> Array:
+    diagonal = np.einsum("...ii->...i", R)
+    return np.asarray(R * np.where(diagonal < 0, -1.0, 1.0)[..., None]) + 0.0  # + 0.0: no zero keeps a sign
 
 
 def merged(triangles: Array) -> Array:
