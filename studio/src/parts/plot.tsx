@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { lines } from "./strokes";
 
 export interface Series {
   label: string;
@@ -17,6 +18,7 @@ const SETTLED = 120; // ms without another zoom before more points are asked for
 
 export interface Axis { name: string; unit: string }
 const TIME: Axis = { name: "t", unit: "s" };
+const WIDTH = 1.4; // px of a line
 
 const groups = new Map<string, Set<uPlot>>();
 
@@ -122,9 +124,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
             label: s.label,
             class: s.quiet ? "quiet" : undefined,
             stroke: css(s.colour) || s.colour,
-            width: s.width ?? 1.4,
+            width: s.width ?? WIDTH,
             dash: s.dash,
-            paths: s.points ? () => null : undefined,
+            paths: s.points ? () => null : lines(s.width ?? WIDTH),
             points: s.points ? { show: true, size: s.width ?? 3, width: 0, fill: css(s.colour) || s.colour } : { show: false },
             value: (_: uPlot, v: number | null) => (v == null ? "–" : `${Number(v.toPrecision(5))}`),
           })),
@@ -208,7 +210,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
     plot.current = made;
     fresh.current = true;
     members?.add(made);
-    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const resize = new ResizeObserver(() => {
+      if (made.width !== element.clientWidth) made.setSize({ width: element.clientWidth, height }); // it tells the first size, too
+    });
     resize.observe(element);
     return () => {
       window.clearTimeout(settling);

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useState } from "react";
 import { putRobot, upload } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { ParameterName, Tex } from "../parts/math";
@@ -238,7 +238,7 @@ function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number 
   );
 }
 
-function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
+const Parameters = memo(function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
   const hasNominal = base.parameters.some((p) => p.nominal !== null);
   return (
     <Scroll label="Base parameters">
@@ -281,7 +281,7 @@ function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (link
       </table>
     </Scroll>
   );
-}
+});
 
 /** Terms of a relation on as many lines as they need. */
 function Relation({ latex, text }: { latex: string; text: string }) {
