@@ -152,8 +152,9 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
         given["kd"] = 0.0
     if loop["law"] != "pid":
         given["ki"] = 0.0
-    robot, known = model.robot, {"floor": Floor(**loop.get("floor", {})), "command": Command(**given, delay=UNKNOWN)}
-    made = loop_model(replace(campaign, robot=robot, links="robot", effects=None, fix={}, **known), period)
+    robot, floor, command = model.robot, Floor(**loop.get("floor", {})), Command(**given, delay=UNKNOWN)
+    own = replace(campaign, robot=robot, links="robot", effects=None, fix={}, floor=floor, command=command)
+    made = loop_model(own, period)
     values = dict(robot.effect_values)
     values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
     return made, np.array([values.get(name, 0.0) for name in made.names])
