@@ -21,7 +21,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
-from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -32,9 +32,11 @@ from minertia.identification.model import IdentifiedModel, parameter_frame, para
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.problem.ladder import START
 from minertia.identification.problem.solve import inverse
 from minertia.identification.result import Identification, is_possible
 from minertia.notebook import clipped, plural
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
 
@@ -152,12 +154,23 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
         given["kd"] = 0.0
     if loop["law"] != "pid":
         given["ki"] = 0.0
-    robot, floor, command = model.robot, Floor(**loop.get("floor", {})), Command(**given, delay=UNKNOWN)
-    own = replace(campaign, robot=robot, links="robot", effects=None, fix={}, floor=floor, command=command)
-    made = loop_model(own, period)
+    robot = model.robot
+    campaign = replace(campaign, command=Command(**given, delay=UNKNOWN), floor=Floor(**loop.get("floor", {})))
+    made = loop_model(replace(campaign, robot=robot, links="robot", effects=_own_effects(robot), fix={}), period)
     values = dict(robot.effect_values)
     values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
     return made, np.array([values.get(name, 0.0) for name in made.names])
+
+
+def _own_effects(robot: Robot) -> tuple[Any, ...]:
+    """The usual effects, and all others that a robot has and a loop simulates."""
+    more = [
+        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        for j, own in enumerate(robot.effects)
+        for symbol, value in own.items()
+        if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard
+    ]
+    return (*START, *more)
 
 
 def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _trial(effort_delay: float | None) -> Rollout:
     u, slope = np.sin(9 * t + [0.0, 1.0]), 9 * np.cos(9 * t + [0.0, 1.0])
     values = LoopValues(
         0.02 * two, 0.1 * two, 0.3 * two, 0.05 * two, 0.05 * two, 0.4 * two, 0.1 * two, 8 * two, 0.3 * two, 2 * two,
-        np.array([3.0, np.inf]), 0.1 * two, effort_delay=effort_delay,
+        np.array([3.0, np.inf]), 0.1 * two, 0.2 * two, 0.5 * two, 0.1 * two, 0.3 * two, effort_delay=effort_delay,
         springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
     unknowns = tuple((kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))

@@ -22,15 +22,24 @@ from minertia.identification.closed_loop.ground import tied_by_floor
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import layout_of
-from minertia.identification.closed_loop.model import FARTHEST_ZERO, SIMULATED, Atom, JointGroup, ServoModel, floor_name
+from minertia.identification.closed_loop.model import (
+    FARTHEST_ZERO,
+    SETTINGS,
+    SIMULATED,
+    Atom,
+    JointGroup,
+    ServoModel,
+    floor_name,
+)
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
+from minertia.identification.problem.terms import Term
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
+NONNEGATIVE = ("ia", "fv", "fc", "fcl", "fs", "kp", "kd", "ki")
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
@@ -97,13 +106,24 @@ class _ServoBuilder:
         self.constant = np.zeros(len(self.atoms))
         self.columns: dict[str, Array] = {}
         self.lower: dict[str, float] = {}
-        self.rest = np.zeros(self.n)
+        self.settings = {"rest": np.zeros(self.n), "vs": np.ones(self.n), "middle": np.zeros(self.n)}
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
         self.layout, self.begin, self.floor = SprungLayout(robot.n), dict[int, Elastic](), Floor()
         for term in linear.choice.terms:
-            if term.symbol == "KS":
-                self.rest[term.joint] = term.settings.get("rest", 0.0)
+            for name, (symbol, constant) in SETTINGS.items():
+                if term.symbol == symbol:
+                    self.settings[name][term.joint] = self._setting(term, constant)
+
+    @staticmethod
+    def _setting(term: Term, constant: str) -> float:
+        """A constant of an effect, which is not looked for under commands."""
+        if constant not in term.settings:
+            raise CampaignError(
+                f'{constant} of {term.name} is not looked for under commands: state it, as in effects = ["viscous", '
+                f'{{ kind = "{term.symbol}", {constant} = 0.1 }}]'
+            )
+        return float(term.settings[constant])
 
     def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
         """An unknown that enters these atoms."""
@@ -267,7 +287,7 @@ class _ServoBuilder:
         lower = np.array([self.lower[name] for name in names])
         return ServoModel(
             self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
-            groups, self.rest, self.layout, tuple(self.gauges), self.begin, self.floor,
+            groups, self.settings, self.layout, tuple(self.gauges), self.begin, self.floor,
         )  # fmt: skip
 
     def _under(self, joints: Sequence[int]) -> FloorUnder | None:

@@ -28,7 +28,8 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 # effects that a rollout has, by symbol
-SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks"}
+SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks", "FS": "fs", "FCQ": "fcq"}
+SETTINGS = {"rest": ("KS", "rest"), "vs": ("FS", "velocity"), "middle": ("FCQ", "middle")}  # constants of effects
 MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
@@ -62,8 +63,9 @@ class ServoModel:
     linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
     the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
     gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
-    which of them are measured.  begin: stiffness and damping of elastic joints to start from, None where not known.
-    floor: what the robot may touch; `links` of a rollout then hold its numbers and the step, too.
+    which of them are measured.  settings: constants of effects, one for each joint (`SETTINGS`).  begin: stiffness and
+    damping of elastic joints to start from, None where not known.  floor: what the
+    robot may touch; `links` of a rollout then hold its numbers and the step, too.
     """
 
     robot: Robot
@@ -77,7 +79,7 @@ class ServoModel:
     links: tuple[str, ...]
     lower: Array
     groups: tuple[JointGroup, ...]
-    rest: Array
+    settings: Mapping[str, Array]
     layout: SprungLayout
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
@@ -108,6 +110,11 @@ class ServoModel:
         """Values of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
+    @property
+    def rest(self) -> Array:
+        """Where springs at the joints rest."""
+        return self.settings["rest"]
+
     def inputs(self, values: Array, h: float) -> Array:
         """Numbers that the robot's own terms read: of the links where these are fitted, of the floor, and the step."""
         below = [*self.of_kind("floor", values), h] if self.floor.touches else []
@@ -117,8 +124,8 @@ class ServoModel:
         """What a rollout of a group at step h [s] is given, from the values of all atoms."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
-        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", "rest")}
-        given |= {"limit": limits, "rest": self.rest}
+        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", *SETTINGS)}
+        given |= {"limit": limits, **self.settings}
         delayed = self.command.delay_of == "effort"
         own: dict[str, Any] = {name: self._at_coordinates(group, name, x) for name, x in given.items()}
         return LoopValues(
@@ -134,8 +141,8 @@ class ServoModel:
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at a group's coordinates: of elastic ones at the motor, or at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
-        nothing = np.inf if name == "limit" else 0.0
-        if name not in (*AT_MOTOR, "limit"):
+        nothing = {"limit": np.inf, "vs": 1.0}.get(name, 0.0)
+        if name not in (*AT_MOTOR, "limit", "vs", "middle"):
             return np.append(values[own], np.zeros(len(motors)))
         return np.append(np.where(np.isin(own, motors), nothing, values[own]), values[motors])
 
