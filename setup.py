@@ -27,7 +27,10 @@ extensions = [
     Extension(
         "minertia.codegen.kernels._native",
         [f"{NATIVE}/{name}.c" for name in ("module", "cascade", *INTERPRETERS)],
-        depends=[f"{NATIVE}/{name}.h" for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade", "packed", "fold")],
+        depends=[
+            f"{NATIVE}/{name}.h"
+            for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade", "packed", "fold")
+        ],
         include_dirs=[numpy.get_include()],
         extra_compile_args=flags,
         extra_link_args=[] if sys.platform == "win32" else ["-O2", *plain[:2]],
