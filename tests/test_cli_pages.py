@@ -63,12 +63,12 @@ def test_without_the_templates_commands_say_what_to_do(
     assert run("base", "planar2r", "--html", tmp_path / "page.html")[0] == 0
 
 
-def test_a_model_of_commands_has_no_page_of_efforts(run: Run, arm: Path, tmp_path: Path) -> None:
+def test_a_repetition_in_a_simulator_has_no_page(run: Run, arm: Path, tmp_path: Path) -> None:
     if not bundle.is_built():
         pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
     line = ("validate", arm / "one" / "model.toml", arm / "c.csv", "--in", "mujoco")
     code, _, err = run(*line, "--html", tmp_path / "page.html")
-    assert code == 2 and "efforts" in err
+    assert code == 2 and "without --in" in err
 
 
 def test_compare_in_words(run: Run, arm: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,6 +53,13 @@ def counts(robot: Robot) -> tuple[int, int, int]:
         sample = Sample.of(robot, columns, 60, 1)
         found.append(sample.rank_and_gap(range(len(columns)))[0])
     return found[0], found[1], found[2]
+
+
+@cache
+def base_of_file(name: str) -> mi.BaseParameters:
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    return mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
 
 
 def check(robot: Robot) -> mi.BaseParameters:
@@ -240,11 +248,9 @@ def test_loops_that_hardly_move_are_refused_where_sixteen_digits_decide_nothing(
     ],
 )
 def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, int, int]) -> None:
-    if name.endswith(".xml"):
-        pytest.importorskip("mujoco")
-    robot = mi.read_robot(SHARED / "robots" / "loops" / name)
-    assert counts(robot) == expected
-    assert mi.base_parameters(robot).count == expected[0]
+    base = base_of_file(name)
+    assert counts(base.robot) == expected
+    assert base.count == expected[0]
 
 
 @needs_shared
@@ -257,10 +263,7 @@ def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, 
     ],
 )
 def test_loops_of_files_need_no_number_in_their_relations(name: str) -> None:
-    if name.endswith(".xml"):
-        pytest.importorskip("mujoco")
-    base = mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
-    assert not any(base.is_numeric)
+    assert not any(base_of_file(name).is_numeric)
 
 
 def test_links_that_turn_alike_share_their_inertia() -> None:

@@ -62,7 +62,7 @@ def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
     stacks = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())
     wanted = DayStack.of({d: x.evidence for d, x in FLEET.robot(3).items()})
     assert list(stacks) == FLEET.names() and stacks["r003"].days == wanted.days
-    assert all(np.array_equal(a, b) for a, b in zip(stacks["r003"].rows, wanted.rows, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(stacks["r003"].unpacked().rows, wanted.rows, strict=True))
 
 
 def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.identification.comparison import compare_models
 from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
-from minertia.report.fit_views import correlations, fit_view
+from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
@@ -119,6 +119,13 @@ def test_without_the_templates_pages_are_plain_or_refused(
 
 
 # ---------------------------------------------------------------------- what the views hold
+
+
+def test_uploads_are_called_by_their_titles(found: SimpleNamespace) -> None:
+    view = titled(fit_view(found.result, {}), {"a.csv": "the first run", "b.csv": EVIL})
+    told = json.dumps(view)
+    assert "the first run" in told and "a.csv" not in told and "b.csv" not in told
+    assert view["logs"][0]["t"] == fit_view(found.result, {})["logs"][0]["t"]
 
 
 def test_a_fit_without_some_values_has_a_view(found: SimpleNamespace, tmp_path: Path) -> None:

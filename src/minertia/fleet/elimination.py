@@ -73,6 +73,12 @@ def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None 
     return DayStack(layout, stack.days, tuple(rows), stack.samples), head
 
 
+def shows_all(R: Array) -> bool:
+    """Whether every column of triangles (D, e, e) adds to those before it."""
+    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
+    return bool(np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)))
+
+
 def _clear(left: Array, taken: Array) -> None:
     """Set columns of which next to nothing is left to zero: rounding must not pass for a direction.
 
@@ -94,9 +100,9 @@ def _basis(X: Array) -> tuple[Array, Array]:
     if X.shape[2] == 0:
         return X, np.zeros((len(X), 0, 0))
     Q, R = np.linalg.qr(X)
-    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
-    if np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)):
+    if shows_all(R):
         return Q, R
+    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
     Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))
     for k in range(X.shape[2]):
         v = X[:, :, k]

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, UnknownName
+from minertia.fleet.columns import DAY
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.effect_choice import chosen_symbols
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit_result import FleetFit, PooledType
 from minertia.fleet.levels import (
-    DAY,
     ROBOT,
     Levels,
     RobotSums,
@@ -28,6 +28,7 @@ from minertia.fleet.levels import (
     robot_values,
     type_values,
 )
+from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.robot_fit import from_stretches, robot_fit
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
@@ -40,6 +41,7 @@ WORKERS = 2
 KEPT_BYTES = 30 * 2**20
 NEIGHBOURS = 16  # robots that one thread works on in turn
 Result = TypeVar("Result")
+Days = DayStack | PackedStack
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class FitOptions:
 
 def fit_fleet(
     name: str,
-    robots: Mapping[str, DayStack],
+    robots: Mapping[str, Days],
     options: FitOptions | None = None,
     model: LinearModel | None = None,
     one_day: Callable[[str], FleetEvidence | None] | None = None,
@@ -85,7 +87,7 @@ def fit_fleet(
     _keep_freed_memory()
     with one_thread():
         looked = _by_threads(robots.__getitem__, order[:: max(1, len(order) // LOOKED_AT)], opts.workers)
-        sigma = noise_levels(looked)
+        sigma = noise_levels(own.noise() for own in looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
         sums, faults = _all_sums(robots, order, levels, sigma, opts)
@@ -130,7 +132,7 @@ def _mean_load(
 
 
 def _all_sums(
-    robots: Mapping[str, DayStack], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
+    robots: Mapping[str, Days], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
 ) -> tuple[dict[str, RobotSums], dict[str, str]]:
     """Sums of every robot; robots whose columns are not those of the others are named and left out."""
     wanted = set((*levels.day, *levels.robot, *levels.type))

@@ -7,22 +7,24 @@ from contrasts within days only, and a drift cannot leak into them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from minertia.errors import MinertiaError, ShapeError
+from minertia.fleet.columns import DAY
+from minertia.fleet.day_elimination import without_days
 from minertia.fleet.day_stack import DayStack, merged_stack
-from minertia.fleet.elimination import RANK, Head, projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.elimination import Head, projected
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.triangles import upright
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-DAY = ("FV", "FC", "OFF")
 ROBOT = ("FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")
 VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families that wear scales as wholes
 THERMAL = ("FVK", "FCK", "FVKK")
@@ -81,7 +83,7 @@ class RobotSums:
     load_head: Head | None
 
 
-def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
+def robot_sums(stack: DayStack | PackedStack, levels: Levels, sigma: Array) -> RobotSums:
     """Take the two lower levels off the days of one robot.
 
     Noise levels weigh what is left of the days, and a load is a direction of the type's columns: both come in when the
@@ -90,10 +92,10 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
     if stack.layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
         stack, sigma = stack.weighted(sigma), np.ones(1)
     with one_thread():
-        left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
-        merged = merged_stack(left)
-        scores = tuple(z / s**2 for z, s in zip(_day_scores(left, merged), sigma, strict=True))
-        loaded = _LoadColumns.of(left.layout, levels)
+        left = without_days(stack, levels.day, (*levels.robot, *levels.type))
+        merged = left.evidence
+        scores = tuple(z / s**2 for z, s in zip(left.scores, sigma, strict=True))
+        loaded = _LoadColumns.of(merged.layout, levels)
         rows = loaded.wide(merged.weighted(sigma).triangles)
         whole = DayStack(loaded.layout, (0,), tuple(R[None] for R in rows), merged.samples[None])
         names = (*levels.robot, *levels.loads)
@@ -102,7 +104,7 @@ def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
         load_head = None
         if levels.load is not None:
             above, load_head = projected(above, levels.loads)
-        day_head = replace(day_head, H=loaded.wide(day_head.H), rest=loaded.layout.titles)
+        day_head = replace(left.head, H=loaded.wide(left.head.H), rest=loaded.layout.titles)
         return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
 
 
@@ -207,13 +209,6 @@ def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
     return RobotValues({n: values[n] for n in sums.names}, sums.covariance, tuple(by_day), days)
 
 
-def _day_scores(left: DayStack, merged: FleetEvidence) -> Iterator[Array]:
-    """Scores (D, k_i) of the days for each effort, at its own fit of all days: only the residual matters."""
-    for B, R in zip(left.rows, merged.triangles, strict=True):
-        e = B @ np.append(-_back_substituted(R), 1.0)
-        yield (e[:, None, :] @ B)[:, 0]
-
-
 def _day_clusters(whole: DayStack, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
     """Covariance of a robot's values with its type's known: days as clusters, which share nothing but the values.
 
@@ -235,13 +230,3 @@ def _day_clusters(whole: DayStack, scores: Sequence[Array], names: tuple[str, ..
         return np.asarray(inv)
     half = z @ inv
     return np.asarray(half.T @ half * len(z) / (len(z) - 1))
-
-
-def _back_substituted(R: Array) -> Array:
-    """Values of a triangle of [W tau]; those of columns that add nothing to the ones before them are 0."""
-    T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
-    d = np.arange(len(b))
-    dead = np.abs(T[d, d]) <= RANK * np.maximum(np.linalg.norm(T, axis=0), 1e-300)
-    T[dead], T[:, dead], b[dead] = 0.0, 0.0, 0.0
-    T[d[dead], d[dead]] = 1.0
-    return np.asarray(solve_triangular(T, b, check_finite=False))

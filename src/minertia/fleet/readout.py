@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
-from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.index import IndexRow
+from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.store import MONTHS, EvidenceStore
@@ -131,13 +131,13 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
     return RobotDay(evidence, np.asarray(mean, float), histograms, ", ".join(str(n) for n in named))
 
 
-class StoredStacks(Mapping[str, DayStack]):
+class StoredStacks(Mapping[str, PackedStack]):
     """Robots with the triangles of their days: what fits are made from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
         self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, SMALL)
 
-    def __getitem__(self, robot: str) -> DayStack:
+    def __getitem__(self, robot: str) -> PackedStack:
         rows: list[IndexRow] = []
         packed, samples = [], []
         for name, own in _by_file(self._rows[robot]).items():
@@ -167,21 +167,22 @@ def _numbers(table: Any, name: str, width: int) -> Array:
     return np.asarray(np.from_dlpack(column.flatten()), float).reshape(-1, width)  # `to_numpy` would load pandas
 
 
-def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> DayStack:
+def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> PackedStack:
     """One triangle for each day; several logs of a day are merged as everywhere."""
     days: dict[int, list[int]] = {}
     for k, row in enumerate(rows):
         days.setdefault(day_number(row.day), []).append(k)
-    if all(len(own) == 1 for own in days.values()):
-        order = [own[0] for own in days.values()]
-        return DayStack.of_packed(layout, list(days), packed[order], samples[order])
-    merged = {
-        day: day_evidence(
+    if len(days) == len(rows):
+        return PackedStack.of(layout, list(days), packed, samples)
+    merged = [
+        day_evidence(
             DayLog(rows[k].first, rows[k].content, FleetEvidence.unpacked(layout, packed[k], samples[k])) for k in own
         )
-        for day, own in days.items()
-    }
-    return DayStack.of(merged)
+        for own in days.values()
+    ]
+    return PackedStack.of(
+        layout, list(days), np.stack([e.packed() for e in merged]), np.stack([e.samples for e in merged])
+    )
 
 
 def stream_type(stored: StoredType) -> StreamType:

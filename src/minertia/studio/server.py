@@ -42,7 +42,7 @@ STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
-PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
+PAUSE, ALIVE = 0.05, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
 
 MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404: {"description": "No such thing"},

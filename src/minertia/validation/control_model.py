@@ -101,9 +101,9 @@ class ScalarFunction:
         self.inputs = [row[x.id] for x in flat]
         self.outputs = [row[e.id] for e in outputs]
         self.signs = np.array([-1.0 if e.negative else 1.0 for e in outputs])
-        called = [node for node in nodes if graph.arguments(node)]
+        called = [node for node in nodes if graph.arguments[node]]
         self.steps = [
-            (_RUN[graph.nodes[node][0]], row[node], row[graph.arguments(node)[0]], row[graph.arguments(node)[-1]])
+            (_RUN[graph.nodes[node][0]], row[node], row[graph.arguments[node][0]], row[graph.arguments[node][-1]])
             for node in called
         ]
 

@@ -15,7 +15,9 @@ from scipy.optimize import lsq_linear
 
 from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
-from minertia.identification.closed_loop.contact import Mask, pushed, told_times
+from minertia.identification.closed_loop.contact import pushed
+from minertia.identification.closed_loop.found import LoopFit, contact_notes
+from minertia.identification.closed_loop.ground import with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
@@ -42,47 +44,6 @@ STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
-
-
-@dataclass(frozen=True)
-class LoopFit:
-    """Values of all unknowns of a model.
-
-    part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
-    beyond the model's those of the starts.
-    hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
-    pushed: positions of each log (N, n) that were left out, because something else pushed the robot there.
-    """
-
-    model: ServoModel
-    theta: Array
-    sigma: Array
-    part: Observation = field(repr=False)
-    kept: tuple[int, ...]
-    hidden: dict[str, str]
-    steps: tuple[int, ...]
-    iterations: int
-    widths: Spread | None
-    notes: tuple[str, ...] = ()
-    pushed: tuple[Mask, ...] = field(default=(), repr=False)
-
-    @property
-    def covariance(self) -> Array:
-        """Covariance of all unknowns under correlated residuals; hidden ones have none."""
-        R = self.part.triangle(self.sigma)
-        inv = inverse(R[:-1, :-1])
-        own = inv @ inv.T if self.widths is None else self.widths.stated
-        size = max((self.model.count, *(k + 1 for k in self.kept)))
-        full = np.zeros((size, size))
-        full[np.ix_(self.kept, self.kept)] = own
-        return full[: self.model.count, : self.model.count]
-
-    @property
-    def deviation(self) -> Array:
-        """Deviation of each unknown; of hidden ones infinite."""
-        found = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        found[[k for k in range(self.model.count) if k not in self.kept]] = np.inf
-        return found
 
 
 @dataclass
@@ -208,6 +169,8 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        if given is None:
+            tried = [with_floor(self.model, self.logs, theta) for theta in tried if theta is not None]
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
@@ -401,14 +364,3 @@ def probed(
 def _not_narrower(widths: Spread) -> Spread:
     """Deviations at least those for white residuals: encoders are white at best, and what a model lacks is slow."""
     return replace(widths, inflation=np.maximum(widths.inflation, 1.0))
-
-
-def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
-    """A sentence where stretches were left out."""
-    told = [f"{told_times(log, rows)} of {log.name}" for log, rows in zip(logs, masks, strict=True) if rows.any()]
-    if not told:
-        return []
-    return [
-        f"left out of the fit: {'; '.join(told)}; far more is left there than elsewhere, as where a robot touches "
-        "something or is pushed (leave_out_contact = false keeps such stretches)"
-    ]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
@@ -24,7 +25,7 @@ TOLD_APART = 3.0  # by how much delay and damping together may be better known t
 LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
-FRICTIONAL = ("FV", "FC", "FCL")  # symbols of what friction alone fits, besides gains and delay
+FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
 TIE = 1.02  # residual over that of a rival up to which a model is no worse
 
 

@@ -56,12 +56,12 @@ def model_rollout(
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))
     told = log.command(steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
-    unknowns = tuple((model.atoms[k].kind, model.place_in(group, model.atoms[k])) for k in group.atoms if slopes)
+    atoms = [model.atoms[k] for k in group.atoms if slopes]
+    unknowns = tuple(("link" if a.kind == "floor" else a.kind, model.place_in(group, a)) for a in atoms)
     if slopes:
         unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
-    task = Rollout(
-        model.loop_values(group, values), told, log.period / steps, steps, log.q0[own], log.v0[own], unknowns
-    )
+    h = log.period / steps
+    task = Rollout(model.loop_values(group, values, h), told, h, steps, log.q0[own], log.v0[own], unknowns)
     return group.kernel.run(task)
 
 
