@@ -14,6 +14,7 @@ from minertia.excitation.options import MotionSearch
 from minertia.excitation.trajectory import Trajectory
 from minertia.validation.closed_plant import ClosedPlant, plant_of
 from minertia.validation.control_model import control_model
+from minertia.validation.control_test import control_tests
 from minertia.validation.plant import RUNAWAY, Plant
 from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import RehearsalOptions
@@ -167,6 +168,17 @@ def test_functions_of_a_controller_know_loops_without_a_closed_form():
         wanted = mi.inverse_dynamics(robot, q, qd, qdd)
         np.testing.assert_allclose(known.rigid(q, qd, qdd) + known.friction(q, qd, qdd), wanted, atol=1e-9)
         np.testing.assert_allclose(known.mass_matrix(q), mi.mass_matrix(robot, q), atol=1e-9)
+
+
+def test_a_five_bar_is_controlled_without_moves_that_nothing_keeps_closed():
+    """Of the tests of control those with feedback; a move without any may lead to where a loop cannot close."""
+    robot = mi.read_robot("five_bar").numeric
+    t = np.linspace(0.0, 0.1, 51)
+    trajectory = Trajectory(t, *swinging(robot, 0).motion.at(t))
+    tables = control_tests(robot, control_model(robot), mi.motion_limits(robot), trajectory)
+    assert [table.title for table in tables][0] == "closed loop" and len(tables) == 2
+    assert max(tables[0].row("computed torque").rms) < 1e-3
+    assert np.isnan(control_model(ram("pin")).gravity(start(ram("pin")) + 3.0)).all()
 
 
 @pytest.mark.slow

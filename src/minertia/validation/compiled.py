@@ -67,7 +67,7 @@ class CompiledCode:
         """A program of that many arrays of n numbers with one output."""
         if self.passive is not None and name in self.iterated:
             k = self.passive.count
-            run = self.function(name, ((self.n,) * arguments) + (k,), (size, k, 1))
+            run = self.function(name, ((self.n,) * arguments) + (k,), (size, k, 1, self.passive.sets))
             return _Chained(run, self.passive)
         run = self.function(name, (self.n,) * arguments, (size,))
         return lambda *values: run(*values)[0]
@@ -103,8 +103,8 @@ class _Chained:
     def __call__(self, q: Array, *more: Array) -> Array:
         if self.last is None or not self.passive.is_near(q, self.last[0]):
             self.last = q, self.passive(q)[len(q) :]
-        found, passive, residual = self.run(q, *more, self.last[1])
-        is_closed = bool(residual[0] < OPEN)
+        found, passive, residual, branch = self.run(q, *more, self.last[1])
+        is_closed = bool(residual[0] < OPEN and branch.min() > 0)
         self.last = (np.array(q), passive) if is_closed else None
         return found if is_closed else np.full_like(found, np.nan)
 

@@ -23,6 +23,7 @@ class PassiveJoints:
     def __init__(self, robot: Robot) -> None:
         self.closing = closing_of(robot)
         self.count = len(self.closing.iterated)
+        self.sets = sum(dyad is None for dyad in self.closing.dyads)  # of loops that are closed together
         self.newton = compile_function(_program(self.closing))
         self.q: Array = self.closing.seed[self.closing.active]
         self.passive: Array = self.closing.seed[self.closing.iterated]
@@ -41,8 +42,8 @@ class PassiveJoints:
         return bool(np.abs((q - other) / self.closing.sizes[self.closing.active]).max() < NEXT)
 
     def _carried_on(self, q: Array) -> Array:
-        passive, residual = self.newton(q, self.passive)
-        return np.asarray(passive) if residual[0] <= CLOSED else self._reached(q)
+        passive, residual, branch = self.newton(q, self.passive)
+        return np.asarray(passive) if residual[0] <= CLOSED and branch.min() > 0 else self._reached(q)
 
     def _reached(self, q: Array) -> Array:
         found, done = self.closing.found(np.array(q, float)[None])
@@ -55,9 +56,9 @@ def passive_joints(robot: Robot) -> PassiveJoints | None:
 
 
 def _program(closing: Closing) -> Program:
-    """(q, passive) to passive positions some steps of Newton's method later, and what is left of the equations."""
+    """(q, passive) to passive positions some steps of Newton's method later, what is left, and which branch it is."""
     graph, n, k = Graph(), len(closing.active), len(closing.iterated)
     loops = LoopsOnScalars(closing, graph.variables("q", n), NewtonStart(graph.variables("passive", k), STEPS))
-    outputs = (*(loops.q[c] for c in closing.iterated), loops.residual)
-    ports = (Port("passive_next", (k,)), Port("residual", (1,)))
+    outputs = (*(loops.q[c] for c in closing.iterated), loops.residual, *loops.branch)
+    ports = (Port("passive_next", (k,)), Port("residual", (1,)), Port("branch", (len(loops.branch),)))
     return Program("passive_joints", graph, (Port("q", (n,)), Port("passive", (k,))), ports, outputs)
