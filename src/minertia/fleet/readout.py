@@ -26,7 +26,7 @@ from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
 KEPT = 6  # files of months that are kept decoded
-SMALL = ("robot", "content", "key", "first", "rows", "R")  # columns that fits read
+SMALL = ("robot", "content", "key", "rows", "R")  # columns that fits read
 UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
 MAIN = 0.1  # part of a day that a program must run to name it
 
