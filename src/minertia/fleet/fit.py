@@ -74,11 +74,13 @@ def fit_fleet(
     options: FitOptions | None = None,
     model: LinearModel | None = None,
     one_day: Callable[[str], FleetEvidence | None] | None = None,
+    looked_at: Callable[[str], Days] | None = None,
 ) -> FleetFit:
     """Fit a type and its robots.
 
-    robots: stacks of days, each asked for once or twice.  model: of the inertial unknowns, for the physical fit.
-    one_day(robot): evidence with stretches, for the deviations of robots with few days.
+    robots: stacks of days, each asked for once.  model: of the inertial unknowns, for the physical fit.
+    one_day(robot): evidence with stretches, for the deviations of robots with few days.  looked_at(robot): the stack of
+    one of the robots that weights and effects are chosen by; by default of `robots`.
     """
     opts = options or FitOptions()
     if not robots:
@@ -87,7 +89,8 @@ def fit_fleet(
     _keep_freed_memory()
     with one_thread():
         some = order[:: max(1, len(order) // LOOKED_AT)]
-        looked = _by_threads(lambda names: [robots[name] for name in names], some, opts.workers)
+        look = looked_at or robots.__getitem__
+        looked = _by_threads(lambda names: [look(name) for name in names], some, opts.workers)
         sigma = noise_levels(own.noise() for own in looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)

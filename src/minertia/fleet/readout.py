@@ -79,9 +79,9 @@ class _RecordFiles:
         self._kept: OrderedDict[str, _RecordFile] = OrderedDict()
         self._lock = Lock()
 
-    def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[_RecordFile, list[int]]:
-        """A file and the places of some rows in it."""
-        file = self._file(name)
+    def rows(self, name: str, wanted: Sequence[IndexRow], alone: str | None = None) -> tuple[_RecordFile, list[int]]:
+        """A file and the places of some rows in it; alone: the only robot that will be asked for."""
+        file = self._file(name) if alone is None else self._new(name, alone)
         places = file.places()
         missing = [row for row in wanted if row.identity not in places]
         if missing:
@@ -91,8 +91,11 @@ class _RecordFiles:
             )
         return file, [places[row.identity] for row in wanted]
 
+    def _new(self, name: str, robot: str | None) -> _RecordFile:
+        return _RecordFile(partial(self.store.table, name, self.columns, robot=robot), self.widths)
+
     def _file(self, name: str) -> _RecordFile:
-        new = _RecordFile(partial(self.store.table, name, self.columns), self.widths)
+        new = self._new(name, None)
         if not name.startswith(MONTHS):
             return new
         with self._lock:
@@ -165,10 +168,17 @@ class StoredStacks(Mapping[str, PackedStack]):
         self._files = _RecordFiles(store, SMALL, widths)
 
     def __getitem__(self, robot: str) -> PackedStack:
+        return self._found(robot, None)
+
+    def alone(self, robot: str) -> PackedStack:
+        """One robot whose neighbours are not asked for: no more is read than it needs."""
+        return self._found(robot, robot)
+
+    def _found(self, robot: str, alone: str | None) -> PackedStack:
         rows: list[IndexRow] = []
         packed, samples = [], []
         for name, own in _by_file(self._rows[robot]).items():
-            file, places = self._files.rows(name, own)
+            file, places = self._files.rows(name, own, alone)
             rows += own
             packed.append(file.numbers("R", places))
             samples.append(file.numbers("rows", places))
