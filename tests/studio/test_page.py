@@ -270,10 +270,7 @@ def test_a_real_log(chromium, tmp_path):
         zoomed(page)
         page.get_by_role("link", name="Identify").click()
         page.get_by_label("choose the effects").uncheck()
-        page.get_by_text("not checked as it stands now").wait_for()
-        page.get_by_role("button", name="Check", exact=True).click()
-        page.get_by_text("checked: nothing stands against it").wait_for()
-        page.get_by_role("button", name="Run", exact=True).click()
+        checked_and_run(page)
         page.get_by_role("button", name="Look at it").click()
         page.get_by_role("heading", name="Residual over effort").wait_for()
         compared(page)
@@ -284,14 +281,19 @@ def test_a_real_log(chromium, tmp_path):
     assert any(abs(value - 203.5) < 6 for value in values.values()), values  # N s/m
 
 
-def compared(page: Any) -> None:
-    """A second fit with another low-pass, and both beside one another: what they have in common, and their curves."""
-    page.get_by_role("link", name="Identify").click()
-    page.get_by_label("low-pass").fill("30")
+def checked_and_run(page: Any) -> None:
+    """After a change of the campaign: the check of it, and the fit."""
     page.get_by_text("not checked as it stands now").wait_for()
     page.get_by_role("button", name="Check", exact=True).click()
     page.get_by_text("checked: nothing stands against it").wait_for()
     page.get_by_role("button", name="Run", exact=True).click()
+
+
+def compared(page: Any) -> None:
+    """A second fit with another low-pass, and both beside one another: what they have in common, and their curves."""
+    page.get_by_role("link", name="Identify").click()
+    page.get_by_label("low-pass").fill("30")
+    checked_and_run(page)
     page.get_by_role("status", name="Identification").wait_for()
     page.get_by_role("button", name="Look at it").click()
     page.get_by_role("link", name="Runs").click()
