@@ -14,13 +14,14 @@ from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.loads.load import Load
