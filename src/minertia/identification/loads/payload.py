@@ -130,8 +130,8 @@ def payload_beside(
     unloaded: Sequence[LogMotion],
     loaded: Sequence[LogMotion],
     *,
+    physical: bool,
     at: str | None = None,
-    physical: bool = True,
     gains: Array | None = None,
 ) -> Payload:
     """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
@@ -155,8 +155,8 @@ def payload_on(
     known: KnownRobot,
     loaded: Sequence[LogMotion],
     *,
+    physical: bool,
     at: str | None = None,
-    physical: bool = True,
     gains: Array | None = None,
 ) -> Payload:
     """The load of logs of a robot that is known without it; the rest as for `payload_beside`."""
