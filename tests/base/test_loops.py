@@ -18,7 +18,7 @@ from minertia.base.numeric import sample_regressor
 from minertia.base.sample import Sample
 from minertia.base.wide_rank import wide_rank
 from minertia.dynamics.closing import Closing
-from minertia.errors import RankError
+from minertia.errors import InputError, RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
 from minertia.robot.loops import LoopsSaid, with_loops
@@ -159,15 +159,16 @@ def test_relations_of_cut_joints_have_no_effect(robot: Robot) -> None:
         assert np.abs(off).max() < 1e-12 * np.abs(W).max()
 
 
-def lettered_four_bar() -> Robot:
-    a, b, c, d = (letter(name) for name in ("a", "b", "c", "d"))
+def lettered_four_bar(names: str = "abcd") -> Robot:
+    """Crank, coupler, rocker and ground with these letters for their lengths."""
+    a, b, c, d = (letter(name) for name in names)
     joints = (
         Joint("crank", "revolute", None, *LYING),
         Joint("coupler", "revolute", 0, *shift(a), is_passive=True),
         Joint("rocker", "revolute", None, LYING[0], (d, 0, 0), is_passive=True),
     )
     cut = Cut("pin", "revolute", 1, 2, shift(b), shift(c))
-    symbols = {"a": 0.3, "b": 0.8, "c": 0.7, "d": 0.9}
+    symbols = dict(zip(names, (0.3, 0.8, 0.7, 0.9), strict=True))
     return Robot("lettered", joints, symbols=symbols, cuts=(cut,), seed=(0.5, 0.2, 1.9))
 
 
@@ -183,6 +184,18 @@ def test_the_relation_of_a_four_bar_is_the_one_of_the_literature() -> None:
     column = base.columns.index("MX3")
     found = {base.kept[k]: base.K[k, column] for k in range(base.count) if base.K[k, column] != 0}
     assert found == pytest.approx(expected)
+
+
+def test_letters_are_drawn_again_where_loops_do_not_close() -> None:
+    """A four-bar that is nearly stretched: some per cent more of its ground, and it cannot be put together."""
+    lean = np.arccos(0.3 / 0.31)
+    robot = replace(
+        lettered_four_bar("adcb"), symbols={"a": 0.3, "d": 0.31, "c": 0.31, "b": 0.9}, seed=(0.0, lean, np.pi - lean)
+    )
+    with pytest.raises(InputError, match="close"):
+        Sample.of(robot.at(robot.other_values(1)), robot.columns(), 20, 1)
+    redrawn = check(robot).certificate.redrawn
+    assert redrawn is not None and redrawn.rank == redrawn.count == 8
 
 
 def test_a_platform_on_six_legs_needs_no_number_in_its_relations() -> None:
