@@ -231,7 +231,8 @@ def test_a_certificate_of_loops_wants_more(gap: float, smallest: float, is_clear
     assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest).is_clear is is_clear
     assert Certificate(3, gap, 0.0, 10, 0).is_clear
     assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest, digits=60).is_clear is (gap > 1e5)
-    assert not Certificate(3, gap, 0.0, 10, 0, smallest=1e-15, digits=60).is_clear
+    assert not Certificate(3, gap, 0.0, 10, 0, smallest=8e-15, digits=60).is_clear
+    assert Certificate(3, 1e6, 0.0, 10, 0, smallest=2e-14, digits=60).is_clear
     assert ("smallest" in Certificate(3, gap, 0.0, 10, 0, smallest=smallest).to_dict()) is True
     assert "smallest" not in Certificate(3, gap, 0.0, 10, 0).to_dict()
 
