@@ -100,6 +100,21 @@ def test_white_noise_is_not_inflated():
     assert 0.8 < np.median(widths.inflation) < 1.2
 
 
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_slow_noise_of_a_joint_widens_its_offset_most(joint):
+    """It looks like an offset; those of joints with white noise stay as they are."""
+    robot = random_robot(7, n=3)
+    model = linear_model(robot)
+    motion, rng = fourier_motion(robot, 1200, 1, duration=12.0), np.random.default_rng(0)
+    slow, white = noisy(motion, rng, 0.5, cutoff=0.01), noisy(motion, rng, 0.05)
+    problem = observe(model, [replace(motion, tau=np.where(np.arange(3) == joint, slow.tau, white.tau))])
+    fit = named_estimator("wls").fit(problem)
+    inflation = dict(zip(model.names, spread(problem, fit.beta, fit.sigma).inflation, strict=True))
+    own = inflation[f"OFF{joint + 1}"]
+    assert own > 10 and own > 2 * max(v for name, v in inflation.items() if name != f"OFF{joint + 1}")
+    assert all(0.5 < inflation[f"OFF{j + 1}"] < 2 for j in range(3) if j != joint)
+
+
 def test_residuals_from_triangles_are_those_of_the_samples():
     robot = random_robot(5, n=3)
     model = linear_model(robot)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from minertia.codegen.kernels import build
 from minertia.fleet.day_stack import DayStack, merged_stack
@@ -61,8 +61,8 @@ class _EffortPlan:
     """Where the numbers of one effort stand among packed ones.
 
     number: of the effort; start: of its triangle of `size` columns.  gone: names of its day columns, the first ones.
-    head (e, kept + 1), square: places of the head and of the triangle of the day columns.  kept: places of the columns
-    that stay and of the effort.
+    head (e, kept + 1), square: places of the head and of the triangle of the day columns; upper: of the latter among
+    e e numbers.  kept: places of the columns that stay and of the effort.
     """
 
     number: int
@@ -71,6 +71,7 @@ class _EffortPlan:
     gone: tuple[str, ...]
     head: NDArray[np.intp]
     square: NDArray[np.intp]
+    upper: NDArray[np.intp]
     kept: NDArray[np.int32]
     is_first: bool
 
@@ -90,10 +91,9 @@ def _plan(layout: EvidenceLayout, names: tuple[str, ...], kept: tuple[str, ...])
         count, stay = len(gone), np.array([*own, size - 1], np.int32)
         rows = np.arange(count)
         begins = start + rows * size - rows * (rows + 1) // 2  # a row of packed numbers lacks those below the diagonal
-        square = (begins[:, None] + rows)[np.triu_indices(count)]
-        efforts.append(
-            _EffortPlan(number, start, size, gone, begins[:, None] + stay, square, stay, gone == titles[:count])
-        )
+        upper = np.flatnonzero(np.triu(np.ones((count, count))))
+        square, head = (begins[:, None] + rows).ravel()[upper], np.asarray(begins[:, None] + stay, np.intp)
+        efforts.append(_EffortPlan(number, start, size, gone, head, square, upper, stay, gone == titles[:count]))
         start += size * (size + 1) // 2
     return _Plan(left, tuple(efforts))
 
@@ -107,7 +107,7 @@ def _folded(packed: Array, own: _EffortPlan) -> Effort | None:
     if not own.is_first or not hasattr(native, "fold_packed"):
         return None
     R = np.zeros((len(packed), count, count))
-    R[:, *np.triu_indices(count)] = packed[:, own.square]
+    R.reshape(len(packed), -1)[:, own.upper] = packed[:, own.square]
     T = np.zeros((len(own.kept), len(own.kept)))
     where = (packed, own.start, own.size, count)
     if not shows_all(R) or not native.fold_packed(T, *where, own.kept):  # type: ignore[union-attr]
@@ -143,8 +143,9 @@ def _one(stack: PackedStack, own: _EffortPlan, names: Sequence[str], kept: Seque
 def _back_substituted(R: Array) -> Array:
     """Values of a triangle of [W tau]; those of columns that add nothing to the ones before them are 0."""
     T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
-    d = np.arange(len(b))
-    dead = np.abs(T[d, d]) <= RANK * np.maximum(np.linalg.norm(T, axis=0), 1e-300)
-    T[dead], T[:, dead], b[dead] = 0.0, 0.0, 0.0
-    T[d[dead], d[dead]] = 1.0
-    return np.asarray(solve_triangular(T, b, check_finite=False))
+    diagonal = np.diagonal(T)
+    dead = np.abs(diagonal) <= RANK * np.maximum(np.sqrt(np.einsum("ij,ij->j", T, T)), 1e-300)
+    if dead.any():
+        T[dead], T[:, dead], b[dead] = 0.0, 0.0, 0.0
+        T[dead, dead] = 1.0
+    return np.asarray(dtrtrs(T.T, b, lower=1, trans=1)[0]) if len(b) else b  # without the cost of `solve_triangular`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +53,8 @@ class _Scene:
 
     def points(self) -> Iterator[Array]:
         """Points of every mesh wherever a node shows it; without a scene as they stand."""
-        scenes = [self._meant(e) for e in self.root.walk() if e.tag == "instance_visual_scene"]
-        scenes = [e for e in scenes if e is not None] or [e for e in self.root.walk() if e.tag == "visual_scene"][:1]
+        named = (self._meant(e) for e in self.root.walk() if e.tag == "instance_visual_scene")
+        scenes = [e for e in named if e is not None] or [e for e in self.root.walk() if e.tag == "visual_scene"][:1]
         if not scenes:
             yield from (self._mesh(e) for e in self.root.walk() if e.tag == "geometry")
         for scene in scenes:
@@ -136,7 +136,7 @@ def _turned(v: Array) -> Array:
     return found
 
 
-_POSES = {
+_POSES: dict[str, tuple[int, Callable[[Array], Array]]] = {
     "matrix": (16, lambda v: v.reshape(4, 4)),
     "translate": (3, _moved),
     "rotate": (4, _turned),

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,13 @@ def _taken(folder: Path) -> Callable[[], None]:
     except BlockingIOError:
         sentence = f"another studio has '{visible(folder.name)}' open; go on in its page, or stop it before this one"
         raise InputError(sentence) from None
+
+
+def begin_loading() -> None:
+    """Start the process that jobs are forked from, so that it has loaded everything when the first one comes."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        _processes()
+        forkserver.ensure_running()
 
 
 def _processes() -> Any:

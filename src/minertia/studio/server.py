@@ -30,7 +30,7 @@ from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from minertia.studio.asked import CampaignAsked, JobAsked, JobName, Key, PostureAsked, RobotAsked
 from minertia.studio.child import JobLimits
-from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
+from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_loading
 from minertia.studio.log_curves import part_of
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
@@ -62,6 +62,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(begin_loading)
         yield
         await run_in_threadpool(jobs.close)
 

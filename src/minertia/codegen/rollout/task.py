@@ -52,13 +52,13 @@ class Springs:
 class LoopValues:
     """Values of one group of n joints, each (n,), on the joint side in N m (N), rad (m) and s.
 
-    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset.  fcl: Coulomb friction per load.  ks, rest:
-    a spring.  fs, vs: Stribeck friction and its velocity.  fcq, middle: change of Coulomb friction with the position,
-    and where it is none.  kp, kd, ki: gains of the position loop; limit: of its effort, infinite without.  links: the
-    links' parameters that are inputs of the kernel; zero: they are at q + zero.  effort_delay: by which the loop's
-    effort acts later [s], None where only the command does.  is_voltage: the limit holds for the part that is
-    proportional to the position error alone, and damping is the motor's own.  is_euler: step as MuJoCo's Euler
-    does, instead of the midpoint rule.  springs: elastic joints, whose motors are coordinates of their own behind the
+    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset. fcl: Coulomb friction per load. ks, rest:
+    a spring. fs, vs: Stribeck friction and its velocity. fcq, middle: change of Coulomb friction with the position,
+    and where it is none. kp, kd, ki: gains of the position loop; limit: of its effort, infinite without. links: the
+    links' parameters that are inputs of the kernel; zero: they are at q + zero. effort_delay: by which the loop's
+    effort acts later [s], None where only the command does. is_voltage: the limit holds for the part that is
+    proportional to the position error alone, and damping is the motor's own. is_euler: step as MuJoCo's Euler does,
+    instead of the midpoint rule. springs: elastic joints, whose motors are coordinates of their own behind the
     joints; sees: the coordinate that the law of each coordinate reads, its own where none is given.
     """
 

@@ -118,7 +118,7 @@ class _ServoBuilder:
     @staticmethod
     def _setting(term: Term, constant: str) -> float:
         """A constant of an effect, which is not looked for under commands."""
-        if constant not in term.settings:
+        if term.tag or constant not in term.settings:
             raise CampaignError(
                 f'{constant} of {term.name} is not looked for under commands: state it, as in effects = ["viscous", '
                 f'{{ kind = "{term.symbol}", {constant} = 0.1 }}]'

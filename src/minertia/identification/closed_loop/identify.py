@@ -23,6 +23,7 @@ from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
+from minertia.identification.closed_loop.placed_friction import with_placed_friction
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
@@ -69,6 +70,11 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
             campaign, note = changed
             fit = fitted(loop_model(campaign, period), logs, campaign.command.method)
             notes.append(note)
+    tell("looking for friction that changes with the position")
+    placed = with_placed_friction(campaign, fit, logs)
+    if placed is not None:
+        campaign, fit, note = placed
+        notes.append(note)
     tell("looking for elastic joints")
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     tell("judging")

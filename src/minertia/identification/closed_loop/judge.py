@@ -114,7 +114,7 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
     training = pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)])
     others = tuple(position_residuals(model, theta, log, h) for log in unseen)
-    left = None if unseen else _left_out(fit, logs, h)
+    left = None if unseen else left_out(fit, logs, h)
     contact = contact_sentences(fit, logs, unseen, h)
     file = file_values(model, theta)
     rivals = {}
@@ -141,8 +141,8 @@ def _is_frictional(name: str) -> bool:
     return "+" in name or name == "delay" or name[:2] in ("KP", "KD", "KI") or symbol_of(name) in FRICTIONAL
 
 
-def _left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
-    """The last log, or the last part of the only one, predicted by a fit of the rest."""
+def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
+    """The last log, or the last part of the only one, predicted by a fit of the rest; None where that is too short."""
     logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
         rest, last = list(logs[:-1]), logs[-1]
