@@ -15,7 +15,7 @@ from minertia.codegen.kernels.schedule import Schedule
 from minertia.codegen.kernels.steps import KernelStep
 
 BLOCK = 32  # samples
-MANY_ENTRIES = 96  # of which only two vectors are taken at a time where they are wide, so that they stay in cache
+MANY_ENTRIES = 96  # of which 16 samples are taken at a time where vectors are wide, so that they stay in cache
 FOUR = 4  # entries of a sample that are loaded together where there are as many
 FEW_PARTS = 2  # sines and what follows: together in one function they overlap
 PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
@@ -69,7 +69,7 @@ def batch_source(schedule: Schedule) -> str:
     rows = ", ".join(f"in[{p}]" for p in range(len(schedule.inputs)))
     return f"""{_text("vector.h")}
 #define VECTORS ({BLOCK} / LANES)
-#define PORTION ({int(is_large)} && LANES == 8 ? 2 : VECTORS)
+#define PORTION ({int(is_large)} && LANES >= 4 ? 16 / LANES : VECTORS)
 #define LEAST_SQUARES {int(is_matrix)}
 {_text("task.h")}
 {_text("blocks.h")}
