@@ -255,8 +255,8 @@ def _shared_noise(program: Program, rng: np.random.Generator) -> list[Array]:
 @cache
 def _own_columns(inertial: int) -> tuple[Array, list[int]]:
     """Power of the temperature and place among [inertial | motion] of each column of an effort."""
-    powers = np.array([0.0] * inertial + [float(power) for _, _, power in OWN])
-    return powers, [*range(inertial), *(inertial + place for _, place, _ in OWN)]
+    powers = np.array([float(power) for _, _, power in OWN] + [0.0] * inertial)
+    return powers, [*(inertial + place for _, place, _ in OWN), *range(inertial)]
 
 
 def _triangle(parts: tuple[Array, Array, Array], YY: float) -> Array:

@@ -65,13 +65,13 @@ def seen_inertial() -> tuple[tuple[int, ...], ...]:
 
 @cache
 def simulated_layout() -> EvidenceLayout:
-    """Inertial names, then the own columns of each joint."""
+    """The own columns of each joint, then the inertial ones."""
     model = simulated_model()
-    n, inertial = model.robot.n, model.count
+    n = model.robot.n
     own = [column_name(symbol, j) for j in range(n) for symbol, _, _ in OWN]
     width = len(OWN)
-    seen = tuple((*seen_inertial()[j], *range(inertial + j * width, inertial + (j + 1) * width)) for j in range(n))
-    return EvidenceLayout((*model.names, *own), tuple(model.row_names), seen)
+    seen = tuple((*range(j * width, (j + 1) * width), *(len(own) + k for k in seen_inertial()[j])) for j in range(n))
+    return EvidenceLayout((*own, *model.names), tuple(model.row_names), seen)
 
 
 def column_name(symbol: str, joint: int) -> str:

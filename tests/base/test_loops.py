@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from minertia.dynamics.closing import Closing
 from minertia.errors import RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
+from minertia.robot.loops import LoopsSaid, with_loops
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 from tests.loop_robots import (
@@ -51,6 +53,13 @@ def counts(robot: Robot) -> tuple[int, int, int]:
         sample = Sample.of(robot, columns, 60, 1)
         found.append(sample.rank_and_gap(range(len(columns)))[0])
     return found[0], found[1], found[2]
+
+
+@cache
+def base_of_file(name: str) -> mi.BaseParameters:
+    if name.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    return mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
 
 
 def check(robot: Robot) -> mi.BaseParameters:
@@ -239,11 +248,9 @@ def test_loops_that_hardly_move_are_refused_where_sixteen_digits_decide_nothing(
     ],
 )
 def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, int, int]) -> None:
-    if name.endswith(".xml"):
-        pytest.importorskip("mujoco")
-    robot = mi.read_robot(SHARED / "robots" / "loops" / name)
-    assert counts(robot) == expected
-    assert mi.base_parameters(robot).count == expected[0]
+    base = base_of_file(name)
+    assert counts(base.robot) == expected
+    assert base.count == expected[0]
 
 
 @needs_shared
@@ -256,10 +263,7 @@ def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, 
     ],
 )
 def test_loops_of_files_need_no_number_in_their_relations(name: str) -> None:
-    if name.endswith(".xml"):
-        pytest.importorskip("mujoco")
-    base = mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / name))
-    assert not any(base.is_numeric)
+    assert not any(base_of_file(name).is_numeric)
 
 
 def test_links_that_turn_alike_share_their_inertia() -> None:
@@ -363,3 +367,80 @@ def test_rotors_and_friction_stand_beside_the_relations_of_loops(name: str, coun
     base = mi.base_parameters(mi.read_robot(name), rotors=True, friction=True)
     assert base.count == base.certificate.rank == count
     assert not any(base.is_numeric)
+
+
+def lettered_parallelogram(cut: int, carrier: tuple[str, ...], gravity: tuple[float, float, float]) -> Robot:
+    """Sides (a, 0) and (c, b), a hinge at the height h; cut anywhere, on slides (p) and hinges (z, oblique o)."""
+    a, b, c, h = (letter(name) for name in "abch")
+    turns = {"p": IDENTITY, "z": IDENTITY, "o": turn_x(turn(0.7))[0]}
+    kinds = {"p": "prismatic"}
+    joints = tuple(
+        Joint(f"c{i}", kinds.get(kind, "revolute"), i - 1 if i else None, turns[kind], (0.1, 0, 0.2), f"c{i}")
+        for i, kind in enumerate(carrier)
+    )
+    points = ((0, 0), (c, b), (a + c, b), (a, 0))
+    robot = planar_loop(
+        points,  # type: ignore[arg-type]
+        cut=cut,
+        active=(0 if cut else 3,),
+        carrier=Robot("carrier", joints, links=(None,) * len(joints)) if joints else None,
+        heights=(0, h, 0.03, 0.01),
+    )
+    values: dict[str, float | None] = {"a": 0.5, "b": 0.35, "c": 0.12, "h": 0.07}
+    free = tuple(replace(joint, is_passive=False) for joint in robot.joints)
+    said = LoopsSaid(
+        seed={joint.name: 0.0 for joint in free}, passive={joint.name: joint.is_passive for joint in robot.joints}
+    )
+    return with_loops(replace(robot, joints=free, links=(), effects=(), symbols=values, gravity=gravity), said)
+
+
+@pytest.mark.parametrize(
+    ("cut", "carrier", "gravity"),
+    [
+        (0, "", (0, 0, -9.81)),
+        (3, "p", (0, -9.81, 0)),
+        (0, "z", (0, 0, 0)),
+        *(
+            pytest.param(cut, carrier, gravity, marks=pytest.mark.slow)
+            for cut in range(4)
+            for carrier in ("", "z", "p", "o", "zz", "zo", "pz", "zp")
+            for gravity in ((0, 0, -9.81), (0, -9.81, 0), (0, 0, 0))
+        ),
+    ],
+)
+def test_parallelograms_need_no_numbers_wherever_they_are_cut(
+    cut: int, carrier: str, gravity: tuple[float, float, float]
+) -> None:
+    """Moments of opposite sides, where frames lie at other points of sides and gravity does not tell (eq. 46a)."""
+    robot = lettered_parallelogram(cut, tuple(carrier), gravity)
+    base = mi.base_parameters(robot)
+    redrawn = base.certificate.redrawn
+    assert base.method == "closed-form" and not any(base.is_numeric)
+    assert base.count == base.certificate.rank == counts(robot)[0]
+    assert redrawn is not None and redrawn.rank == redrawn.count == base.count and redrawn.error < 1e-9
+
+
+def test_a_linkage_that_lies_flat_has_its_first_moments_times_edges() -> None:
+    """Crank and rocker of a parallelogram on a thigh, gravity along the axes: their moments count by their levers."""
+    a, b, length = letter("a"), letter("b"), letter("L")
+    joints = (
+        Joint("thigh", "revolute", None, IDENTITY, (0, 0, 0), "thigh"),
+        Joint("driver", "revolute", 0, IDENTITY, (a, 0, 0), "driver"),
+        Joint("support", "revolute", 0, IDENTITY, (b, 0, 0), "support", follows=Follows((1,), (1.0,)), is_passive=True),
+        Joint("foot", "revolute", 1, IDENTITY, (length, 0, 0), "foot", follows=Follows((1,), (-1.0,)), is_passive=True),
+    )
+    cut = Cut("linkage", "revolute", 3, 2, shift(b - a), shift(length), "parallelogram")
+    base = mi.base_parameters(Robot("leg", joints, cuts=(cut,), symbols={"a": 0.01, "b": 0.04, "L": 0.1}))
+    assert base.relation_texts() == {
+        "ZZR1": "ZZ1 + ZZ4 + a**2*(M2 + M4) + b**2*M3 + 2*a*MX4",
+        "ZZR2": "ZZ2 + ZZ3 + L**2*M4",
+        "MXR2": "MX2 + b/a*MX3 + L/a*MX4 + L*M4",
+        "MYR2": "MY2 + b/a*MY3 - L/a*MY4",
+    }
+
+
+@needs_shared
+def test_the_leg_of_the_shared_files_needs_no_number() -> None:
+    """Its loop is a parallelogram on its drawn branch, with gravity along its axes."""
+    base = mi.base_parameters(mi.read_robot(SHARED / "robots" / "loops" / "planar_leg_linkage.urdf"))
+    assert base.count == 4 and base.method == "closed-form" and not any(base.is_numeric)

@@ -15,8 +15,8 @@ CHUNK = 50
 
 
 def chunks(count: int) -> list[object]:
-    """Where chunks of seeds start; three of four run in make test-all only."""
-    return [pytest.param(s, marks=pytest.mark.slow if s // CHUNK % 4 else ()) for s in range(0, count, CHUNK)]
+    """Where chunks of seeds start; seven of eight run in make test-all only."""
+    return [pytest.param(s, marks=pytest.mark.slow if s // CHUNK % 8 else ()) for s in range(0, count, CHUNK)]
 
 
 def make(seed):

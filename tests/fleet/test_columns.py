@@ -36,7 +36,7 @@ def test_columns_are_those_of_the_linear_problem(name: str) -> None:
     rigid = linear_model(robot, ("IA",))
     load = rigid.columns(q, qd, qdd) @ rigid.nominal()
     Y = model.columns(q, qd, qdd, load, temperature=warmth)
-    names = [*rigid.names, *(n for n in columns.layout.names if n not in rigid.names)]
+    names = [*(n for n in columns.layout.names if n not in rigid.names), *rigid.names]
     assert list(columns.layout.names) == names
     for i, (own, seen) in enumerate(zip(rows, columns.layout.seen, strict=True)):
         np.testing.assert_array_equal(own[:, -1], tau[:, i])

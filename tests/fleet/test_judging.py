@@ -62,7 +62,19 @@ def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
     stacks = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())
     wanted = DayStack.of({d: x.evidence for d, x in FLEET.robot(3).items()})
     assert list(stacks) == FLEET.names() and stacks["r003"].days == wanted.days
-    assert all(np.array_equal(a, b) for a, b in zip(stacks["r003"].rows, wanted.rows, strict=True))
+    for found in (stacks["r003"], stacks.alone("r003")):
+        assert all(np.array_equal(a, b) for a, b in zip(found.unpacked().rows, wanted.rows, strict=True))
+
+
+def test_of_a_month_one_robot_can_be_read_alone(tmp_path: Path) -> None:
+    """Only the row groups that may hold it are read, and all of its records are in them."""
+    made = SimulatedFleet(6, 20, 5, programs=2)
+    fleet = simulated_store(str(tmp_path / "store"), made)
+    fleet.compact(before="2100-01")
+    (name, *_) = fleet.store.place.names("months")
+    whole, part = fleet.store.table(name, ["robot"]), fleet.store.table(name, ["robot"], robot="r002")
+    count = whole.column("robot").to_pylist().count("r002")
+    assert count and part.column("robot").to_pylist().count("r002") == count and len(part) < len(whole)
 
 
 def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from minertia.codegen.kernels import build
 from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.levels import LOAD, Levels, robot_sums, robot_values, type_values
+from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.solve import solution
+from minertia.identification.problem.triangles import upright
 
 LAYOUT = EvidenceLayout(
     ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))
@@ -127,13 +130,47 @@ def test_days_merge_as_accurately_as_by_qr(odd: str) -> None:
     np.testing.assert_allclose(np.diag(found)[inner], np.diag(wanted)[inner], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "case", ["", "a joint that stands on a day", "a column that days explain", "other columns first"]
+)
+def test_packed_days_are_fitted_as_their_matrices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days' own columns come first in records: what is below them is what is left, wherever days show them all."""
+    names = ("FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2", "A", "B")
+    seen = ((0, 1, 2, 6, 7), (3, 4, 5, 7))
+    if case == "others first":
+        names, seen = LAYOUT.names, LAYOUT.seen
+    layout, rng, days = EvidenceLayout(names, ("one", "two"), seen), np.random.default_rng(3), {}
+    for d in range(9):
+        rows = [rng.normal(size=(40, k)) for k in layout.sizes]
+        if case == "a joint that stands on a day" and d == 4:
+            rows[0][:] = 0.0
+        if case == "a column that days explain":
+            rows[1][:, 2] = (1 + d) * rows[1][:, 0]
+        days[d] = FleetEvidence.of_rows(layout, rows)
+    packed, samples = np.stack([e.packed() for e in days.values()]), np.stack([e.samples for e in days.values()])
+    stack, levels = PackedStack.of(layout, list(days), packed, samples), Levels.of(layout, load=LOADED)
+    wanted = robot_sums(DayStack.of(days).forgotten(4.0), levels, SIGMA)
+    np.testing.assert_allclose(stack.weighted(SIGMA).noise(), DayStack.of(days).weighted(SIGMA).noise(), rtol=1e-12)
+    for module in (build.native(), None):
+        monkeypatch.setattr(build, "native", lambda module=module: module)
+        found = robot_sums(stack.forgotten(4.0), levels, SIGMA)
+        np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-9, atol=1e-12)
+        squares, those = (own.up.total.T @ own.up.total for own in (found, wanted))
+        np.testing.assert_allclose(squares, those, rtol=1e-9, atol=1e-9)
+        values, others = (robot_values(own, {"A": 0.3, "B": -0.2}) for own in (found, wanted))
+        np.testing.assert_allclose(list(values.own.values()), list(others.own.values()), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(values.days, others.days, rtol=1e-9)
+        assert values.day_names == others.day_names and list(values.own) == list(others.own)
+
+
 def test_packed_days_are_the_same_stack() -> None:
     days = fleet(1, 3)[0]
     stack = DayStack.of(days)
     order = [20, 0, 10]
     packed = np.stack([days[d].packed() for d in order])
-    again = DayStack.of_packed(LAYOUT, order, packed, np.stack([days[d].samples for d in order]))
-    assert again.days == stack.days and all(np.array_equal(a, b) for a, b in zip(again.rows, stack.rows, strict=True))
+    again = PackedStack.of(LAYOUT, order, packed, np.stack([days[d].samples for d in order]))
+    assert again.days == stack.days
+    assert all(np.array_equal(a, b) for a, b in zip(again.unpacked().rows, stack.rows, strict=True))
     half = stack.forgotten(10.0)
     np.testing.assert_allclose(half.samples[0], stack.samples[0] / 4)
 

@@ -15,9 +15,10 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.campaigns.read import read_campaign
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import made_log
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.logs.recording import Recording
 from minertia.robot.dh.write import toml_text

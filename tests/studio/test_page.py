@@ -39,7 +39,7 @@ def logs(tmp_path_factory):
     rng = np.random.default_rng(0)
     for name, seed in (("fit.csv", 1), ("unseen.csv", 2)):
         phases = np.random.default_rng(seed)
-        t = np.arange(2000) / 200
+        t = np.arange(1000) / 100
         q = qd = qdd = np.zeros((len(t), 6))
         for k in range(1, 6):
             w, a, b = 2 * np.pi * 0.1 * k, *phases.normal(size=(2, 6)) * 0.45 / k

@@ -57,7 +57,8 @@ FURTHER = (
            "FVKK (T - reference)^2 qd", lambda s, c: mul(_squared(_warmer(s, c)), s.qd), ("qd", "temperature"),
            is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
 )  # fmt: skip
-OWN = ("FV", "FC", "OFF", "FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")  # of each coordinate, in this order
+DAY = ("FV", "FC", "OFF")  # free on each day: first, so that what triangles have below them is what days share
+OWN = (*DAY, "FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")  # of each coordinate, in this order
 _EFFECTS: Mapping[str, Effect] = {**BY_SYMBOL, **{effect.name: effect for effect in FURTHER}}
 
 
@@ -119,14 +120,15 @@ class ColumnSet:
 
     @cached_property
     def layout(self) -> EvidenceLayout:
-        """Names of all columns, and which of them each effort sees."""
+        """Names of all columns, and which of them each effort sees: its own first, then the inertial ones."""
         numbers = [j + 1 for j in self.robot.independent]
         mine = [f"{column.symbol}{j}{column.tag}" for j in numbers for column in self.own]
-        first, width = self.model.count, len(self.own)
+        width = len(self.own)
         seen = tuple(
-            (*inertial, *range(first + i * width, first + (i + 1) * width)) for i, inertial in enumerate(self.seen)
+            (*range(i * width, (i + 1) * width), *(len(mine) + k for k in inertial))
+            for i, inertial in enumerate(self.seen)
         )
-        return EvidenceLayout((*self.model.names, *mine), self.robot.coordinate_names, seen)
+        return EvidenceLayout((*mine, *self.model.names), self.robot.coordinate_names, seen)
 
     @cached_property
     def digest(self) -> str:
@@ -159,9 +161,9 @@ class ColumnSet:
         moves = np.abs(qd) >= self.rest
         found = []
         for i, inertial in enumerate(self.seen):
-            rows = np.empty((len(q), len(inertial) + own.shape[2] + 1))
-            rows[:, : len(inertial)] = Y[:, i, list(inertial)]
-            rows[:, len(inertial) : -1] = own[:, i]
+            rows = np.empty((len(q), own.shape[2] + len(inertial) + 1))
+            rows[:, : own.shape[2]] = own[:, i]
+            rows[:, own.shape[2] : -1] = Y[:, i, list(inertial)]
             rows[:, -1] = tau[:, i]
             rows[~moves[:, i]] = 0.0
             found.append(rows)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows, upright
-from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows
+from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle, upright
 from minertia.notebook import plural
 
 Array = NDArray[np.float64]
@@ -56,8 +56,7 @@ class DayStack:
 
     def noise(self) -> Array:
         """Noise level of each effort with all columns: what triangles leave last over the samples."""
-        left = np.array([np.sum(R[:, -1, -1] ** 2) for R in self.rows])
-        return np.asarray(np.sqrt(left / np.maximum(self.samples.sum(axis=0), 1.0)))
+        return noise_of(np.stack([R[:, -1, -1] for R in self.rows], axis=1), self.samples)
 
     def only(self, first: int, last: int) -> DayStack:
         """The days from first to last."""
@@ -67,7 +66,7 @@ class DayStack:
 
     def forgotten(self, half_life: float) -> DayStack:
         """Days that count by half for each half-life [days] before the last."""
-        weight = 0.5 ** ((self.days[-1] - np.array(self.days)) / half_life)
+        weight = day_weights(self.days, half_life)
         rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
         return replace(self, rows=rows, samples=self.samples * weight[:, None])
 
@@ -109,8 +108,18 @@ def _upper(k: int) -> NDArray[np.intp]:
     return np.flatnonzero(np.triu(np.ones((k, k))))
 
 
-def noise_levels(stacks: Iterable[DayStack]) -> Array:
-    """Noise of each effort: the median of the robots that show it; 1 where none does."""
-    found = np.array([stack.noise() for stack in stacks])
+def noise_of(last: Array, samples: Array) -> Array:
+    """Noise level of each effort from what triangles leave last, (D, efforts), over the samples."""
+    return np.asarray(np.sqrt(np.sum(last**2, axis=0) / np.maximum(samples.sum(axis=0), 1.0)))
+
+
+def day_weights(days: Sequence[int], half_life: float) -> Array:
+    """What days count, by half for each half-life [days] before the last."""
+    return np.asarray(0.5 ** ((days[-1] - np.array(days)) / half_life))
+
+
+def noise_levels(noises: Iterable[Array]) -> Array:
+    """Noise of each effort, from that of robots: the median of those that show it; 1 where none does."""
+    found = np.array(list(noises))
     levels = [np.median(own[own > 0]) if np.any(own > 0) else 1.0 for own in found.T]
     return np.array(levels, float)

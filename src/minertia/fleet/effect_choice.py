@@ -7,26 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.fleet.day_stack import DayStack, merged_stack
-from minertia.fleet.elimination import projected
-from minertia.fleet.evidence import upright
-from minertia.fleet.levels import DAY, ROBOT, Levels
+from minertia.fleet.columns import DAY
+from minertia.fleet.day_elimination import without_days
+from minertia.fleet.day_stack import DayStack
+from minertia.fleet.levels import ROBOT, Levels
+from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.triangles import upright
 
 Array = NDArray[np.float64]
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
 
 
-def chosen_symbols(stacks: Sequence[DayStack], sigma: Array, correlation: float = CORRELATION) -> tuple[str, ...]:
+def chosen_symbols(
+    stacks: Sequence[DayStack | PackedStack], sigma: Array, correlation: float = CORRELATION
+) -> tuple[str, ...]:
     """FV, FC, OFF, and those further effects without which the evidence is explained clearly worse (BIC)."""
     levels = Levels.of(stacks[0].layout)
     present = [s for s in ROBOT if any(symbol_of(n) == s for n in levels.robot)]
     gain = dict.fromkeys(present, 0.0)
     for stack in stacks:
-        left, _ = projected(stack.weighted(sigma), levels.day)
-        for R, own, samples in zip(
-            merged_stack(left).triangles, left.layout.seen, stack.samples.sum(axis=0), strict=True
-        ):
+        left = without_days(stack.weighted(sigma), levels.day, (*levels.robot, *levels.type)).evidence
+        for R, own, samples in zip(left.triangles, left.layout.seen, left.samples, strict=True):
             count = max(float(samples) / correlation, 2.0)
             for symbol in present:
                 gone = [k for k, c in enumerate(own) if symbol_of(left.layout.names[c]) == symbol]

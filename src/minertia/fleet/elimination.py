@@ -23,6 +23,11 @@ class Head:
     H: tuple[Array, ...]  # (..., e, k)
     rest: tuple[tuple[str, ...], ...]  # names of the k - 1 columns
 
+    def one(self, place: int) -> Head:
+        """That of one of several robots."""
+        own = slice(place, place + 1)
+        return Head(self.names, tuple(R[own] for R in self.R), tuple(H[own] for H in self.H), self.rest)
+
     def values(self, above: Mapping[str, float]) -> dict[str, Array]:
         """Values of the columns, (...,) each, where those above have these."""
         found: dict[str, Array] = {}
@@ -46,10 +51,13 @@ class Head:
                 yield names, np.swapaxes(inv, 0, 1).reshape(len(names), -1) @ flat / len(inv), rest
 
 
-def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None = None) -> tuple[DayStack, Head]:
+def projected(
+    stack: DayStack, names: Sequence[str], kept: Sequence[str] | None = None, *, alone: bool = False
+) -> tuple[DayStack, Head]:
     """What is left of the rows when columns, free on each day, are projected out, and what gives their values back.
 
-    kept: the columns that stay, in this order; all others by default.
+    kept: the columns that stay, in this order; all others by default.  alone: days have nothing to do with one another,
+    so each tells by itself which columns are explained.
     """
     wanted = set(names)
     if stack.layout.shares(wanted):
@@ -64,7 +72,7 @@ def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None 
         H = np.swapaxes(Q, 1, 2) @ rest
         if gone:
             rest -= Q @ H
-            _clear(rest, np.einsum("dek,dek->k", H, H))
+            _clear(rest, H, alone)
         rows.append(rest)
         own_names.append(tuple(titles[k] for k in gone))
         Rs.append(R)
@@ -73,16 +81,24 @@ def projected(stack: DayStack, names: Sequence[str], kept: Sequence[str] | None 
     return DayStack(layout, stack.days, tuple(rows), stack.samples), head
 
 
-def _clear(left: Array, taken: Array) -> None:
+def shows_all(R: Array) -> bool:
+    """Whether every column of triangles (D, e, e) adds to those before it."""
+    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
+    return bool(np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)))
+
+
+def _clear(left: Array, H: Array, alone: bool) -> None:
     """Set columns of which next to nothing is left to zero: rounding must not pass for a direction.
 
-    taken (k,): squared length of what was taken off each.
+    H (D, e, k): what was taken off each.  alone: day by day.
     """
-    square = np.einsum("dnk,dnk->k", left, left)
+    square, taken = (np.einsum("dnk,dnk->dk", part, part) for part in (left, H))
+    if not alone:
+        square, taken = square.sum(axis=0, keepdims=True), taken.sum(axis=0, keepdims=True)
     dead = square <= RANK**2 * (square + taken)
-    dead[-1] = False  # an effort may be explained completely
+    dead[:, -1] = False  # an effort may be explained completely
     if dead.any():
-        left[:, :, dead] = 0.0
+        left[np.broadcast_to(dead[:, None], left.shape)] = 0.0
 
 
 def _basis(X: Array) -> tuple[Array, Array]:
@@ -94,9 +110,9 @@ def _basis(X: Array) -> tuple[Array, Array]:
     if X.shape[2] == 0:
         return X, np.zeros((len(X), 0, 0))
     Q, R = np.linalg.qr(X)
-    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
-    if np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)):
+    if shows_all(R):
         return Q, R
+    lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
     Q, R = np.zeros(X.shape), np.zeros((len(X), X.shape[2], X.shape[2]))
     for k in range(X.shape[2]):
         v = X[:, :, k]

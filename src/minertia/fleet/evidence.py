@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.fleet.stretch_spread import score_spread, triangle_spread
 from minertia.identification.evidence.intervals import Spread
-from minertia.identification.problem.triangles import triangle
+from minertia.identification.problem.triangles import folded, upright
 from minertia.notebook import plural
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-TRUNCATED = (
-    1e-9  # of the largest singular value, columns scaled to length 1: directions that the superset fit leaves out
-)
+TRUNCATED = 1e-9  # of the largest singular value, columns scaled to length 1: what the superset fit leaves out
 LEFT_OUT = 0.1  # of the squared residual: what columns left out may explain before deviations from scores are in doubt
 
 
@@ -278,9 +276,7 @@ class FleetEvidence:
         if other.layout != self.layout:
             raise MinertiaError("evidence on different columns cannot be merged; choose the same columns of both first")
         with one_thread():
-            triangles = tuple(
-                upright(np.concatenate(pair)) for pair in zip(self.triangles, other.triangles, strict=True)
-            )
+            triangles = tuple(folded(R, own) for R, own in zip(self.triangles, other.triangles, strict=True))
         both = self.stretches is not None and other.stretches is not None
         stretches = self.stretches.joined(other.stretches) if both else None  # type: ignore[union-attr, arg-type]
         return FleetEvidence(self.layout, triangles, self.samples + other.samples, stretches)
@@ -364,13 +360,6 @@ class FleetEvidence:
         if kept.triangles is not None:
             return triangle_spread(own.total, joined_rows(own.layout, kept.triangles), length)
         return score_spread(own.total, *_gathered(own.layout, kept), length)
-
-
-def upright(rows: Array) -> Array:
-    """R of [..., N, k] rows with a diagonal that is not negative."""
-    R = triangle(rows)
-    diagonal = np.einsum("...ii->...i", R)
-    return np.asarray(R * np.where(diagonal < 0, -1.0, 1.0)[..., None]) + 0.0  # + 0.0: no zero keeps a sign
 
 
 def truncated(R: Array) -> Array:

@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, UnknownName
+from minertia.fleet.columns import DAY
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.effect_choice import chosen_symbols
-from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.fit_result import FleetFit, PooledType
 from minertia.fleet.levels import (
-    DAY,
     ROBOT,
     Levels,
     RobotSums,
     RobotValues,
     TypeValues,
-    robot_sums,
+    many_sums,
     robot_values,
     type_values,
 )
+from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.robot_fit import from_stretches, robot_fit
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
@@ -38,8 +39,9 @@ Array = NDArray[np.float64]
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 WORKERS = 2
 KEPT_BYTES = 30 * 2**20
-NEIGHBOURS = 16  # robots that one thread works on in turn
+NEIGHBOURS = 16  # robots that one thread works on at once
 Result = TypeVar("Result")
+Days = DayStack | PackedStack
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,17 @@ class FitOptions:
 
 def fit_fleet(
     name: str,
-    robots: Mapping[str, DayStack],
+    robots: Mapping[str, Days],
     options: FitOptions | None = None,
     model: LinearModel | None = None,
     one_day: Callable[[str], FleetEvidence | None] | None = None,
+    looked_at: Callable[[str], Days] | None = None,
 ) -> FleetFit:
     """Fit a type and its robots.
 
-    robots: stacks of days, each asked for once or twice.  model: of the inertial unknowns, for the physical fit.
-    one_day(robot): evidence with stretches, for the deviations of robots with few days.
+    robots: stacks of days, each asked for once.  model: of the inertial unknowns, for the physical fit.
+    one_day(robot): evidence with stretches, for the deviations of robots with few days.  looked_at(robot): the stack of
+    one of the robots that weights and effects are chosen by; by default of `robots`.
     """
     opts = options or FitOptions()
     if not robots:
@@ -84,8 +88,10 @@ def fit_fleet(
     order = sorted(robots)
     _keep_freed_memory()
     with one_thread():
-        looked = _by_threads(robots.__getitem__, order[:: max(1, len(order) // LOOKED_AT)], opts.workers)
-        sigma = noise_levels(looked)
+        some = order[:: max(1, len(order) // LOOKED_AT)]
+        look = looked_at or robots.__getitem__
+        looked = _by_threads(lambda names: [look(name) for name in names], some, opts.workers)
+        sigma = noise_levels(own.noise() for own in looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
         sums, faults = _all_sums(robots, order, levels, sigma, opts)
@@ -130,20 +136,28 @@ def _mean_load(
 
 
 def _all_sums(
-    robots: Mapping[str, DayStack], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
+    robots: Mapping[str, Days], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
 ) -> tuple[dict[str, RobotSums], dict[str, str]]:
     """Sums of every robot; robots whose columns are not those of the others are named and left out."""
     wanted = set((*levels.day, *levels.robot, *levels.type))
 
-    def one(robot: str) -> tuple[str, RobotSums | str]:
-        stack = robots[robot]
-        if not wanted <= set(stack.layout.names):
-            return robot, "its evidence has other columns than that of the other robots"
-        stack = stack if options.half_life is None else stack.forgotten(options.half_life)
-        return robot, robot_sums(stack, levels, sigma)
+    def some(names: Sequence[str]) -> list[tuple[str, RobotSums | str]]:
+        stacks = {robot: robots[robot] for robot in names}
+        if options.half_life is not None:
+            stacks = {robot: own.forgotten(options.half_life) for robot, own in stacks.items()}
+        alike: dict[EvidenceLayout, list[str]] = {}
+        for robot, own in stacks.items():
+            alike.setdefault(own.layout, []).append(robot)
+        found: list[tuple[str, RobotSums | str]] = []
+        for layout, own_names in alike.items():
+            if wanted <= set(layout.names):
+                found += zip(own_names, many_sums([stacks[r] for r in own_names], levels, sigma), strict=True)
+            else:
+                found += [(r, "its evidence has other columns than that of the other robots") for r in own_names]
+        return found
 
     sums, faults = {}, {}
-    for robot, own in _by_threads(one, order, options.workers):
+    for robot, own in sorted(_by_threads(some, order, options.workers), key=lambda pair: pair[0]):
         if isinstance(own, str):
             faults[robot] = own
         else:
@@ -151,14 +165,14 @@ def _all_sums(
     return sums, faults
 
 
-def _by_threads(work: Callable[[str], Result], robots: Sequence[str], workers: int) -> list[Result]:
-    """What comes of each robot.  Threads take neighbours, which lie in the same file of a month, by themselves."""
-    if workers < 2 or len(robots) < 2:
-        return [work(robot) for robot in robots]
-    size = min(NEIGHBOURS, -(-len(robots) // workers))
+def _by_threads(work: Callable[[Sequence[str]], list[Result]], robots: Sequence[str], workers: int) -> list[Result]:
+    """What comes of robots.  Threads take neighbours, which lie in the same file of a month, by themselves."""
+    size = max(1, min(NEIGHBOURS, -(-len(robots) // workers)))
     parts = [robots[k : k + size] for k in range(0, len(robots), size)]
+    if workers < 2:
+        return list(itertools.chain(*map(work, parts)))
     with ThreadPoolExecutor(workers) as pool:
-        return list(itertools.chain(*pool.map(lambda part: [work(robot) for robot in part], parts)))
+        return list(itertools.chain(*pool.map(work, parts)))
 
 
 def _friction_days(values: RobotValues) -> Array:

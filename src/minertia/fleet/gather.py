@@ -1,7 +1,7 @@
 """One pass over a log, in blocks: filtered, made into rows of the superset, and kept as triangles of stretches of time.
 
-Everything that decides the bits is fixed here: blocks and pieces of so many samples from the start of a run, one
-thread, one kernel path.  Memory does not grow with the log.
+Everything that decides the bits is fixed here: blocks of so many samples from the start of a run, one thread, one
+kernel path.  Memory does not grow with the log.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
 from minertia.fleet.columns import ColumnSet
-from minertia.fleet.evidence import FleetEvidence, upright
+from minertia.fleet.evidence import FleetEvidence
 from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import LONGEST_GAP, Grid, usual_step
 from minertia.identification.logs.streaming import even_blocks
 from minertia.identification.problem.rows import STILL
-from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.problem.triangles import folded, upright
 from minertia.identification.signals.filtering import Filter, Motion
 from minertia.identification.signals.streaming import prepared_blocks
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
-PIECE = 1024  # rows that become a triangle at a time, from the start of a stretch
 FEWEST = 64  # samples of a run between gaps that is used
 SHORTEST = 2.0  # s of a stretch
 FINE = 256  # stretches at most while the log is read, and
@@ -314,16 +314,14 @@ class _StretchTriangles:
         place = ((t - self.start) / self.length).astype(np.int64)
         cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(t)]
         for a, b in itertools.pairwise(cuts):
-            for first in range(a, b, PIECE):
-                piece = slice(first, min(first + PIECE, b))
-                self._fold(int(place[a]), [own[piece] for own in rows], moves[piece].sum(axis=0).astype(float))
+            self._fold(int(place[a]), [own[a:b] for own in rows], moves[a:b].sum(axis=0).astype(float))
 
     def _fold(self, place: int, rows: list[Array], moved: Array) -> None:
         before = self.done.get(place)
         if before is None:
-            self.done[place], self.counts[place] = [triangle(own) for own in rows], moved
+            self.done[place], self.counts[place] = [upright(own) for own in rows], moved
             return
-        self.done[place] = [triangle(np.concatenate(pair)) for pair in zip(before, rows, strict=True)]
+        self.done[place] = [folded(R, own) for R, own in zip(before, rows, strict=True)]
         self.counts[place] = self.counts[place] + moved
 
     def _halve(self) -> None:
@@ -337,7 +335,7 @@ class _StretchTriangles:
         for number, places in itertools.groupby(sorted(self.done), key=group):
             found = list(places)
             parts = [self.done[place] for place in found]
-            done[number] = parts[0] if len(parts) == 1 else [_merged(own) for own in zip(*parts, strict=True)]
+            done[number] = [reduce(folded, own) for own in zip(*parts, strict=True)]
             counts[number] = np.sum([self.counts[place] for place in found], axis=0)
         return done, counts
 
@@ -347,7 +345,7 @@ class _StretchTriangles:
         if fine > STRETCHES:
             self.done, self.counts = self._grouped(lambda place: place * STRETCHES // fine)
         parts = [self.done[place] for place in sorted(self.done)]
-        total = tuple(upright(_merged(own)) for own in zip(*parts, strict=True))
+        total = tuple(reduce(folded, own) for own in zip(*parts, strict=True))
         counts = np.array([self.counts[place] for place in sorted(self.done)])
         evidence = FleetEvidence(self.layout, total, counts.sum(axis=0))
         beta = evidence.superset_fit()
@@ -370,7 +368,7 @@ class _StretchTriangles:
     def _coarse(self) -> CoarseTriangles:
         most = max(self.done) + 1
         done, counts = self._grouped(lambda place: place * COARSE // most)
-        stacked = [np.stack([upright(own[i]) for own in done.values()]) for i in range(len(self.layout.sizes))]
+        stacked = [np.stack([own[i] for own in done.values()]) for i in range(len(self.layout.sizes))]
         return CoarseTriangles(tuple(stacked), np.array([c.max() for c in counts.values()]))
 
     def _remember(self, rows: list[Array]) -> None:
@@ -390,7 +388,3 @@ class _StretchTriangles:
         if correlation[0] <= 0:
             return 1.0
         return float(max(int(np.argmax(correlation < FADED * correlation[0])), 1))
-
-
-def _merged(parts: Iterable[Array]) -> Array:
-    return merged(np.stack(list(parts)))

@@ -39,7 +39,7 @@ def fit_stored(
     opts = options or FitOptions()
     if opts.load is None and len(stacks) > 1:  # robots of one type carry what they carry
         opts = replace(opts, load=load_directions(model))
-    return fit_fleet(stored.type.name, stacks, opts, model, one_day)
+    return fit_fleet(stored.type.name, stacks, opts, model, one_day, stacks.alone)
 
 
 def judge_stored(

@@ -7,22 +7,25 @@ from contrasts within days only, and a drift cannot leak into them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from minertia.errors import MinertiaError, ShapeError
-from minertia.fleet.day_stack import DayStack, merged_stack
-from minertia.fleet.elimination import RANK, Head, projected
-from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, upright
+from minertia.fleet.columns import DAY
+from minertia.fleet.day_elimination import without_days
+from minertia.fleet.day_stack import DayStack
+from minertia.fleet.elimination import Head, projected
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.triangles import upright
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-DAY = ("FV", "FC", "OFF")
 ROBOT = ("FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")
 VISCOUS, DRY = ("FV", "FVK", "FVKK"), ("FC", "FCK", "FS", "FCL")  # families that wear scales as wholes
 THERMAL = ("FVK", "FCK", "FVKK")
@@ -81,29 +84,40 @@ class RobotSums:
     load_head: Head | None
 
 
-def robot_sums(stack: DayStack, levels: Levels, sigma: Array) -> RobotSums:
-    """Take the two lower levels off the days of one robot.
+def robot_sums(stack: DayStack | PackedStack, levels: Levels, sigma: Array) -> RobotSums:
+    """Take the two lower levels off the days of one robot."""
+    return many_sums([stack], levels, sigma)[0]
+
+
+def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: Array) -> list[RobotSums]:
+    """Take the two lower levels off the days of robots with the same columns.
 
     Noise levels weigh what is left of the days, and a load is a direction of the type's columns: both come in when the
     days are merged already, where they cost next to nothing.
     """
-    if stack.layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
-        stack, sigma = stack.weighted(sigma), np.ones(1)
+    if stacks[0].layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
+        stacks, sigma = [stack.weighted(sigma) for stack in stacks], np.ones(1)
     with one_thread():
-        left, day_head = projected(stack, levels.day, (*levels.robot, *levels.type))
-        merged = merged_stack(left)
-        scores = tuple(z / s**2 for z, s in zip(_day_scores(left, merged), sigma, strict=True))
-        loaded = _LoadColumns.of(left.layout, levels)
-        rows = loaded.wide(merged.weighted(sigma).triangles)
-        whole = DayStack(loaded.layout, (0,), tuple(R[None] for R in rows), merged.samples[None])
-        names = (*levels.robot, *levels.loads)
-        covariance = _day_clusters(whole, loaded.wide(scores), names)
-        above, own_head = projected(whole, levels.robot)
+        left = [without_days(stack, levels.day, (*levels.robot, *levels.type)) for stack in stacks]
+        loaded = _LoadColumns.of(left[0].evidence.layout, levels)
+        merged = zip(*(own.evidence.triangles for own in left), strict=True)
+        rows = loaded.wide([np.stack(own) / s for own, s in zip(merged, sigma, strict=True)])
+        samples = np.stack([own.evidence.samples for own in left])
+        whole = DayStack(loaded.layout, tuple(range(len(left))), rows, samples)  # a robot in place of a day
+        above, own_head = projected(whole, levels.robot, alone=True)
         load_head = None
         if levels.load is not None:
-            above, load_head = projected(above, levels.loads)
-        day_head = replace(day_head, H=loaded.wide(day_head.H), rest=loaded.layout.titles)
-        return RobotSums(stack.days, names, covariance, merged_stack(above), day_head, own_head, load_head)
+            above, load_head = projected(above, levels.loads, alone=True)
+        names = (*levels.robot, *levels.loads)
+        inverse, found = _inverses(whole, names), []
+        for k, (stack, own) in enumerate(zip(stacks, left, strict=True)):
+            scores = loaded.wide([z / s**2 for z, s in zip(own.scores, sigma, strict=True)])
+            covariance = _day_clusters(loaded.layout, inverse[k], scores, names)
+            up = FleetEvidence(above.layout, tuple(upright(R[k]) for R in above.rows), above.samples[k])
+            day_head = replace(own.head, H=loaded.wide(own.head.H), rest=loaded.layout.titles)
+            load = None if load_head is None else load_head.one(k)
+            found.append(RobotSums(stack.days, names, covariance, up, day_head, own_head.one(k), load))
+        return found
 
 
 @dataclass(frozen=True)
@@ -207,41 +221,40 @@ def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
     return RobotValues({n: values[n] for n in sums.names}, sums.covariance, tuple(by_day), days)
 
 
-def _day_scores(left: DayStack, merged: FleetEvidence) -> Iterator[Array]:
-    """Scores (D, k_i) of the days for each effort, at its own fit of all days: only the residual matters."""
-    for B, R in zip(left.rows, merged.triangles, strict=True):
-        e = B @ np.append(-_back_substituted(R), 1.0)
-        yield (e[:, None, :] @ B)[:, 0]
+def _inverses(whole: DayStack, names: tuple[str, ...]) -> Array:
+    """Inverses (robots, names, names) of what all days of each robot tell of its values with its type's known."""
+    robots, count = len(whole.days), len(names)
+    A = np.zeros((robots, count, count))
+    for rows, (mine, into) in zip(whole.rows, _found_in(whole.layout, names), strict=True):
+        own = rows[:, :, mine]
+        A[:, into[:, None], into] += np.swapaxes(own, 1, 2) @ own
+    square = np.einsum("nii->ni", A)
+    dead = square <= 0
+    size = np.sqrt(np.where(dead, 1.0, square))
+    unit = size[:, :, None] * size[:, None, :]
+    inverse = np.linalg.inv(A / unit + RIDGE * np.eye(count)) / unit
+    inverse[dead[:, :, None] | dead[:, None, :]] = 0.0
+    return np.asarray(inverse)
 
 
-def _day_clusters(whole: DayStack, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
+def _day_clusters(layout: EvidenceLayout, inverse: Array, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
     """Covariance of a robot's values with its type's known: days as clusters, which share nothing but the values.
 
-    whole: all days as one.  scores (D, k_i): of the days, for each effort.
+    inverse: of what all days tell.  scores (D, k_i): of the days, for each effort.
     """
-    count = len(names)
-    A, z = np.zeros((count, count)), np.zeros((len(scores[0]), count))
-    place = {n: k for k, n in enumerate(names)}
-    for (R,), score, titles in zip(whole.rows, scores, whole.layout.titles, strict=True):
-        mine = [k for k, name in enumerate(titles) if name in place]
-        into = [place[titles[k]] for k in mine]
-        A[np.ix_(into, into)] += R[:, mine].T @ R[:, mine]
-        z[:, into] += score[:, mine]
-    dead = np.diag(A) <= 0
-    size = np.sqrt(np.where(dead, 1.0, np.diag(A)))
-    inv = np.linalg.inv(A / np.outer(size, size) + RIDGE * np.eye(count)) / np.outer(size, size)
-    inv[dead], inv[:, dead] = 0.0, 0.0
+    z = np.zeros((len(scores[0]), len(names)))
     if len(z) < 2:
-        return np.asarray(inv)
-    half = z @ inv
+        return inverse
+    for score, (mine, into) in zip(scores, _found_in(layout, names), strict=True):
+        z[:, into] += score[:, mine]
+    half = z @ inverse
     return np.asarray(half.T @ half * len(z) / (len(z) - 1))
 
 
-def _back_substituted(R: Array) -> Array:
-    """Values of a triangle of [W tau]; those of columns that add nothing to the ones before them are 0."""
-    T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
-    d = np.arange(len(b))
-    dead = np.abs(T[d, d]) <= RANK * np.maximum(np.linalg.norm(T, axis=0), 1e-300)
-    T[dead], T[:, dead], b[dead] = 0.0, 0.0, 0.0
-    T[d[dead], d[dead]] = 1.0
-    return np.asarray(solve_triangular(T, b, check_finite=False))
+@lru_cache(maxsize=16)  # robots of a type ask the same
+def _found_in(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+    """For each effort, the places of those of its columns that have these names, and their places among the names."""
+    place = {n: k for k, n in enumerate(names)}
+    pairs = ([(k, place[n]) for k, n in enumerate(titles) if n in place] for titles in layout.titles)
+    found = (np.array(own, np.intp).reshape(-1, 2) for own in pairs)
+    return tuple((own[:, 0], own[:, 1]) for own in found)

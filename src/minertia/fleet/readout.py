@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
-from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.index import IndexRow
+from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.store import MONTHS, EvidenceStore
@@ -26,53 +26,80 @@ from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
 KEPT = 6  # files of months that are kept decoded
-SMALL = ("robot", "content", "key", "first", "rows", "R")  # columns that fits read
+SMALL = ("robot", "content", "key", "rows", "R")  # columns that fits read
 UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say
 MAIN = 0.1  # part of a day that a program must run to name it
 
 
 class _RecordFile:
-    """A table of records with the place of each; read by the first of several threads that asks, the others wait."""
+    """A table of records with the place of each; read by the first of several threads that asks, the others wait.
 
-    def __init__(self, store: EvidenceStore, name: str, columns: Sequence[str] | None) -> None:
-        self._read = partial(store.table, name, columns)
-        self._found: tuple[Any, dict[tuple[str, str, str], int]] | None = None
-        self._lock = Lock()
+    widths: columns of lists of one length each, which are taken out of the table as arrays.
+    """
 
-    def table(self) -> tuple[Any, dict[tuple[str, str, str], int]]:
-        """The table, and the places of rows by robot, content and key."""
+    def __init__(self, read: Callable[[], Any], widths: Mapping[str, int]) -> None:
+        self._read, self._widths, self._lock = read, widths, Lock()
+        self._table: Any = None
+        self._places: dict[tuple[str, str, str], int] = {}
+        self._numbers: dict[str, Array] = {}
+
+    def places(self) -> dict[tuple[str, str, str], int]:
+        """The places of rows by robot, content and key."""
         with self._lock:
-            if self._found is None:
+            if self._table is None:
                 table = self._read()
                 heads = zip(*(table.column(name).to_pylist() for name in ("robot", "content", "key")), strict=True)
-                self._found = table, {head: k for k, head in enumerate(heads)}
-            return self._found
+                self._places = {head: k for k, head in enumerate(heads)}
+                for name, width in self._widths.items():
+                    flat = np.from_dlpack(table.column(name).combine_chunks().flatten())  # `to_numpy` loads pandas
+                    self._numbers[name] = np.asarray(flat, float).reshape(-1, width)
+                self._table = table.drop_columns(list(self._widths))
+            return self._places
+
+    def rows(self, places: Sequence[int]) -> Any:
+        """Some rows of the table; those that follow one another, as a robot's days do, are not copied."""
+        return self._table.slice(places[0], len(places)) if _follow(places) else self._table.take(places)
+
+    def numbers(self, name: str, places: Sequence[int]) -> Array:
+        """Some rows of an array, likewise."""
+        found = self._numbers[name]
+        return found[places[0] : places[-1] + 1] if _follow(places) else found[list(places)]
+
+
+def _follow(places: Sequence[int]) -> bool:
+    """Whether places follow one another without a gap."""
+    return list(places) == list(range(places[0], places[0] + len(places)))
 
 
 class _RecordFiles:
     """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
 
-    def __init__(self, store: EvidenceStore, columns: Sequence[str] | None) -> None:
-        self.store, self.columns = store, columns
+    def __init__(self, store: EvidenceStore, columns: Sequence[str] | None, widths: Mapping[str, int]) -> None:
+        self.store, self.columns, self.widths = store, columns, widths
         self._kept: OrderedDict[str, _RecordFile] = OrderedDict()
         self._lock = Lock()
 
-    def rows(self, name: str, wanted: Sequence[IndexRow]) -> tuple[Any, list[int]]:
-        """The table of a file and the places of some rows in it."""
-        table, places = self._file(name).table()
+    def rows(self, name: str, wanted: Sequence[IndexRow], alone: str | None = None) -> tuple[_RecordFile, list[int]]:
+        """A file and the places of some rows in it; alone: the only robot that will be asked for."""
+        file = self._file(name) if alone is None else self._new(name, alone)
+        places = file.places()
         missing = [row for row in wanted if row.identity not in places]
         if missing:
             raise MinertiaError(
                 f"{self.store.place.url}: {name} does not hold the record of robot '{missing[0].robot}' on "
                 f"{missing[0].day} that the index names; run 'minertia fleet check'"
             )
-        return table, [places[row.identity] for row in wanted]
+        return file, [places[row.identity] for row in wanted]
+
+    def _new(self, name: str, robot: str | None) -> _RecordFile:
+        return _RecordFile(partial(self.store.table, name, self.columns, robot=robot), self.widths)
 
     def _file(self, name: str) -> _RecordFile:
+        new = self._new(name, None)
         if not name.startswith(MONTHS):
-            return _RecordFile(self.store, name, self.columns)
+            return new
         with self._lock:
-            own = self._kept.setdefault(name, _RecordFile(self.store, name, self.columns))
+            own = self._kept.setdefault(name, new)
             self._kept.move_to_end(name)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -97,12 +124,13 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     """Robots with their days, whole: what drift is judged from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None)
+        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None, {})
 
     def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
         days: dict[int, list[EvidenceRecord]] = {}
         for name, own in _by_file(self._rows[robot]).items():
-            for record in records_of(_some(*self._files.rows(name, own)), self._layout):
+            file, places = self._files.rows(name, own)
+            for record in records_of(file.rows(places), self._layout):
                 days.setdefault(day_number(record.day), []).append(record)
         return {day: robot_day(days[day]) for day in sorted(days)}
 
@@ -131,21 +159,30 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
     return RobotDay(evidence, np.asarray(mean, float), histograms, ", ".join(str(n) for n in named))
 
 
-class StoredStacks(Mapping[str, DayStack]):
+class StoredStacks(Mapping[str, PackedStack]):
     """Robots with the triangles of their days: what fits are made from."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
-        self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, SMALL)
+        self._rows, self._layout = _by_robot(rows), stored.layout
+        widths = {"R": stored.layout.packed_length, "rows": len(stored.layout.efforts)}
+        self._files = _RecordFiles(store, SMALL, widths)
 
-    def __getitem__(self, robot: str) -> DayStack:
+    def __getitem__(self, robot: str) -> PackedStack:
+        return self._found(robot, None)
+
+    def alone(self, robot: str) -> PackedStack:
+        """One robot whose neighbours are not asked for: no more is read than it needs."""
+        return self._found(robot, robot)
+
+    def _found(self, robot: str, alone: str | None) -> PackedStack:
         rows: list[IndexRow] = []
         packed, samples = [], []
         for name, own in _by_file(self._rows[robot]).items():
-            part = _some(*self._files.rows(name, own))
+            file, places = self._files.rows(name, own, alone)
             rows += own
-            packed.append(_numbers(part, "R", self._layout.packed_length))
-            samples.append(_numbers(part, "rows", len(self._layout.efforts)))
-        return _stack(self._layout, rows, np.concatenate(packed), np.concatenate(samples))
+            packed.append(file.numbers("R", places))
+            samples.append(file.numbers("rows", places))
+        return _stack(self._layout, rows, _together(packed), _together(samples))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -154,34 +191,26 @@ class StoredStacks(Mapping[str, DayStack]):
         return len(self._rows)
 
 
-def _some(table: Any, places: Sequence[int]) -> Any:
-    """Rows of a table; those that follow one another, as a robot's days do, are not copied."""
-    if list(places) == list(range(places[0], places[0] + len(places))):
-        return table.slice(places[0], len(places))
-    return table.take(places)
+def _together(parts: Sequence[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _numbers(table: Any, name: str, width: int) -> Array:
-    """A column of lists of one length as an array."""
-    column = table.column(name).combine_chunks()
-    return np.asarray(np.from_dlpack(column.flatten()), float).reshape(-1, width)  # `to_numpy` would load pandas
-
-
-def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> DayStack:
+def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> PackedStack:
     """One triangle for each day; several logs of a day are merged as everywhere."""
     days: dict[int, list[int]] = {}
     for k, row in enumerate(rows):
         days.setdefault(day_number(row.day), []).append(k)
-    if all(len(own) == 1 for own in days.values()):
-        order = [own[0] for own in days.values()]
-        return DayStack.of_packed(layout, list(days), packed[order], samples[order])
-    merged = {
-        day: day_evidence(
+    if len(days) == len(rows):
+        return PackedStack.of(layout, list(days), packed, samples)
+    merged = [
+        day_evidence(
             DayLog(rows[k].first, rows[k].content, FleetEvidence.unpacked(layout, packed[k], samples[k])) for k in own
         )
-        for day, own in days.items()
-    }
-    return DayStack.of(merged)
+        for own in days.values()
+    ]
+    return PackedStack.of(
+        layout, list(days), np.stack([e.packed() for e in merged]), np.stack([e.samples for e in merged])
+    )
 
 
 def stream_type(stored: StoredType) -> StreamType:

@@ -248,9 +248,11 @@ def schema() -> Any:
     def kind(name: str) -> Any:
         own = TYPES[name].strip("[]")
         plain = arrow.string() if own == "string" else getattr(arrow, own)()
-        return arrow.list_(plain) if TYPES[name].startswith("[") else plain
+        is_list = TYPES[name].startswith("[")
+        return arrow.list_(arrow.field("element", plain, nullable=False)) if is_list else plain
 
-    return arrow.schema([(name, kind(name)) for name in TYPES])
+    # nothing is ever missing: lists of numbers that may be are read half as fast
+    return arrow.schema([arrow.field(name, kind(name), nullable=False) for name in TYPES])
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -198,13 +198,17 @@ class EvidenceStore:
             return None
         return row
 
-    def table(self, name: str, columns: Sequence[str] | None = None, filters: Any = None) -> Any:
-        """Some columns of the rows of a file of records."""
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, filters: Any = None, robot: str | None = None
+    ) -> Any:
+        """Some columns of the rows of a file of records; robot: of the row groups that may hold records of it."""
         parquet = load("pyarrow.parquet", "logs")
         own = None if columns is None else list(columns)
         with self.place.opened(name) as file:
             if filters is None:  # `read_table` would load datasets, and pandas with them
-                return parquet.ParquetFile(file, page_checksum_verification=True).read(own)
+                found = parquet.ParquetFile(file, page_checksum_verification=True)
+                groups = range(found.num_row_groups)
+                return found.read_row_groups([k for k in groups if _may_hold(found.metadata, k, robot)], own)
             return parquet.read_table(
                 file, columns=own, filters=filters, partitioning=None, page_checksum_verification=True
             )
@@ -222,6 +226,13 @@ class EvidenceStore:
             for record in records_of(table, self.stored_type(own[0].key).layout):
                 if (record.robot, record.content, record.key) in wanted:
                     yield record
+
+
+def _may_hold(metadata: Any, group: int, robot: str | None) -> bool:
+    """Whether records of a robot may be in a row group, by what its file says of it."""
+    names = metadata.schema.names
+    said = metadata.row_group(group).column(names.index("robot")).statistics if "robot" in names and robot else None
+    return said is None or not said.has_min_max or robot is None or bool(said.min <= robot <= said.max)
 
 
 class _sentences:

@@ -133,7 +133,7 @@ def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learnin
                 continue
         if levels is None:
             levels = Levels.of(stack.layout, kind.symbols, kind.load)
-            sigma = noise_levels(_some_stacks(fleet, robot, stack))
+            sigma = noise_levels(own.noise() for own in _some_stacks(fleet, robot, stack))
         sums[robot] = robot_sums(stack, levels, sigma)
     if levels is None:
         return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)

@@ -63,7 +63,7 @@ function drawn({ words, links, table }: Block): ReactNode {
       </ul>
     );
   if (!table) return null;
-  const columns = table.headers.map((title, k) => ({ title: title || <span className="hidden">what</span>, number: table.right.includes(k) }));
+  const columns = table.headers.map((title, k) => ({ title: title || <span className="hidden">what</span>, number: table.right.includes(k), className: title === "unit" ? "unit" : undefined }));
   return <DataTable label={table.headers.filter(Boolean).slice(0, 3).join(", ")} columns={columns} rows={table.rows.map((row, k) => ({ key: String(k), cells: row.map(cell) }))} />;
 }
 

@@ -27,6 +27,8 @@ export interface SceneProps {
 }
 
 const UP = new Vector3(0, 1, 0);
+const FROM = new Vector3(0.75, -1, 0.42).normalize(); // where the camera stands, seen from the robot
+const FILLED = 0.9; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 function matrix(R: number[][], p: number[]): Matrix4 {
@@ -259,21 +261,33 @@ class View {
     this.capsules.filter((c) => !c.thin).forEach((c) => (c.group.visible = capsules));
   }
 
-  look(postures: number[][]) {
-    const bounds = new Box3();
+  look(postures: number[][], around: number[][]) {
+    const near = around.map((p) => new Vector3(p[0], p[1], p[2])).filter((p) => p.length() < 2 * this.size);
+    const bounds = new Box3(), corners: Vector3[] = [...near];
     for (const q of postures) {
       this.place(poses(this.robot, q));
       this.scene.updateMatrixWorld(true);
-      this.solids.forEach((solid) => bounds.expandByObject(solid));
+      for (const solid of this.solids) {
+        const { min, max } = new Box3().setFromObject(solid);
+        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) corners.push(new Vector3(x, y, z));
+      }
     }
-    const centre = bounds.getCenter(new Vector3()), radius = Math.max(bounds.getSize(new Vector3()).length() / 2, 0.6 * this.size);
-    const distance = (radius / Math.sin((this.camera.fov * Math.PI) / 360)) * (postures.length > 1 ? 0.84 : 1.02);
+    const centre = bounds.setFromPoints(corners).getCenter(new Vector3());
+    const distance = this.far(corners, centre);
     this.controls.target.copy(centre);
-    this.camera.position.copy(centre).add(new Vector3(0.75, -1, 0.42).normalize().multiplyScalar(distance));
+    this.camera.position.copy(centre).addScaledVector(FROM, distance);
     this.camera.near = distance / 100;
     this.camera.far = distance * 20;
     this.camera.updateProjectionMatrix();
     this.controls.update();
+  }
+
+  /** How far from the centre the camera must stand for points to fill its picture, but for a margin. */
+  far(points: Vector3[], centre: Vector3): number {
+    const right = new Vector3(0, 0, 1).cross(FROM).normalize(), above = FROM.clone().cross(right);
+    const tall = Math.tan((this.camera.fov * Math.PI) / 360) * FILLED, wide = tall * (this.canvas.clientWidth / this.canvas.clientHeight || 1);
+    const needed = (p: Vector3) => p.dot(FROM) + Math.max(Math.abs(p.dot(above)) / tall, Math.abs(p.dot(right)) / wide);
+    return points.reduce((found, point) => Math.max(found, needed(point.clone().sub(centre))), 1.2 * this.size);
   }
 
   resize(width: number, height: number) {
@@ -317,7 +331,7 @@ export function Scene(props: SceneProps) {
   const [failed, setFailed] = useState(false);
   const [dark, setDark] = useState(window.matchMedia("(prefers-color-scheme: dark)").matches);
   const lit = props.lit;
-  const fitTo = useRef(props.fitTo);
+  const fitTo = useRef(props.fitTo), boxes = useRef(props.boxes);
   const litKey = useMemo(() => [...(lit ?? [])].join(","), [lit]);
 
   useEffect(() => {
@@ -338,7 +352,7 @@ export function Scene(props: SceneProps) {
       return;
     }
     view.current = made;
-    made.look(fitTo.current?.length ? fitTo.current : [drawing.start]);
+    made.look(fitTo.current?.length ? fitTo.current : [drawing.start], boxes.current?.flat(2) ?? []);
     const resize = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
     resize.observe(element);
     return () => {

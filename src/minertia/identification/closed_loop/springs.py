@@ -70,7 +70,8 @@ def link_inertias(model: ServoModel, theta: Array, log: LoopLog) -> Array:
 def _mass(model: ServoModel, group: JointGroup, values: Array, q: Array) -> Array:
     wide = np.zeros(group.kernel.size)
     wide[: len(q)] = q
-    x = () if model.keeps_links else (model.of_kind("link", values),)
+    given = model.inputs(values, STEP)
+    x = (given,) if len(given) else ()
     return np.asarray(compile_function(group.kernel.terms)(wide, 0 * wide, *x)[0])
 
 

@@ -3,6 +3,9 @@
    run(function, task)          one piece of a batch, with the interpreter lock released
    function(call, state, ...)   a callable for one sample, arrays in, arrays out
    both_ways(sos, settled, x)   a filter of second-order sections over x (samples, channels), forwards and backwards
+   fold(R, rows)                rows (n, k) folded into the triangle R (k, k)
+   fold_packed(R, packed, start, size, first, columns)   the same with rows of packed triangles, over some columns
+   packed_scores(packed, start, size, first, b, z)       W'(W b) of rows of packed triangles W
    INTERPRET, INTERPRET_ONE     addresses of the interpreter's own entry points */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -14,6 +17,7 @@
 
 #include <stdint.h>
 #include "cascade.h"
+#include "packed.h"
 #include "task.h"
 
 typedef int (*Kernel)(const Task *);
@@ -24,6 +28,22 @@ int interpret_base(const Task *), interpret_avx2(const Task *), interpret_avx512
 void interpret_one_base(const void *, const double *const *, double *const *);
 void interpret_one_avx2(const void *, const double *const *, double *const *);
 void interpret_one_avx512(const void *, const double *const *, double *const *);
+
+typedef int (*FoldRows)(int64_t k, double *R, int64_t n, const double *rows, double *B);
+typedef int (*FoldPacked)(int64_t k, double *R, const Packed *from, const int32_t *columns, double *B);
+typedef void (*PackedScores)(const Packed *from, const double *b, double *z);
+int fold_rows_base(int64_t, double *, int64_t, const double *, double *);
+int fold_rows_avx2(int64_t, double *, int64_t, const double *, double *);
+int fold_rows_avx512(int64_t, double *, int64_t, const double *, double *);
+int fold_packed_base(int64_t, double *, const Packed *, const int32_t *, double *);
+int fold_packed_avx2(int64_t, double *, const Packed *, const int32_t *, double *);
+int fold_packed_avx512(int64_t, double *, const Packed *, const int32_t *, double *);
+void packed_scores_base(const Packed *, const double *, double *);
+void packed_scores_avx2(const Packed *, const double *, double *);
+void packed_scores_avx512(const Packed *, const double *, double *);
+static FoldRows fold_rows = fold_rows_base;
+static FoldPacked fold_packed = fold_packed_base;
+static PackedScores packed_scores = packed_scores_base;
 
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
@@ -349,11 +369,163 @@ static PyObject *both_ways(PyObject *module, PyObject *const *args, Py_ssize_t n
     Py_RETURN_NONE;
 }
 
+/* ------------------------------------------------------------------ triangles */
+
+/* A C-contiguous array of `rank` dimensions, its numbers of this kind. */
+static int numbers(PyObject *object, Py_buffer *view, int flags, int rank, char kind)
+{
+    if (PyObject_GetBuffer(object, view, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return -1;
+    if (view->ndim == rank && view->format && view->format[0] == kind && !view->format[1]) return 0;
+    PyBuffer_Release(view);
+    PyErr_Format(PyExc_ValueError, "an array of %d dimensions and kind '%c' is needed", rank, kind);
+    return -1;
+}
+
+/* Whether numbers were in range: False tells that R is spoilt and the caller has to do without. */
+static PyObject *folded(int failed, double *room)
+{
+    if (!room) return PyErr_NoMemory();
+    PyMem_Free(room);
+    return PyBool_FromLong(!failed);
+}
+
+static double *aligned(double *room)
+{
+    return (double *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
+}
+
+static PyObject *fold(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    Py_buffer R, rows;
+    if (n != 2) {
+        PyErr_SetString(PyExc_TypeError, "fold(R, rows)");
+        return NULL;
+    }
+    if (numbers(args[0], &R, PyBUF_WRITABLE, 2, 'd')) return NULL;
+    if (numbers(args[1], &rows, 0, 2, 'd')) {
+        PyBuffer_Release(&R);
+        return NULL;
+    }
+    PyObject *answer = NULL;
+    const int64_t k = rows.shape[1];
+    if (R.shape[0] == k && R.shape[1] == k) {
+        double *room = PyMem_Malloc((size_t)(k * FOLD_ROWS + 8) * sizeof(double));
+        int failed = 0;
+        Py_BEGIN_ALLOW_THREADS
+        if (room) failed = fold_rows(k, R.buf, rows.shape[0], rows.buf, aligned(room));
+        Py_END_ALLOW_THREADS
+        answer = folded(failed, room);
+    } else {
+        PyErr_SetString(PyExc_ValueError, "fold needs a square R with as many columns as the rows");
+    }
+    PyBuffer_Release(&R), PyBuffer_Release(&rows);
+    return answer;
+}
+
+/* Packed triangles of a matrix whose rows hold several, one of them from number `start` on. */
+static int packed_triangles(Packed *from, const Py_buffer *view, PyObject *const *args)
+{
+    const Py_ssize_t start = PyLong_AsSsize_t(args[0]), size = PyLong_AsSsize_t(args[1]), first = PyLong_AsSsize_t(args[2]);
+    if (PyErr_Occurred()) return -1;
+    if (start < 0 || size < 1 || size > 100000 || first < 0 || first >= size ||
+        start + size * (size + 1) / 2 > view->shape[1]) {
+        PyErr_SetString(PyExc_ValueError, "the rows do not hold such a triangle");
+        return -1;
+    }
+    *from = (Packed){(const double *)view->buf + start, view->shape[0], view->shape[1], size, first};
+    return 0;
+}
+
+static PyObject *fold_some(const Packed *from, const Py_buffer *R, const Py_buffer *columns)
+{
+    const int64_t k = columns->shape[0];
+    if (R->shape[0] != k || R->shape[1] != k) {
+        PyErr_SetString(PyExc_ValueError, "fold_packed needs a square R with as many columns as are chosen");
+        return NULL;
+    }
+    for (int64_t c = 0; c < k; c++) {
+        const int32_t own = ((const int32_t *)columns->buf)[c];
+        if (own < from->first || own >= from->size) {
+            PyErr_SetString(PyExc_ValueError, "the rows of the triangle do not have such a column");
+            return NULL;
+        }
+    }
+    const int64_t height = from->size - from->first;
+    double *room = PyMem_Malloc((size_t)(k * (height > FOLD_ROWS ? height + 8 : FOLD_ROWS) + 8) * sizeof(double));
+    int failed = 0;
+    Py_BEGIN_ALLOW_THREADS
+    if (room) failed = fold_packed(k, R->buf, from, columns->buf, aligned(room));
+    Py_END_ALLOW_THREADS
+    return folded(failed, room);
+}
+
+static PyObject *fold_packed_method(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    Py_buffer R, packed, columns;
+    if (n != 6) {
+        PyErr_SetString(PyExc_TypeError, "fold_packed(R, packed, start, size, first, columns)");
+        return NULL;
+    }
+    if (numbers(args[0], &R, PyBUF_WRITABLE, 2, 'd')) return NULL;
+    if (numbers(args[1], &packed, 0, 2, 'd')) {
+        PyBuffer_Release(&R);
+        return NULL;
+    }
+    PyObject *answer = NULL;
+    if (!numbers(args[5], &columns, 0, 1, 'i')) {
+        Packed from;
+        if (!packed_triangles(&from, &packed, args + 2)) answer = fold_some(&from, &R, &columns);
+        PyBuffer_Release(&columns);
+    }
+    PyBuffer_Release(&R), PyBuffer_Release(&packed);
+    return answer;
+}
+
+static PyObject *packed_scores_method(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    Py_buffer packed, b, z;
+    if (n != 6) {
+        PyErr_SetString(PyExc_TypeError, "packed_scores(packed, start, size, first, b, z)");
+        return NULL;
+    }
+    if (numbers(args[0], &packed, 0, 2, 'd')) return NULL;
+    if (numbers(args[4], &b, 0, 1, 'd')) {
+        PyBuffer_Release(&packed);
+        return NULL;
+    }
+    Packed from;
+    int failed = numbers(args[5], &z, PyBUF_WRITABLE, 2, 'd');
+    if (!failed) {
+        failed = packed_triangles(&from, &packed, args + 1);
+        if (!failed && (b.shape[0] != from.size || z.shape[0] != from.count || z.shape[1] != from.size)) {
+            PyErr_SetString(PyExc_ValueError, "packed_scores needs b (size,) and z (triangles, size)");
+            failed = -1;
+        }
+        if (!failed) {
+            Py_BEGIN_ALLOW_THREADS
+            packed_scores(&from, b.buf, z.buf);
+            Py_END_ALLOW_THREADS
+        }
+        PyBuffer_Release(&z);
+    }
+    PyBuffer_Release(&packed), PyBuffer_Release(&b);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef METHODS[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "run(function, task): one piece of a batch."},
     {"function", function, METH_VARARGS, "function(call, state, input shapes, output shapes, keep, error)."},
     {"both_ways", (PyCFunction)(void (*)(void))both_ways, METH_FASTCALL,
      "both_ways(sos, settled, x): a filter forwards and backwards, in place."},
+    {"fold", (PyCFunction)(void (*)(void))fold, METH_FASTCALL, "fold(R, rows): rows into a triangle, in place."},
+    {"fold_packed", (PyCFunction)(void (*)(void))fold_packed_method, METH_FASTCALL,
+     "fold_packed(R, packed, start, size, first, columns): rows of packed triangles into a triangle, in place."},
+    {"packed_scores", (PyCFunction)(void (*)(void))packed_scores_method, METH_FASTCALL,
+     "packed_scores(packed, start, size, first, b, z): W'(W b) of rows of packed triangles, added to z."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_native", "Runs kernels on arrays.", -1, METHODS,
@@ -378,8 +550,10 @@ PyMODINIT_FUNC PyInit__native(void)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
         kernel = interpret_avx512, one = interpret_one_avx512, width = "avx512";
+        fold_rows = fold_rows_avx512, fold_packed = fold_packed_avx512, packed_scores = packed_scores_avx512;
     } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         kernel = interpret_avx2, one = interpret_one_avx2, width = "avx2";
+        fold_rows = fold_rows_avx2, fold_packed = fold_packed_avx2, packed_scores = packed_scores_avx2;
     }
 #endif
     if (add_address(module, "INTERPRET", (void *)kernel) || add_address(module, "INTERPRET_ONE", (void *)one) ||

@@ -1,0 +1,66 @@
+"""Evidence of the days of one robot as stores keep it: packed triangles, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.fleet.day_stack import DayStack, day_weights, noise_of
+from minertia.fleet.evidence import EvidenceLayout
+from minertia.notebook import plural
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PackedStack:
+    """Packed triangles (D, numbers) of the days of one robot, and samples (D, efforts); days in ascending order."""
+
+    layout: EvidenceLayout
+    days: tuple[int, ...]
+    packed: Array
+    samples: Array
+
+    def __repr__(self) -> str:
+        return f"<PackedStack of {plural(len(self.days), 'day')}: {plural(len(self.layout.names), 'column')}>"
+
+    @classmethod
+    def of(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> PackedStack:
+        """The stack of days in any order."""
+        order = np.argsort(days, kind="stable")
+        if not np.array_equal(order, np.arange(len(order))):
+            packed, samples = np.asarray(packed)[order], np.asarray(samples)[order]
+        return cls(
+            layout,
+            tuple(int(days[k]) for k in order),
+            np.ascontiguousarray(packed, float),
+            np.asarray(samples, float),
+        )
+
+    def unpacked(self) -> DayStack:
+        """The triangles as matrices."""
+        return DayStack.of_packed(self.layout, self.days, self.packed, self.samples)
+
+    def noise(self) -> Array:
+        """Noise level of each effort with all columns."""
+        return noise_of(self.packed[:, list(_last(self.layout))], self.samples)
+
+    def forgotten(self, half_life: float) -> PackedStack:
+        """Days that count by half for each half-life [days] before the last."""
+        weight = day_weights(self.days, half_life)[:, None]
+        return replace(self, packed=self.packed * np.sqrt(weight), samples=self.samples * weight)
+
+    def weighted(self, sigma: Array) -> PackedStack:
+        """Rows over the noise of their effort."""
+        counts = [k * (k + 1) // 2 for k in self.layout.sizes]
+        return replace(self, packed=self.packed / np.repeat(sigma, counts))
+
+
+@lru_cache(maxsize=16)
+def _last(layout: EvidenceLayout) -> tuple[int, ...]:
+    """Places of the last number of each effort's triangle."""
+    return tuple((np.cumsum([k * (k + 1) // 2 for k in layout.sizes]) - 1).tolist())
