@@ -16,7 +16,7 @@ from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choos
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import MOST_TORN, Block, LogFile
-from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
@@ -214,10 +214,15 @@ class _Reading:
         }
         if further["command"] is not None:
             further["command"] = further["command"] + convert.offset
-        further["motor"] = self._motors(block, q + convert.offset)
+        if np.any(convert.offset):
+            q = q + convert.offset
+        further["motor"] = self._motors(block, q)
+        for fresh in (q, qd, qdd, tau, *further.values()):
+            if fresh is not None:
+                freeze(fresh)  # so that the recording need not copy it
         return Recording(
             t=self._times(block, np.flatnonzero(whole)),
-            q=q + convert.offset,
+            q=q,
             qd=qd,
             qdd=qdd,
             tau=tau,
@@ -254,8 +259,10 @@ class _Reading:
                 found = logged * np.diag(matrix)
             else:
                 found = logged @ matrix.T
+        if not (found.min(initial=0.0) >= -LARGEST and found.max(initial=0.0) <= LARGEST):  # nor is it with NaN
             absurd = np.isfinite(logged) & ~(np.abs(found) <= LARGEST)
-        if absurd.any():
+            if not absurd.any():
+                return found
             row, j = (int(k) for k in np.argwhere(absurd)[0])
             raise self.log.fail(
                 f"the value is {logged[row, j]:.3g}, and {found[row, j]:.3g} at the joint in SI units, which no robot "
