@@ -30,6 +30,7 @@ from tests.loop_robots import (
     four_bar,
     mirrored_seed,
     planar_loop,
+    planar_loops,
     ram,
     random_loop,
     reordered,
@@ -40,7 +41,7 @@ from tests.loop_robots import (
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
-QUICK, MANY, SPATIAL = 8, 500, 150
+QUICK, MANY, SPATIAL, PLANAR = 8, 500, 150, 60
 
 
 def counts(robot: Robot) -> tuple[int, int, int]:
@@ -110,15 +111,24 @@ def test_rules_give_the_rank_of_many_planar_loops(seed: int) -> None:
     assert not any(check(random_loop(seed)).is_numeric)
 
 
-def check_letters(robot: Robot) -> None:
+def check_letters(robot: Robot) -> mi.BaseParameters:
     """Count = rank on closed states, and the relations in letters hold at a second draw of the letters."""
-    redrawn = check(robot).certificate.redrawn
+    base = check(robot)
+    redrawn = base.certificate.redrawn
     assert redrawn is not None and redrawn.error < 1e-9
+    return base
 
 
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
     check_letters(spatial_loops(seed))
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, PLANAR))]
+)
+def test_planar_loops_on_one_another_need_no_number(seed: int) -> None:
+    assert not any(check_letters(planar_loops(seed)).is_numeric)
 
 
 @pytest.mark.slow

@@ -188,6 +188,13 @@ def test_models_are_compared_in_deviations(found: SimpleNamespace) -> None:
 # ---------------------------------------------------------------------- in a browser
 
 
+# widths of all lines that plots draw
+STROKES = """window.widths = [];
+const stroke = CanvasRenderingContext2D.prototype.stroke;
+CanvasRenderingContext2D.prototype.stroke = function (...path) {
+  if (path.length) window.widths.push(this.lineWidth);
+  return stroke.apply(this, path);
+};"""
 LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "document": (1440, "dark")}
 
 
@@ -218,6 +225,7 @@ def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, the
     file.write_text(page, encoding="utf-8")
     visit = Visit(chromium, file.as_uri(), width)
     visit.page.emulate_media(color_scheme=theme)
+    visit.page.add_init_script(STROKES)
     visit.go("")
     visit.page.get_by_role("heading", level=1).wait_for()
     for link in visit.page.get_by_role("navigation", name="Contents").get_by_role("link").all():
@@ -225,6 +233,7 @@ def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, the
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, kind
     assert visit.serious() == [] and visit.faults == [], kind
     if kind == "fit":
+        _set_and_drawn(visit.page)
         _zoomed_by_keys(visit.page)
     if kind == "significance":
         _slid(visit.page)
@@ -273,11 +282,19 @@ def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
 
 def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     need_browser()
-    made = pdf.as_pdf(written["payload"])
+    made = pdf.as_pdf(pages.robot_page(read_robot("planar2r")))
     assert made.startswith(b"%PDF-") and len(made) > 10_000
     monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
     with pytest.raises(MinertiaError, match="Chromium"):
         pdf.require_browser()
+
+
+def _set_and_drawn(page: Any) -> None:
+    """Relations are set as mathematics; lines of many points are of one pixel, which software draws quickly."""
+    letters = page.locator("#values math msub").first
+    assert letters.locator("mi").text_content() == "ZZ" and letters.locator("mn").text_content() == "1"
+    assert page.locator("#values math").nth(1).bounding_box()["width"] > 10
+    assert page.evaluate("window.widths.filter((width) => width === 1).length") >= 6  # of two joints three curves each
 
 
 def _zoomed_by_keys(page: Any) -> None:

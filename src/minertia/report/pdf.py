@@ -17,7 +17,8 @@ ARGUMENTS = (
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),  # 3-D in software, where nothing else draws it
 )
 MARGIN = "14mm"
-READY = "document.documentElement.dataset.ready === 'yes' || !document.getElementById('data')"
+DRAWN = 'id="data"'  # in pages that a script draws
+READY = "html[data-ready='yes']"  # a condition in words of script would need what the page's own policy forbids
 
 
 def require_browser() -> str:
@@ -48,7 +49,8 @@ def _printed(page: str) -> bytes:
             tab = browser.new_page(color_scheme="light", viewport={"width": 800, "height": 1100}, device_scale_factor=2)
             tab.emulate_media(media="print")  # before anything is drawn, in the sizes of paper
             tab.set_content(page)
-            tab.wait_for_function(READY)
+            if DRAWN in page:
+                tab.wait_for_selector(READY, state="attached")
             margins = dict.fromkeys(("top", "right", "bottom", "left"), MARGIN)
             return bytes(tab.pdf(format="A4", print_background=True, margin=margins))
         finally:

@@ -51,8 +51,9 @@ function terms(all: Token[]): Token[][] {
 function written(all: Token[]): ReactNode[] {
   const found: ReactNode[] = [];
   all.forEach((token, k) => {
-    if (token.power) found.push(element("msup", k, found.pop() ?? element("mrow", -k - 1), element("mn", 0, token.power)));
-    else if (token.name) found.push(letter(token.name, k));
+    const next = all[k + 1]?.power;
+    if (token.power) found.push(...(all[k - 1]?.name ? [] : [element("msup", k, found.pop() ?? element("mrow", -k - 1), element("mn", 0, token.power))]));
+    else if (token.name) found.push(letter(token.name, k, next));
     else if (token.number) found.push(element("mn", k, figures(token.number)));
     else if (token.fun) found.push(element("mi", k, token.fun));
     else found.push(createElement("mo", { key: k, stretchy: "false", ...(k === 0 && isSign(token) && { lspace: "0", rspace: "0.22em" }) }, SIGNS[token.other ?? ""] ?? token.other));
@@ -60,10 +61,13 @@ function written(all: Token[]): ReactNode[] {
   return found;
 }
 
-function letter(name: string, key: number): ReactNode {
+/** A letter with its number below and its power above, as far as it has them. */
+function letter(name: string, key: number, power: string | undefined): ReactNode {
   const found = /^([A-Za-z]+?)(R?\d+)$/.exec(name);
-  const slanted = (text: string) => createElement("mi", { key: 0, className: "slanted" }, text);
-  return found ? element("msub", key, slanted(found[1]), element("mn", 1, found[2])) : createElement("mi", { key, className: "slanted" }, name);
+  const slanted = createElement("mi", { key: 0, className: "slanted" }, found ? found[1] : name);
+  const low = found && element("mn", 1, found[2]), high = power && element("mn", 2, power);
+  if (low && high) return element("msubsup", key, slanted, low, high);
+  return low || high ? element(low ? "msub" : "msup", key, slanted, low || high) : slanted;
 }
 
 const figures = (text: string) => (text.length > 8 ? String(Number(Number(text).toPrecision(6))) : text);

@@ -28,6 +28,7 @@ export interface SceneProps {
 
 const UP = new Vector3(0, 1, 0);
 const FROM = new Vector3(0.75, -1, 0.42).normalize(); // where the camera stands, seen from the robot
+const REST = 300; // ms without a change before a picture is drawn finely
 const FILLED = 0.9; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
@@ -61,6 +62,15 @@ export function poses(robot: RobotData, q: number[]): Matrix4[] {
   return found;
 }
 
+/** Whether no graphics processor draws: then smooth edges in every picture would take half of the time of a motion. */
+function isSoftware(): boolean {
+  const probe = document.createElement("canvas").getContext("webgl2");
+  const named = probe?.getExtension("WEBGL_debug_renderer_info");
+  const name = probe && String(probe.getParameter(named ? named.UNMASKED_RENDERER_WEBGL : probe.RENDERER));
+  probe?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name ?? "");
+}
+
 /** The three.js side of one view. */
 class View {
   scene = new ThreeScene();
@@ -77,10 +87,13 @@ class View {
   ghosts = new Group();
   size = 1;
   wanted = 0;
+  soft: boolean;
+  resting = 0;
 
   constructor(public canvas: HTMLCanvasElement, public robot: RobotData, public drawing: Drawing) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true });
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    this.soft = isSoftware();
+    this.renderer = new WebGLRenderer({ canvas, antialias: !this.soft, alpha: true });
+    this.renderer.setPixelRatio(this.soft ? 1 : Math.min(window.devicePixelRatio, 2));
     this.camera.up.set(0, 0, 1);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
@@ -302,8 +315,19 @@ class View {
     if (this.wanted) return;
     this.wanted = requestAnimationFrame(() => {
       this.wanted = 0;
+      if (this.soft) this.coarse();
       this.renderer.render(this.scene, this.camera);
     });
+  }
+
+  /** Drawn in software: whole pixels while things move, half of them once they rest. */
+  coarse() {
+    if (this.renderer.getPixelRatio() !== 1) this.renderer.setPixelRatio(1);
+    window.clearTimeout(this.resting);
+    this.resting = window.setTimeout(() => {
+      this.renderer.setPixelRatio(2);
+      this.renderer.render(this.scene, this.camera);
+    }, REST);
   }
 
   linkAt(x: number, y: number): number | null {
@@ -316,6 +340,7 @@ class View {
 
   dispose() {
     cancelAnimationFrame(this.wanted);
+    window.clearTimeout(this.resting);
     this.controls.dispose();
     this.scene.traverse((object) => {
       if (object instanceof Mesh || object instanceof LineSegments) object.geometry.dispose();

@@ -106,6 +106,13 @@ function CurvesOfTwo({ views, names }: { views: [FitView, FitView]; names: [stri
   );
 }
 
+const Sides = ({ names, className }: { names: string[]; className: string }) =>
+  names.map((name, k) => (
+    <th key={k} scope="col" className={className}>
+      {name}
+    </th>
+  ));
+
 function Compared({ a, b }: { a: string; b: string }) {
   const { go } = useStudio();
   const { take } = useCampaign();
@@ -147,12 +154,7 @@ function Compared({ a, b }: { a: string; b: string }) {
               <th scope="col">
                 <span className="hidden">what</span>
               </th>
-              <th scope="col" className="whole">
-                {a}
-              </th>
-              <th scope="col" className="whole">
-                {b}
-              </th>
+              <Sides names={[a, b]} className="whole" />
             </tr>
           </thead>
           <tbody>
@@ -189,12 +191,7 @@ function Compared({ a, b }: { a: string; b: string }) {
             <thead>
               <tr>
                 <th scope="col">parameter</th>
-                <th scope="col" className="number">
-                  {a}
-                </th>
-                <th scope="col" className="number">
-                  {b}
-                </th>
+                <Sides names={[a, b]} className="number" />
                 <th scope="col" className="number">
                   apart, in deviations
                 </th>
