@@ -57,6 +57,15 @@ def test_a_calibration_that_was_kept_serves_fewer_robots(found: FleetDrift, stor
     assert [a.robot for a in few.alarms] == ["r000"] and any("earlier calibration" in n for n in few.notes)
 
 
+def test_an_event_that_is_planned_has_not_happened(found: FleetDrift, store: Path, tmp_path: Path) -> None:
+    """Maintenance of a later year keeps nobody from being judged until then."""
+    planned = tmp_path / "events.csv"
+    planned.write_text("robot,day,joint,kind,note\nr000,2999-01-01,*,maintenance,planned\n", "utf-8")
+    later = Fleet.open(store).drift(options=DriftOptions(learning=10), events=planned)
+    assert [(a.robot, a.e) for a in later.alarms] == [(a.robot, a.e) for a in found.alarms]
+    assert later.not_judged == found.not_judged
+
+
 def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
     fleet = Fleet.open(store)
     stacks = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())
