@@ -28,6 +28,9 @@ lint: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/mypy
 
+# one process a core, so one thread of linear algebra in each: with more they wait for one another
+unit unit-all: export OPENBLAS_NUM_THREADS ?= 1
+
 # a worker keeps neighbouring tests, so that what a module sets up is set up once
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n auto --dist worksteal

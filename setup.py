@@ -22,19 +22,17 @@ is_possible = numpy is not None and not sysconfig.get_config_var("Py_GIL_DISABLE
 plain = ["-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-associative-math", "-fno-finite-math-only"]
 flags = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi", *plain]
 # what the extension was built from, so that one of older sources is not taken (codegen/kernels/build.py)
-headers = b"".join(path.read_bytes() for path in sorted(Path(NATIVE).glob("*.h")))
+headers = sorted(Path(NATIVE).glob("*.h"))
+sources = b"".join(path.read_bytes() for path in headers)
 extensions = [
     Extension(
         "minertia.codegen.kernels._native",
         [f"{NATIVE}/{name}.c" for name in ("module", "cascade", *INTERPRETERS)],
-        depends=[
-            f"{NATIVE}/{name}.h"
-            for name in ("vector", "task", "blocks", "interpreter", "interpret", "cascade", "packed", "fold")
-        ],
+        depends=[path.as_posix() for path in headers],
         include_dirs=[numpy.get_include()],
         extra_compile_args=flags,
         extra_link_args=[] if sys.platform == "win32" else ["-O2", *plain[:2]],
-        define_macros=[("SOURCES", f'"{hashlib.sha256(headers).hexdigest()}"')],
+        define_macros=[("SOURCES", f'"{hashlib.sha256(sources).hexdigest()}"')],
         py_limited_api=True,
         optional=True,
     )

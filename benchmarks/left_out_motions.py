@@ -16,10 +16,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import loop_log
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated, with_start
 
 

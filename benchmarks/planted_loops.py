@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.output_error import commands
 from minertia import Campaign, Command, read_robot
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.law import law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 

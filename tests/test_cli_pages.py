@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minertia.report import bundle
+from minertia.report import bundle, pdf
 from tests.arm import recorded_arm
 from tests.conftest import Run
 from tests.studio.browser import need_browser
@@ -63,12 +63,12 @@ def test_without_the_templates_commands_say_what_to_do(
     assert run("base", "planar2r", "--html", tmp_path / "page.html")[0] == 0
 
 
-def test_a_model_of_commands_has_no_page_of_efforts(run: Run, arm: Path, tmp_path: Path) -> None:
+def test_a_repetition_in_a_simulator_has_no_page(run: Run, arm: Path, tmp_path: Path) -> None:
     if not bundle.is_built():
         pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
     line = ("validate", arm / "one" / "model.toml", arm / "c.csv", "--in", "mujoco")
     code, _, err = run(*line, "--html", tmp_path / "page.html")
-    assert code == 2 and "efforts" in err
+    assert code == 2 and "without --in" in err
 
 
 def test_compare_in_words(run: Run, arm: Path) -> None:
@@ -95,3 +95,27 @@ def test_a_pdf_of_base_parameters(run: Run, tmp_path: Path) -> None:
     need_browser()
     assert run("base", "planar2r", "--pdf", tmp_path / "base.pdf")[0] == 0
     assert (tmp_path / "base.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_motions_and_rehearsals_print_the_pages_that_they_write(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether they can be printed is asked before the search; what is printed is the page in the folder."""
+    asked = []
+    monkeypatch.setattr(pdf, "require_browser", lambda: asked.append("browser"))
+    monkeypatch.setattr(pdf, "as_pdf", lambda page: b"%PDF- of " + page.encode())
+    quick = ("--harmonics", 2, "--duration", 4, "--samples", 60)
+    lines = {
+        "excitation.html": ("excite", "planar2r", *quick, "--starts", 1, "--no-friction", "--no-rotors"),
+        "sweeps.html": ("excite", "planar2r", *quick, "--sweeps"),
+    }
+    for page, line in lines.items():
+        code, _, err = run(*line, "--out", tmp_path / page[:-5], "--pdf", tmp_path / f"{page}.pdf")
+        assert code == 0 and f"wrote {tmp_path / page}.pdf" in err, err
+        printed = (tmp_path / f"{page}.pdf").read_bytes().removeprefix(b"%PDF- of ")
+        assert (tmp_path / page[:-5] / page).read_bytes().startswith(printed[:2000]) and len(asked) == 1
+        asked.clear()
+    for command in ("excite", "rehearse"):
+        (tmp_path / "own.pdf").write_text("mine")
+        code, out, err = run(command, "planar2r", "--out", tmp_path / "never", "--pdf", tmp_path / "own.pdf")
+        assert code == 2 and out == "" and "own.pdf" in err and not (tmp_path / "never").exists()

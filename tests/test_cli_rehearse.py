@@ -11,25 +11,29 @@ import pytest
 from minertia.cli import demo
 from minertia.codegen.kernels import build
 from minertia.errors import MissingExtra
+from minertia.report import pdf
 from minertia.validation import rehearsal
 from tests.conftest import Run
 from tests.report.test_base_page import Checker
 from tests.test_cli import ARM
 
 
-def test_rehearse_a_small_arm(run: Run, tmp_path: Path, plain_pages: None) -> None:
+def test_rehearse_a_small_arm(run: Run, tmp_path: Path, plain_pages: None, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")
+    monkeypatch.setattr(pdf, "require_browser", lambda: None)
+    monkeypatch.setattr(pdf, "as_pdf", lambda page: b"%PDF- of " + page.encode())
     args = ("--rate", 500, "--duration", 5, "--harmonics", 3, "--limits", "position=1.5", "--limits", "velocity=1.5")
     args += ("--resolution", 1e-6)  # a light arm without gravity: what coarse encoders stir up would be felt
     arm = tmp_path / "arm.urdf"
     arm.write_text(ARM.format(name="&lt;b&gt;arm", mass=1.0))
-    code, out, err = run("rehearse", arm, *args, "--out", tmp_path / "new", "--json")
+    code, out, err = run("rehearse", arm, *args, "--out", tmp_path / "new", "--json", "--pdf", tmp_path / "a.pdf")
     assert code == 0, err
     data = json.loads(out)
     assert data["within_three_deviations"] >= 0.9 and data["held_out_over_floor"] < 1.1
     assert "identify:" in err and "rehearsal.html" in err
     page = (tmp_path / "new" / "rehearsal.html").read_text(encoding="utf-8")
     checker = Checker(page)
+    assert b"Parameters that came back" in (tmp_path / "a.pdf").read_bytes()
     assert not {tag for tag, _ in checker.tags} & {"script", "img", "link", "iframe"}
     assert not re.search(r"url\(|@import|https?:", page)
     links = [str(attrs["href"]) for tag, attrs in checker.tags if tag == "a"]

@@ -57,12 +57,15 @@ def test_a_robot_that_stands_is_not_said_to_be_unchanged(arm: Path, run: Run) ->
 
 def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:
     model = arm / "result" / "model.toml"
+    short = (arm / "a.csv").read_text().splitlines()[:5]
+    (arm / "short.csv").write_text("\n".join(short) + "\n")
     for args, sentence in (
         ((model, arm / "a.csv"), "--normal LOG"),
         ((model, arm / "a.csv", "--levels", model), "kind = 'levels of a watch'"),
         ((model, arm / "a.csv", "--levels", arm / "none.toml"), "--out DIR"),
         ((model, arm / "a.csv", "--normal", arm / "b.csv", "--velocities"), "no velocities"),
         ((model, arm / "a.csv", "--normal", arm / "b.csv", "--per-hour", 0), "'per_hour'"),
+        ((model, arm / "short.csv", "--normal", arm / "b.csv", arm / "c.csv"), "a block of the watch"),
     ):
         code, _, err = run("watch", *args)
         assert code == 2 and sentence in err and len(err.splitlines()) <= 4

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.command import Command
     from minertia.identification.campaigns.elastic import ElasticJoints
+    from minertia.identification.campaigns.floor import Floor
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.commanded import LoopIdentification
@@ -115,6 +116,7 @@ _HOME = {
     "Command": "minertia.identification.campaigns.command",
     "DriftOptions": "minertia.fleet.drift",
     "ElasticJoints": "minertia.identification.campaigns.elastic",
+    "Floor": "minertia.identification.campaigns.floor",
     "Drive": "minertia.identification.logs.drive",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
@@ -257,6 +259,7 @@ __all__ = [
     "FleetFile",
     "FleetFit",
     "FleetRobot",
+    "Floor",
     "Fourier",
     "FrameWrench",
     "GenerationResult",

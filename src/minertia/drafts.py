@@ -15,6 +15,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -127,6 +128,24 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def claimed(folder: Path) -> Callable[[], None]:
+    """Take a folder for one owner alone; what comes back gives it back, as the end of the process does.
+
+    Raises BlockingIOError where somebody has it.  Where the system or the file system knows no locks nobody is refused.
+    """
+    if fcntl is None:
+        return lambda: None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:
+        pass
+    return partial(os.close, descriptor)
 
 
 # ---------------------------------------------------------------------- drafts and their locks

@@ -105,6 +105,23 @@ export function useView<T>(job: Job | undefined | string): T | null {
   return view && view.name === name ? view.view : null;
 }
 
+/** Runs of a kind: the latest, those that are done, and of them the one in the address, or the newest, with its view. */
+export function useRuns<T>(kind: string) {
+  const { project, path } = useStudio();
+  const done = project.jobs.filter((one) => one.kind === kind && one.state === "done");
+  const name = (done.find((one) => one.name === path[1]) ?? done[0])?.name;
+  return { job: latest(project, kind), done, name, view: useView<T>(name) };
+}
+
+/** Models to choose from, "" for the robot's own file: identifications first, the newest before, then rehearsed ones. */
+export function modelChoices(project: Project) {
+  const models = project.files.filter((file) => file.kind === "model").reverse();
+  const isFit = (title: string) => title.includes("-identify/");
+  const ordered = [...models.filter((m) => isFit(m.title)), ...models.filter((m) => !isFit(m.title))];
+  const names: Record<string, string> = { "": `${project.robot?.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
+  return { options: [...ordered.map((m) => m.key), ""], names, first: ordered[0]?.key ?? "" };
+}
+
 /** The view of the last job that is done stays while the next one runs. */
 export function useLastView<T>(kind: string): [T | null, Job | undefined] {
   const { project } = useStudio();

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import Poly, letter, turn
-from minertia.algebra.quotient import Quotient, divisors, number_of, quotient
+from minertia.algebra.quotient import Quotient, divisors, length, number_of, quotient
 from minertia.algebra.show import latex, text
 
 LETTERS = {"D3": 0.4, "R4": -1.3, "a": 0.7, "b": -0.3}
@@ -109,3 +109,19 @@ def test_what_must_not_vanish_is_named():
 def test_equal_quotients_have_one_hash():
     assert len({quotient(SIN, COS), quotient(2 * SIN, 2 * COS), quotient(-SIN, -COS)}) == 1
     assert isinstance(quotient(SIN, COS), Quotient)
+
+
+@given(coefficients(), coefficients())
+def test_a_polynomial_that_divides_another_is_cancelled(a, b):
+    (x, m), (y, n) = a, b
+    assume(min(abs(m), abs(n)) > 1e-3)
+    assume(
+        isinstance(x, Poly)
+        and isinstance(y, Poly)
+        and not any("sin" in atom for p in (x, y) for term in p.terms for atom, _ in term)
+    )
+    other = letter("R4")
+    pairs = [(quotient(x * y, y), x), (quotient(y, x * y), quotient(1, x)), (quotient((D - other) * x, other - D), -x)]
+    for found, expected in pairs:
+        assert length(found) == length(expected)
+        assert number_of(found, LETTERS) == pytest.approx(number_of(expected, LETTERS), rel=1e-9)

@@ -13,6 +13,7 @@ from minertia.algebra.polynomial import letter
 from minertia.algebra.quotient import Quotient
 from minertia.algebra.sympy_form import expression, symbol
 from minertia.base.symbolic import SymbolicDynamics, symbolic
+from minertia.dynamics.closing import closing_of
 from minertia.errors import InputError
 from minertia.robot.joint import Follows
 from minertia.robot.lock import locked
@@ -126,3 +127,17 @@ def test_what_is_refused() -> None:
         symbolic(mi.base_parameters(arm, friction=True))
     with pytest.raises(InputError, match="rename it in its file"):
         symbolic(replace(arm, symbols={**arm.symbols, "qd2": 1.0}))
+
+
+def test_loops_leave_no_terms_in_letters_but_their_tree_does() -> None:
+    """M_a = G' M G of what the sentence points to."""
+    robot = mi.read_robot("five_bar")
+    with pytest.raises(InputError, match=r"'five-bar' has loops.*\('.+'\).*symbolic\(robot.opened\)"):
+        symbolic(robot)
+    found = symbolic(robot.opened, most_joints=4)
+    closing = closing_of(robot.numeric)
+    closed = closing.close(closing.seed[None, closing.active] + 0.1)
+    values = found.values | dict(zip(found.q, closed[0].tolist(), strict=True))
+    M, G = np.array(found.M.subs(values), float), closing.rates(closed)[0]
+    expected = mi.mass_matrix(robot, closed[0, closing.active], rotors=False)
+    np.testing.assert_allclose(G.T @ M @ G, expected, rtol=1e-10)

@@ -114,7 +114,7 @@ def test_the_update_of_loops_that_take_steps_is_the_same_in_numpy(tmp_path: Path
     program = build(setting, "recursive_update")
     inputs, wanted = reference(setting, program)
     found = names["recursive_update"](*(inputs[port.name] for port in program.inputs))
-    assert [port.name for port in program.ports] == ["beta_next", "S_next", "passive_next", "residual"]
+    assert [port.name for port in program.ports] == ["beta_next", "S_next", "passive_next", "residual", "branch"]
     for port, values in zip(program.ports, found, strict=True):
         assert difference(values, wanted[port.name]) < 1e-9 or np.abs(values - wanted[port.name]).max() < 1e-12
 
@@ -150,8 +150,14 @@ def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Pat
     count = made.counts["inverse_dynamics"]
     assert count["multiplications"] + count["additions"] < most
     passive = mi.passive_start(robot)
+    sets = (sum(dyad is None for dyad in closing_of(robot.numeric).dyads),)
     state = [Port(name, (robot.n,)) for name in ("q", "qd", "qdd")] + [Port("passive", passive.shape)]
-    outputs = [Port("tau", (robot.n,)), Port("passive_next", passive.shape), Port("residual", (1,))]
+    outputs = [
+        Port("tau", (robot.n,)),
+        Port("passive_next", passive.shape),
+        Port("residual", (1,)),
+        Port("branch", sets),
+    ]
     program = SimpleNamespace(name="inverse_dynamics", inputs=state, ports=outputs, parameters=())
     lib = library(tmp_path, "loops", COMPILERS[0], ("-O0",))
     q, qd, qdd = servo_motion(robot)
@@ -160,7 +166,7 @@ def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Pat
         given = {"q": q[k : k + 1], "qd": qd[k : k + 1], "qdd": qdd[k : k + 1], "passive": passive[None]}
         found = call(lib, "loops", program, given)
         passive = found["passive_next"][0]
-        assert found["residual"][0, 0] < 1e-12
+        assert found["residual"][0, 0] < 1e-12 and found["branch"].min() > 0
         assert np.abs(found["tau"][0] - wanted[k]).max() < 1e-9 * np.abs(wanted).max()
     assert np.allclose(passive, mi.passive_start(robot, q[-1]), atol=1e-12)
 
@@ -183,16 +189,31 @@ def test_steps_from_too_far_off_say_that_loops_are_open_and_more_calls_close_the
     kernel = mi.compile(program)
     q, qd, qdd = motion(robot, 20)
     close = mi.passive_start(robot, q)
-    tau, at, residual = kernel(q, qd, qdd, close + 1e-3)
+    tau, at, residual, _ = kernel(q, qd, qdd, close + 1e-3)
     wanted = mi.inverse_dynamics(robot, q, qd, qdd)
     assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12 and np.allclose(at, close, atol=1e-11)
     assert kernel(q, qd, qdd, close + 0.5)[2].min() > 1e-6
-    _, at, residual = kernel(q, qd, qdd, close + 0.3)
+    _, at, residual, _ = kernel(q, qd, qdd, close + 0.3)
     assert residual.max() > 1e-6
-    tau, at, residual = kernel(q, qd, qdd, at)
+    tau, at, residual, _ = kernel(q, qd, qdd, at)
     assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12
     more = mi.program(robot, "inverse_dynamics", model=mi.CodeModel(closing_steps=5))
     assert more.evaluate(q=q, qd=qd, qdd=qdd, passive=close + 0.3)["residual"].max() < 1e-12
+
+
+def test_steps_that_end_on_another_branch_say_so() -> None:
+    """A closed loop is not enough: from a start far off Newton's method finds the rod's cross turned over."""
+    robot = spatial_four_bar()
+    program = mi.program(robot, "inverse_dynamics", model=mi.CodeModel(closing_steps=8))
+    q = np.array([[0.3]])
+    close = mi.passive_start(robot, q)
+    turned = close + [[0.0, np.pi, -np.pi - 2 * close[0, 2]]]  # about both axes of the cross
+    for start, sign in ((close, 1), (turned, -1)):
+        found = program.evaluate(q=q, qd=0 * q, qdd=0 * q, passive=start + 0.05)
+        assert found["residual"].max() < 1e-12
+        assert sign * found["branch"].min() > 0.5
+    at_seed = program.evaluate(q=0 * q, qd=0 * q, qdd=0 * q, passive=mi.passive_start(robot)[None])
+    np.testing.assert_allclose(at_seed["branch"], 1.0, rtol=1e-9)
 
 
 def test_elimination_with_pivots_chosen_before_solves_all_matrices_of_a_structure() -> None:

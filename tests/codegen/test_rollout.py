@@ -24,6 +24,7 @@ def task(
     phase = np.array([0.0, 1.0])
     u, slope = 0.5 * np.sin(9 * t + phase) - 0.5 * np.sin(phase), 4.5 * np.cos(9 * t + phase)
     usual = {"ia": 0.3, "fv": 1.0, "fc": 2.0, "off": 0.4, "fcl": 0.04, "ks": 0.5, "rest": 0.1}
+    usual |= {"fs": 0.5, "vs": 0.4, "fcq": 0.3, "middle": 0.1}
     usual |= {"kp": 150.0, "kd": 8.0, "ki": 20.0, "limit": 45.0, "zero": 0.05} | changes
     x = BODY if links else np.zeros(0)
     values = LoopValues(**{name: value * two for name, value in usual.items()}, links=x, effort_delay=effort_delay)
@@ -92,11 +93,23 @@ def test_friction_holds_a_joint_exactly_and_lets_it_go() -> None:
     assert np.array_equal(found[0][-1], found[0][-200])  # it sticks again, without creeping
 
 
+def test_friction_that_is_zero_has_derivatives_of_the_way_it_would_act() -> None:
+    kernel = LoopKernel(ARM, (0, 1), LINKS)
+    given = task(links=True, fc=0.0, fcl=0.0, fs=0.0, fcq=0.0)
+    carried = kernel.run(replace(given, unknowns=(("fc", 0), ("fc", 1))))
+    assert carried is not None
+    for joint in range(2):
+        with_some = kernel.run(nudged(given, "fc", joint, 1e-4))
+        assert with_some is not None
+        wanted = (with_some[0] - carried[0]) / 1e-4
+        assert np.abs(carried[1][:, :, joint] - wanted).max() < 0.1 * np.abs(wanted).max()
+
+
 def test_the_rule_is_of_second_order() -> None:
     kernel = LoopKernel(ARM, (0, 1), LINKS)
     ends = []
     for h in (4e-3, 2e-3, 1e-3, 1.25e-4):
-        found = kernel.run(task(h, links=True, fc=0.0, fcl=0.0, limit=np.inf))
+        found = kernel.run(task(h, links=True, fc=0.0, fcl=0.0, fs=0.0, fcq=0.0, limit=np.inf))
         assert found is not None
         ends.append(found[0])
     errors = [float(np.abs(end - ends[-1]).max()) for end in ends[:-1]]

@@ -219,8 +219,3 @@ def test_states_that_loops_without_a_closed_form_cannot_reach_have_no_room():
     reached = closing_of(robot).is_reached(q)
     assert reached[0] and not reached[-1]
     assert (np.isfinite(LoopModel(robot).rooms(q, 0 * q)[:, -1]) == reached).all()
-
-
-def test_rehearsals_of_loops_without_a_closed_form_are_refused_in_one_sentence():
-    with pytest.raises(mi.MinertiaError, match="closed loops without a closed form.*rehearsals are not there yet"):
-        mi.rehearse(mi.read_robot("delta"))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 

@@ -9,7 +9,7 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.audits.audit import audit
-from minertia.identification.audits.motion import _basis, _minimum, estimated_delay, longest_delay
+from minertia.identification.audits.motion import _basis, _costs, _minimum, estimated_delay, longest_delay
 from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Limits
 from minertia.robot.robot import Robot
@@ -66,6 +66,12 @@ def test_joints_must_agree_on_a_delay():
     assert estimated_delay(*lagging([0.05, -0.05, 0.0])) is None
     assert estimated_delay(*lagging([0.2, 0.24, 0.16], seconds=20.0)) == pytest.approx(0.2, abs=1e-3)  # nearly alike
     assert estimated_delay(*lagging([0.2, 0.3, 0.1], seconds=20.0)) is None
+
+
+def test_joints_that_differ_by_a_sample_agree_on_a_delay():
+    """At 200 Hz no log shows whether joints lag by one sample or by three, where the others say two."""
+    assert estimated_delay(*lagging([0.01, 0.015, 0.005])) == pytest.approx(0.01, abs=2e-3)
+    assert estimated_delay(*lagging([0.01, 0.025, -0.005])) is None
 
 
 def test_joints_with_little_effort_do_not_decide_on_a_delay():
@@ -145,6 +151,15 @@ def test_basis_spans_columns_of_any_size_without_their_means():
     centred = Y - Y.mean(axis=0)
     np.testing.assert_allclose(Q @ (Q.T @ centred), centred, atol=1e-8)
     assert _basis(np.ones((300, 2))).shape == (300, 0)
+
+
+def test_efforts_that_are_explained_to_the_last_digit_have_a_cost():
+    """A sine at any shift is a sine and a cosine; rounding leaves a little more than nothing, or less."""
+    x = np.arange(600) * 2 * np.pi / 100
+    rows, shifts = np.arange(50, 550), np.arange(-50, 51)
+    basis = _basis(np.column_stack([np.sin(x), np.cos(x)])[rows])
+    (cost,) = _costs([basis], np.sin(x + 0.3)[:, None], rows, shifts)
+    assert np.all(np.isfinite(cost)) and np.all(cost < -15)
 
 
 def without_velocities(factor: float = 1.0, **changes: np.ndarray) -> Recording:

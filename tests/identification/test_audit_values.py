@@ -135,6 +135,13 @@ def test_jitter_is_described_without_gaps_and_repeats():
     assert "(from 4 to 1e+03 ms, deviation 1 ms)" in found.text and found.row == 2
 
 
+def test_the_first_uneven_step_is_named_by_the_row_it_leads_to():
+    m = motion()
+    t = m["t"] + 0.001 * (np.arange(2000) == 300)
+    (found,) = told(Recording(t, m["q"], m["tau"]), "jitter")
+    assert found.row == 301 and "2 of 1999 steps differ" in found.text
+
+
 @pytest.mark.parametrize(("step", "back", "is_two_logs"), [(0.005, 0.2, False), (0.005, 0.3, True), (0.1, 0.9, False)])
 def test_time_that_goes_back_far_is_another_log(step, back, is_two_logs):
     """A quarter of a second, or ten steps of a slow log."""

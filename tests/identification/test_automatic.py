@@ -12,7 +12,7 @@ from minertia.identification.estimators.automatic import impossible_effects
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.robot.read import read_robot
-from tests.identification.fits import fitted
+from tests.identification.fits import estimated, unseen_part
 from tests.identification.motions import fourier_motion, noisy
 
 ROBOT = read_robot("puma560_physical")
@@ -25,32 +25,32 @@ def recording(seed: int, size: float, samples: int = 800, level: float = 0.03, d
 
 
 def unseen(chosen: str, training, other) -> float:
-    return fitted(ROBOT, training, estimator=chosen, validate=[other]).validation[0].relative
+    return unseen_part(*estimated(ROBOT, training, other, estimator=chosen))
 
 
 def test_weak_excitation_is_held_by_physics():
     """A short motion of small amplitude, noisy efforts: the free fit follows the noise."""
     training, other = [recording(1, 0.12, 400)], recording(2, 0.7)
-    result = fitted(ROBOT, training, estimator="auto", validate=[other])
-    assert result.estimate.estimator == "physical"
-    assert any("left-out folds" in note for note in result.estimate.notes)
-    assert result.validation[0].relative < 0.5 * unseen("wls", training, other)
+    problem, estimate = estimated(ROBOT, training, other, estimator="auto")
+    assert estimate.estimator == "physical"
+    assert any("left-out folds" in note for note in estimate.notes)
+    assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
 def test_a_log_of_few_blocks_is_held_too():
     """So short that there are fewer blocks than would fill every fold twice: there the free fit fails most."""
     training, other = [recording(1, 0.12, 120, duration=4.0)], recording(2, 0.7)
     assert 3 <= len(observe(linear_model(ROBOT), training).blocks) < 10
-    result = fitted(ROBOT, training, estimator="auto", validate=[other])
-    assert result.estimate.estimator == "physical"
-    assert result.validation[0].relative < 0.5 * unseen("wls", training, other)
+    problem, estimate = estimated(ROBOT, training, other, estimator="auto")
+    assert estimate.estimator == "physical"
+    assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
 def test_good_excitation_needs_nothing():
-    training, other = [recording(k, 0.8, 4000, 0.01, 40.0) for k in (3, 4)], recording(5, 0.7)
-    result = fitted(ROBOT, training, estimator="auto", validate=[other])
-    assert result.estimate.estimator == "wls" and not result.estimate.notes
-    np.testing.assert_array_equal(result.beta, fitted(ROBOT, training, estimator="wls").beta)
+    training = [recording(k, 0.8, 4000, 0.01, 40.0) for k in (3, 4)]
+    chosen, plain = (estimated(ROBOT, training, estimator=name)[1] for name in ("auto", "wls"))
+    assert chosen.estimator == "wls" and not chosen.notes
+    np.testing.assert_array_equal(chosen.beta, plain.beta)
 
 
 def test_negative_rotor_inertias_are_not_kept():
@@ -58,20 +58,20 @@ def test_negative_rotor_inertias_are_not_kept():
     effects = ["rotor", "viscous", "coulomb", "offset"]
     runs = [recording(k, 0.8, 3000, 0.05, 30.0) for k in (3, 4, 5)]
     slow = [replace(m, tau=m.tau - m.qdd * SLOW) for m in runs]
-    free = fitted(ROBOT, slow[:2], estimator="wls", effects=effects, validate=slow[2:])
-    assert impossible_effects(free.problem.free) == ["IA5"] and free.estimate.value("IA5") < 0
-    chosen = fitted(ROBOT, slow[:2], estimator="auto", effects=effects, validate=slow[2:])
-    assert chosen.estimate.estimator == "physical" and chosen.estimate.value("IA5") >= 0
-    assert any("makes IA5 negative" in note for note in chosen.estimate.notes)
-    assert chosen.validation[0].relative < 1.01 * free.validation[0].relative
+    problem, free = estimated(ROBOT, slow[:2], slow[2:], effects=effects)
+    assert impossible_effects(problem.free) == ["IA5"] and free.value("IA5") < 0
+    chosen = estimated(ROBOT, slow[:2], estimator="auto", effects=effects)[1]
+    assert chosen.estimator == "physical" and chosen.value("IA5") >= 0
+    assert any("makes IA5 negative" in note for note in chosen.notes)
+    assert unseen_part(problem, chosen) < 1.01 * unseen_part(problem, free)
 
 
 def test_negative_values_stay_where_physics_predicts_worse():
     """Much of the effort falls with the acceleration: no robot does that, and the folds say so."""
     runs = [recording(k, 0.8, 3000, 0.005, 30.0) for k in (3, 4)]
     odd = [replace(m, tau=m.tau - m.qdd * 10 * SLOW) for m in runs]
-    found = fitted(ROBOT, odd, estimator="auto", effects=["rotor", "viscous", "coulomb", "offset"])
-    assert found.estimate.estimator == "wls" and found.estimate.value("IA5") < 0
+    found = estimated(ROBOT, odd, estimator="auto", effects=["rotor", "viscous", "coulomb", "offset"])[1]
+    assert found.estimator == "wls" and found.value("IA5") < 0
 
 
 def test_alone_it_fits_as_what_it_chooses():
@@ -83,5 +83,5 @@ def test_alone_it_fits_as_what_it_chooses():
 
 @pytest.mark.parametrize("joints", [[1], [1, 2, 3, 4, 5, 6]])
 def test_what_is_fixed_stays(joints):
-    result = fitted(ROBOT, [recording(1, 0.12, 400)], estimator="auto", fix={"FV1": 1.5}, joints=joints)
-    assert result.estimate.value("FV1") == pytest.approx(1.5)
+    found = estimated(ROBOT, [recording(1, 0.12, 400)], estimator="auto", fix={"FV1": 1.5}, joints=joints)[1]
+    assert found.value("FV1") == pytest.approx(1.5)

@@ -21,6 +21,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.floor import Floor
 from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import campaign_record, recorded_campaign
@@ -423,6 +424,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             leave_out_contact=False,
         ),
         "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),
+        "floor": Floor(("hand",), 0.1, "?", 500.0),
         "links": "physical",
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
@@ -445,7 +447,7 @@ def test_every_field_survives_the_file(tmp_path: Path):
     for name in unusual:
         assert getattr(made, name) != getattr(usual, name), f"{name} is stated as usual"
         assert getattr(again, name) == getattr(made, name), f"{name} is not in the file, or not read"
-    for part in ("repairs", "filter", "evaluation", "command"):
+    for part in ("repairs", "filter", "evaluation", "command", "floor"):
         value = getattr(made, part)
         plain = Evaluation(1.0, 1.0) if part == "evaluation" else type(value)()
         assert all(getattr(value, f.name) != getattr(plain, f.name) for f in fields(value)), f"state all of {part}"

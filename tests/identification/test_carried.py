@@ -12,12 +12,12 @@ import minertia.identification.campaigns.long_logs as long_logs
 from minertia.errors import CampaignError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
-from minertia.identification.identify import identify
+from minertia.identification.identify import Identification, build_problem, identify, solve
 from minertia.identification.loads.load import Load
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.read import read_robot
-from tests.identification.fits import USUAL
+from tests.identification.fits import USUAL, part_left, unseen_part
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion
 
@@ -32,13 +32,19 @@ def log(folder: Path, name: str, seed: int, loaded: bool) -> Path:
     return write_csv(folder / name, table({"t": m.t, "q": m.q, "tau": m.tau}, q="q", tau="tau"))
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    empty, loaded, other = (log(tmp_path, f"{k}.csv", k, k > 1) for k in (1, 2, 3))
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    folder = tmp_path_factory.mktemp("logs")
+    empty, loaded, other = (log(folder, f"{k}.csv", k, k > 1) for k in (1, 2, 3))
     return Campaign(
         ROBOT, (Log(empty), Log(loaded, load=LOAD)), (Log(other, load=LOAD),),
         filter=Filter(cutoff_hz=20.0), evaluation=Evaluation(10.0, 50.0, 1.0), estimator="weighted", effects=USUAL,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found(campaign: Campaign) -> Identification:
+    return identify(campaign)
 
 
 def without_loads(campaign: Campaign) -> Campaign:
@@ -46,12 +52,13 @@ def without_loads(campaign: Campaign) -> Campaign:
     return replace(campaign, train=train, validate=validate)
 
 
-def test_empty_and_loaded_logs_give_the_empty_robot(campaign):
-    result = identify(campaign)
+def test_empty_and_loaded_logs_give_the_empty_robot(campaign, found):
+    result = found
     assert result.training.relative < 2e-3 and result.validation[0].relative < 2e-3
-    blind = identify(without_loads(campaign))
-    assert blind.training.relative > 10 * result.training.relative
-    assert blind.validation[0].relative > 10 * result.validation[0].relative
+    problem = build_problem(without_loads(campaign))
+    blind = solve(problem)
+    assert min(part_left(problem, blind, log) for log in problem.logs) > 10 * result.training.relative
+    assert unseen_part(problem, blind) > 10 * result.validation[0].relative
     nominal = result.linear.nominal()
     inertial = [k for k in range(result.linear.count) if not result.linear.is_friction(k)]
     moments = [k for k in inertial if result.linear.names[k].startswith(("MX", "MY"))]
@@ -59,25 +66,26 @@ def test_empty_and_loaded_logs_give_the_empty_robot(campaign):
 
 
 def test_the_cutoff_is_chosen_with_the_load(campaign):
-    loaded = prepare_campaign(replace(campaign, filter=Filter()))
-    assert identify(loaded).training.relative < 2e-3
+    problem = build_problem(replace(campaign, filter=Filter()))
+    estimate = solve(problem)
+    assert max(part_left(problem, estimate, log) for log in problem.logs) < 2e-3
 
 
 @pytest.mark.slow
-def test_long_logs_carry_it_too(campaign, monkeypatch):
-    whole = identify(campaign)
+def test_long_logs_carry_it_too(campaign, found, monkeypatch):
+    whole = found
     monkeypatch.setattr(long_logs, "LONG_BYTES", 1)
     blocks = identify(campaign)
     assert blocks.validation[0].relative == pytest.approx(whole.validation[0].relative, rel=0.1)
     np.testing.assert_allclose(blocks.beta, whole.beta, rtol=1e-3, atol=1e-4)
 
 
-def test_a_load_that_is_not_there_is_doubted(campaign):
+def test_a_load_that_is_not_there_is_doubted(campaign, found):
     wrong = replace(campaign, train=campaign.train[:1], validate=(replace(campaign.validate[0], load=None),))
     wrong = replace(wrong, validate=(replace(wrong.validate[0], load=Load(2.5, (0.0, 0.0, -1.5))),))
     reasons = identify(wrong).verdict.reasons
     assert any("is predicted better without its load" in reason for reason in reasons)
-    assert not any("without its load" in reason for reason in identify(campaign).verdict.reasons)
+    assert not any("without its load" in reason for reason in found.verdict.reasons)
 
 
 def test_loads_that_cannot_be(campaign):

@@ -14,13 +14,14 @@ from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.loads.load import Load
@@ -313,17 +314,18 @@ def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
     assert any("better than friction alone" in reason for reason in result.verdict.reasons)
 
 
-def test_a_known_load_in_one_log_fixes_the_scale() -> None:
+@pytest.mark.parametrize("seconds", [4.0, pytest.param(8.0, marks=pytest.mark.slow)])
+def test_a_known_load_in_one_log_fixes_the_scale(seconds: float) -> None:
     """Gains and masses unknown: with 1.2 kg on the hand in one of two logs all of them come back."""
     load = Load(1.2, com=(0.3, 0.0, 0.0), inertia=(0.01, 0.0, 0.0, 0.02, 0.0, 0.02))
     planted = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
     base = {name: TRUE[name] for name in ("ZZR1", "MXR1", "ZZ2", "MX2")}
     more = {"ZZ2": 1.2 * 0.09 + 0.02, "MX2": 1.2 * 0.3, "MXR1": 1.2 * ARM_LENGTH, "ZZR1": 1.2 * ARM_LENGTH**2}
-    empty = recorded(planted, seed=0, seconds=8.0)
+    empty = recorded(planted, seed=0, seconds=seconds)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in more.items():
             patch.setitem(TRUE, name, base[name] + value)
-        loaded = recorded(planted, seed=1, seconds=8.0)
+        loaded = recorded(planted, seed=1, seconds=seconds)
     asked = Command(kp="?", kd="?", delay=0.0075, reference="load")
     campaign = replace(planted, command=asked, train=(Log(empty), Log(loaded, load=load)))
     result = minertia.identify(campaign)

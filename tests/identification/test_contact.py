@@ -12,10 +12,11 @@ import minertia
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import pushed, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands, theta_of

@@ -11,10 +11,10 @@ from minertia import read_robot
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.elasticity import elasticity_notes
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import made_log
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.logs.recording import Recording
 from tests.identification.sprung import one_side, sprung_log
 from tests.identification.test_elastic import CAMPAIGN, PLANTED

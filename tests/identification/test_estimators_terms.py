@@ -25,6 +25,7 @@ TABLES = {
     "FCT": ["FV", "OFF", {"kind": "FCT", "width": 0.1}],
     "FS": ["FV", "FC", "OFF", {"kind": "FS", "velocity": 0.2}],
     "FCL": ["FV", "FC", "OFF", "FCL2"],
+    "FCQ": ["FV", "FC", "OFF", {"kind": "FCQ", "middle": 0.2}],
     "FLD": ["FV", "FC", "OFF", "load_quadrants"],
     "FLB": ["FV", "FC", "OFF", "load_quadrants"],
     "FVC": ["FV", "FC", "OFF", "FVC1"],

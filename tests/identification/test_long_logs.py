@@ -18,22 +18,29 @@ from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.signals.filtering import Filter
 from minertia.report.identification_page import identification_page
 from minertia.robot.read import read_robot
+from minertia.robot.robot import Robot
 from tests.identification.fits import USUAL
 from tests.identification.logs import table
 from tests.identification.motions import fourier_motion
+from tests.random_robots import random_robot
 
-ROBOT = read_robot("puma560", letters=False)
+SMALL, LARGE = random_robot(5, n=3), read_robot("puma560", letters=False)
 FILTERS = (Filter(cutoff_hz=8.0), Filter(cutoff_hz=8.0, on="signals"), Filter(cutoff_hz=8.0, rate_hz=200.0))
 SOME = [FILTERS[1], *(pytest.param(filter, marks=pytest.mark.slow) for filter in FILTERS[::2])]
 
 
+@pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["small", "large"])
+def robot(request: pytest.FixtureRequest) -> Robot:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def logs(robot: Robot, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two noisy runs of 20 s at 200 Hz, at rest before and after."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder, paths = tmp_path_factory.mktemp("logs"), []
     for seed in (0, 1):
-        m, rng = fourier_motion(ROBOT, 4000, seed, duration=20.0), np.random.default_rng(seed)
+        m, rng = fourier_motion(robot, 4000, seed, duration=20.0), np.random.default_rng(seed)
         rest = {"q": np.r_[np.repeat(m.q[:1], 150, 0), m.q, np.repeat(m.q[-1:], 190, 0)]}
         rest["tau"] = np.r_[np.repeat(m.tau[:1], 150, 0), m.tau, np.repeat(m.tau[-1:], 190, 0)]
         rest = {name: x + 1e-6 * np.abs(x).max() * rng.normal(size=x.shape) for name, x in rest.items()}
@@ -48,8 +55,8 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK", 900)
 
 
-def campaign(logs: list[Path], filter: Filter = FILTERS[0]) -> Campaign:
-    return Campaign(ROBOT, logs[:1], logs[1:], effects=USUAL, filter=filter)
+def campaign(robot: Robot, logs: list[Path], filter: Filter = FILTERS[0]) -> Campaign:
+    return Campaign(robot, logs[:1], logs[1:], effects=USUAL, filter=filter)
 
 
 def both(asked: Campaign, monkeypatch: pytest.MonkeyPatch) -> tuple[Identification, Identification]:
@@ -72,13 +79,15 @@ def assert_same(whole: Identification, parts: Identification) -> None:
 
 @pytest.mark.parametrize("filter", SOME)
 @pytest.mark.usefixtures("in_blocks")
-def test_blocks_give_what_the_whole_gives(logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_same(*both(campaign(logs, filter), monkeypatch))
+def test_blocks_give_what_the_whole_gives(
+    robot: Robot, logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_same(*both(campaign(robot, logs, filter), monkeypatch))
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_parts_of_a_log(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = campaign(logs)
+def test_parts_of_a_log(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = campaign(robot, logs)
     entries = (Log(logs[0], stop=15.0), Log(logs[1], start=2.0, stop=18.0))
     assert_same(*both(replace(asked, train=entries, validate=(Log(logs[0], start=15.0),)), monkeypatch))
 
@@ -104,9 +113,9 @@ def stamps(count: int = 4340) -> np.ndarray:
 
 @pytest.mark.parametrize("filter", SOME)
 @pytest.mark.usefixtures("in_blocks")
-def test_uneven_stamps(logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uneven_stamps(robot: Robot, logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch) -> None:
     uneven = [rewritten(log, "uneven", stamps()) for log in logs]
-    asked = campaign(uneven, filter)
+    asked = campaign(robot, uneven, filter)
     assert_same(*both(asked, monkeypatch))
     recording = prepare_campaign(asked).train[0].recording
     assert any("resampled from uneven steps" in note for note in recording.notes)
@@ -115,34 +124,36 @@ def test_uneven_stamps(logs: list[Path], filter: Filter, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_blocks")
-def test_repeated_stamps(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_stamps(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.sort(np.concatenate([np.arange(4340), [0, 5, 899, 900, 901, 2000, 4339]]))
     for name, t in (("even", np.arange(4340) / 200.0), ("uneven", stamps())):
         repeated = [rewritten(log, f"repeated_{name}", t, rows) for log in logs]
         with monkeypatch.context() as patch:
-            assert_same(*both(campaign(repeated), patch))
-            notes = prepare_campaign(campaign(repeated)).train[0].recording.notes
+            assert_same(*both(campaign(robot, repeated), patch))
+            notes = prepare_campaign(campaign(robot, repeated)).train[0].recording.notes
         assert any("7 samples with a repeated" in note for note in notes)
         assert any("resampled" in note for note in notes) == (name == "uneven")
 
 
 @pytest.mark.parametrize("delay", [pytest.param(delay, marks=pytest.mark.slow) for delay in (0.013, -0.013)])
 @pytest.mark.usefixtures("in_blocks")
-def test_delay(logs: list[Path], delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = campaign(logs)
+def test_delay(robot: Robot, logs: list[Path], delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = campaign(robot, logs)
     columns = replace(asked.columns, drive=replace(asked.columns.drive, delay=delay))
     assert_same(*both(replace(asked, columns=columns), monkeypatch))
     uneven = [rewritten(log, "uneven", stamps()) for log in logs]
     monkeypatch.setattr(module, "LONG_BYTES", 10**9)
-    assert_same(*both(replace(campaign(uneven), columns=columns), monkeypatch))
+    assert_same(*both(replace(campaign(robot, uneven), columns=columns), monkeypatch))
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_what_cannot_be_repaired_is_refused_alike(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_repaired_is_refused_alike(
+    robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     gap = np.arange(4340) / 200.0 + (np.arange(4340) > 3000) * 2.0
     back = np.arange(4340) / 200.0 - (np.arange(4340) > 3000) * 2.0
     for t, said in ((gap, "a gap of 2"), (back, "time goes back")):
-        broken = campaign([rewritten(logs[0], "broken", t)])
+        broken = campaign(robot, [rewritten(logs[0], "broken", t)])
         texts = []
         for size in (10**9, 0):
             monkeypatch.setattr(module, "LONG_BYTES", size)
@@ -153,9 +164,9 @@ def test_what_cannot_be_repaired_is_refused_alike(logs: list[Path], monkeypatch:
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_page_and_notes(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_and_notes(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
-    ready = prepare_campaign(campaign(logs))
+    ready = prepare_campaign(campaign(robot, logs))
     notes = ready.train[0].recording.notes
     assert any("standstill cut off" in note for note in notes) and any("read in blocks" in note for note in notes)
     result = identify(ready)
@@ -163,15 +174,15 @@ def test_page_and_notes(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_training_is_no_validation(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_is_no_validation(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     with pytest.raises(MinertiaError, match="was used to fit"):
-        identify(campaign([logs[0], logs[0]]))
+        identify(campaign(robot, [logs[0], logs[0]]))
 
 
 def test_a_log_is_long_by_its_numbers_not_by_its_file(tmp_path: Path) -> None:
     """A compressed file of a few kilobytes may hold more than can be held at once."""
-    m = fourier_motion(ROBOT, 400, 0, duration=2.0)
+    m = fourier_motion(LARGE, 400, 0, duration=2.0)
     columns = table({"q": m.q, "tau": m.tau, "t": np.arange(400) / 200.0}, q="q", tau="tau")
     size = 8 * 13 * 400
     text = "\n".join([",".join(columns), *(",".join(["0"] * 13) for _ in range(400))]) + "\n"
@@ -184,8 +195,8 @@ def test_a_log_is_long_by_its_numbers_not_by_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_blocks")
-def test_more_stamps_than_memory_allows(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_stamps_than_memory_allows(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     monkeypatch.setattr(module, "room", lambda: 20_000)
     with pytest.raises(MinertiaError, match="more than 1250 samples, whose times alone take .* MINERTIA_MEMORY=8GB"):
-        prepare_campaign(campaign(logs))
+        prepare_campaign(campaign(robot, logs))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.identification.closed_loop.groups import require_simple
 from minertia.identification.logs.recording import Recording
 from minertia.robot.robot import Robot
 from tests.loop_robots import five_bar, four_bar
@@ -68,3 +69,9 @@ def test_effects_are_chosen_and_set_ups_tried_only_where_loops_close() -> None:
     found = mi.identify(true, [recording(true, 0, 0.15)])
     assert found.verdict.word == "good"
     assert not any(name in p.name for p in found.parameters for name in ("FV2", "FC2", "IA2"))
+
+
+@pytest.mark.parametrize("name, said", [("five_bar", "has closed loops"), ("palletiser", "as in a parallelogram")])
+def test_fits_of_commands_say_what_robots_with_loops_need(name, said):
+    with pytest.raises(mi.MinertiaError, match=f"{said}.*log its motors' efforts"):
+        require_simple(mi.read_robot(name))

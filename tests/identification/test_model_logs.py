@@ -44,12 +44,27 @@ def test_residuals_reach_the_reference(name):
         assert len(result.estimate.names) == 61
 
 
-def test_a_prior_saves_what_plain_least_squares_overfits():
+@pytest.fixture(scope="module")
+def heavy():
+    return identify(campaign("kr300_weigand"))
+
+
+def test_a_prior_saves_what_plain_least_squares_overfits(heavy):
     """KR300, first half: the physical fit with CAD prior and counterbalance beats CAD with fitted friction after it."""
     plain = identify(campaign("kr300_weigand"), estimator="wls")
-    result = identify(campaign("kr300_weigand"))
+    result = heavy
     rival = result.evidence.rivals["nominal with fitted friction"][0].relative
     assert plain.training.relative < result.training.relative < plain.validation[0].relative
     assert result.validation[0].relative <= rival < plain.validation[0].relative
     assert result.verdict.is_good and not plain.verdict.is_good
     assert result.estimate.standard
+
+
+def test_a_physical_fit_is_not_called_more_uncertain_than_what_was_seen(heavy):
+    """A prior holds values that the data leave open: their deviations say nothing of the efforts."""
+    for residuals in heavy.validation:
+        for remark in residuals.remarks:
+            if "of the effort uncertain" in remark:
+                part = float(remark.split("deviations alone make ")[1].split(" %")[0]) / 100
+                assert part <= 2 * max(residuals.relative, heavy.training.relative)
+    assert heavy.verdict.is_good

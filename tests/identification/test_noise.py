@@ -85,6 +85,8 @@ def test_octaves_leave_no_frequency_out():
     assert np.all(np.abs(theta @ octaves[:, inside] - 1) < 0.02)
     assert peaks[0] == pytest.approx(0.5, abs=0.01) and peaks[:-1] / peaks[1:] == pytest.approx(2.0, rel=0.1)
     assert 16 / 2000 < peaks[-1] < 32.5 / 2000
+    for own, peak in zip(octaves[1:], peaks[1:], strict=True):  # each ends where its neighbours are highest
+        assert np.all(own[(cycles < 0.48 * peak) | (cycles > 2.08 * peak)] < 0.02 * own.max())
 
 
 def test_powers_scatter_as_is_stated():
@@ -222,6 +224,16 @@ def test_some_stretches_stand_for_all(monkeypatch):
     assert 0.3 < some.inflation[0] / whole.inflation[0] < 3
     assert np.allclose(some.white, whole.white)
     assert whole.length == pytest.approx(8 * np.log(10), rel=0.3) and whole.blocks == samples // whole.length
+
+
+def test_every_stretch_of_a_log_of_half_a_minute_at_a_kilohertz_counts():
+    """Twice the log tells how large its noise is with twice the degrees of freedom."""
+    freedom = []
+    for samples in (16_000, 32_000):
+        X = np.sin(np.arange(samples) / 3)[:, None]
+        row, _ = rows(X, np.random.default_rng(0).normal(size=samples))
+        freedom.append(spread_of([row], [samples], 1 / np.linalg.norm(X, axis=0)[None], [[0]]).freedom[0])
+    assert freedom[1] / freedom[0] == pytest.approx(2.0, rel=0.25)
 
 
 def one_value(power: float, variance: float, seen: float, added: float = 0.0) -> Spread:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError, ShapeError
+from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import columns_beside
 from minertia.identification.logs.drive import Drive
@@ -391,3 +392,20 @@ def test_part_of_a_recording():
 
 def test_public_errors_are_ours():
     assert issubclass(RecordingError, MinertiaError)
+
+
+def test_columns_of_arrow_with_and_without_gaps():
+    """Parts one after the other, NaN for what is missing; `to_numpy`, which loads pandas, only where something is."""
+    arrow = pytest.importorskip("pyarrow")
+
+    class Whole:
+        null_count, chunks = 0, [arrow.array([1.0, 2.0]), arrow.array([], arrow.float64()), arrow.array([3.0])[:1]]
+
+        def to_numpy(self):
+            raise AssertionError("loads pandas")
+
+    found = float_column(Whole())
+    found[0] = 5.0  # an array of its own
+    assert found.tolist() == [5.0, 2.0, 3.0] and float_column(Whole()).tolist() == [1.0, 2.0, 3.0]
+    for column in (arrow.array([1.0, None]), arrow.chunked_array([[1.0], [None]], arrow.float64())):
+        np.testing.assert_array_equal(float_column(column), [1.0, np.nan])

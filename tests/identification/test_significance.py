@@ -70,9 +70,15 @@ def test_one_percent_rule_improves_the_condition(setting):
     assert found.to_dict()["count"] == len(found.names)
 
 
-def test_elimination_keeps_what_the_data_show(setting):
+@pytest.fixture(scope="module")
+def eliminated(setting):
     _, problem, unseen, _ = setting
-    found = eliminate(problem, unseen=unseen)
+    return eliminate(problem, unseen=unseen)
+
+
+def test_elimination_keeps_what_the_data_show(setting, eliminated):
+    _, problem, _, _ = setting
+    found = eliminated
     assert found.residual_after < 1.01 * found.residual_before
     assert len(found.essential) < len(found.names)
     counts = [point["count"] for point in found.curve]
@@ -93,27 +99,28 @@ def test_a_value_that_is_zero_goes():
 
 
 @pytest.mark.parametrize("cutoff", [None, 0.2])
-def test_correlated_residuals_do_not_make_zeros_significant(cutoff):
+@pytest.mark.parametrize("repeats", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_correlated_residuals_do_not_make_zeros_significant(cutoff, repeats):
     """The F test at 5 %: with low-passed noise, samples counted as independent would reject zeros in nine of ten."""
     zero = ["FV2", "OFF3", "FC1", "OFF1", "FV3", "OFF2"]
     robot = random_robot(5, n=3).with_parameters(dict.fromkeys(zero, 0.0))
     motion, model = fourier_motion(robot, 1200, 1, duration=12.0), linear_model(robot)
     rng = np.random.default_rng(0)
     objects, white = [], []
-    for _ in range(40):
+    for _ in range(repeats):
         problem = observe(model, [noisy(motion, rng, 0.05, cutoff=cutoff)])
         beta, R, sigma = weighted_solution(problem)
         keep = [k for k, name in enumerate(problem.names) if name not in zero]
-        objects.append(FTest(problem, R, spread(problem, beta, sigma), 0.05).objects(keep))
+        test = FTest(problem, R, spread(problem, beta, sigma), 0.05)
+        objects.append(test.objects(keep))
         white.append(FTest(problem, R, None, 0.05).objects(keep))
-        assert FTest(problem, R, spread(problem, beta, sigma), 0.05).objects(keep[1:])  # what is there is missed
+        assert test.objects(keep[1:])  # what is there is missed
     assert np.mean(objects) <= 0.2
     assert np.mean(white) > 0.7 or cutoff is None
 
 
-def test_operations_fall_along_the_curve(setting):
-    model, problem, unseen, _ = setting
-    found = eliminate(problem, unseen=unseen)
+def test_operations_fall_along_the_curve(setting, eliminated):
+    model, found = setting[0], eliminated
     counted = [point for point in found.curve if "multiplications" in point]
     assert 6 <= len(counted) <= 9
     assert {len(found.names), len(found.essential), 1} <= {point["count"] for point in counted}

@@ -193,7 +193,7 @@ int joint(void) {{ return watch.joint; }}
 
 
 @pytest.mark.skipif(not COMPILERS, reason="needs a C compiler")
-@pytest.mark.parametrize("precision", ["double", "float"])
+@pytest.mark.parametrize("precision", ["double", pytest.param("float", marks=pytest.mark.slow)])
 def test_the_c_sees_what_python_sees(levels, precision, tmp_path):
     t, q, tau = picked_up(45.0, 11, (15.0, LOADED))
     qd = states(45.0, 11)[2]

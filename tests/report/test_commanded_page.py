@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.commanded import LoopIdentification
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.validate import simulate_logs
+from minertia.report.blocks import CellTable, Chart
 from minertia.report.commanded_page import commanded_page
+from minertia.report.commanded_validation import commanded_validation
 from minertia.report.folders import write_identification
+from minertia.report.identification_tables import percent
 from tests.identification.test_commands import ARM, GAINS, recorded
 
 
@@ -34,6 +43,27 @@ def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: P
     ):
         assert part in text, part
     assert text.count('<figure class="chart">') == 4  # two joints in two logs
+    validated(result.model(), logs[1])
     write_identification(tmp_path / "out", result)
     written = (tmp_path / "out" / "report.html").read_text()
     assert written.startswith(text[:200]) and "Residuals of positions" in written
+
+
+def validated(model: IdentifiedModel, log: Recording) -> None:
+    """A log that the model never saw has a page of its own, with the residuals that validate tells."""
+    (one,) = simulate_logs(model, [log])
+    (wanted,) = minertia.validate(model, [log])
+    page = commanded_validation(model, "model.toml", [one])
+    residuals, curves, loops = page.parts
+    table = residuals.blocks[1]
+    assert isinstance(table, CellTable) and table.rows[0][1:] == [
+        percent(wanted.relative),
+        *(percent(v) for v in wanted.joint_relative),
+    ]
+    charts = [block for block in curves.blocks if isinstance(block, Chart)]
+    assert [chart.title.partition(",")[0] for chart in charts] == list(ARM.coordinate_names)
+    for chart, rmse in zip(charts, wanted.joint_rmse, strict=True):
+        left = chart.lines["measured"] - chart.lines["simulated"]
+        assert np.sqrt(np.mean(left**2)) == pytest.approx(1e3 * rmse, rel=1e-6)
+    assert isinstance(loops.blocks[0], CellTable) and len(loops.blocks[0].rows) == 2
+    assert "Residuals of positions" in page.plain()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.identification.comparison import compare_models
 from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
-from minertia.report.fit_views import correlations, fit_view
+from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
@@ -121,6 +122,13 @@ def test_without_the_templates_pages_are_plain_or_refused(
 # ---------------------------------------------------------------------- what the views hold
 
 
+def test_uploads_are_called_by_their_titles(found: SimpleNamespace) -> None:
+    view = titled(fit_view(found.result, {}), {"a.csv": "the first run", "b.csv": EVIL})
+    told = json.dumps(view)
+    assert "the first run" in told and "a.csv" not in told and "b.csv" not in told
+    assert view["logs"][0]["t"] == fit_view(found.result, {})["logs"][0]["t"]
+
+
 def test_a_fit_without_some_values_has_a_view(found: SimpleNamespace, tmp_path: Path) -> None:
     """With the elbow held still some values are not excited; the others keep their nominal ones."""
     robot = read_robot(found.folder / "arm.urdf")
@@ -180,25 +188,35 @@ def test_models_are_compared_in_deviations(found: SimpleNamespace) -> None:
 # ---------------------------------------------------------------------- in a browser
 
 
+# widths of all lines that plots draw
+STROKES = """window.widths = [];
+const stroke = CanvasRenderingContext2D.prototype.stroke;
+CanvasRenderingContext2D.prototype.stroke = function (...path) {
+  if (path.length) window.widths.push(this.lineWidth);
+  return stroke.apply(this, path);
+};"""
 LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "document": (1440, "dark")}
 
 
-def test_pages_in_a_browser(written: dict[str, str], tmp_path: Path) -> None:
-    """Some pages, wide and narrow, light and dark."""
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
     need_browser()
-    with browser() as chromium:
-        for kind, (width, theme) in LOOKS.items():
-            looked_at(chromium, kind, written[kind], tmp_path, width, theme)
+    with browser() as found:
+        yield found
+
+
+def test_pages_in_a_browser(chromium: Any, written: dict[str, str], tmp_path: Path) -> None:
+    """Some pages, wide and narrow, light and dark."""
+    for kind, (width, theme) in LOOKS.items():
+        looked_at(chromium, kind, written[kind], tmp_path, width, theme)
 
 
 @pytest.mark.slow
-def test_every_page_in_every_look(written: dict[str, str], tmp_path: Path) -> None:
-    need_browser()
-    with browser() as chromium:
-        for kind, page in written.items():
-            for width in (1440, 390):
-                for theme in ("light", "dark"):
-                    looked_at(chromium, kind, page, tmp_path, width, theme)
+def test_every_page_in_every_look(chromium: Any, written: dict[str, str], tmp_path: Path) -> None:
+    for kind, page in written.items():
+        for width in (1440, 390):
+            for theme in ("light", "dark"):
+                looked_at(chromium, kind, page, tmp_path, width, theme)
 
 
 def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, theme: str) -> None:
@@ -207,6 +225,7 @@ def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, the
     file.write_text(page, encoding="utf-8")
     visit = Visit(chromium, file.as_uri(), width)
     visit.page.emulate_media(color_scheme=theme)
+    visit.page.add_init_script(STROKES)
     visit.go("")
     visit.page.get_by_role("heading", level=1).wait_for()
     for link in visit.page.get_by_role("navigation", name="Contents").get_by_role("link").all():
@@ -214,15 +233,15 @@ def looked_at(chromium: Any, kind: str, page: str, folder: Path, width: int, the
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, kind
     assert visit.serious() == [] and visit.faults == [], kind
     if kind == "fit":
+        _set_and_drawn(visit.page)
         _zoomed_by_keys(visit.page)
     if kind == "significance":
         _slid(visit.page)
     visit.context.close()
 
 
-def test_a_notebook_shows_robots_and_results_in_frames(found: SimpleNamespace, tmp_path: Path) -> None:
+def test_a_notebook_shows_robots_and_results_in_frames(chromium: Any, found: SimpleNamespace, tmp_path: Path) -> None:
     """As Jupyter puts them into its page: the frame draws itself, and its contents list stays inside."""
-    need_browser()
     robot, load = (
         mi.show(mi.read_robot("planar2r")),
         mi.show(mi.identify_payload(found.model, found.folder / "loaded.csv")),
@@ -232,15 +251,15 @@ def test_a_notebook_shows_robots_and_results_in_frames(found: SimpleNamespace, t
     file.write_text(
         f"<!DOCTYPE html><html lang='en'><title>notebook</title><body>{cells}</body></html>", encoding="utf-8"
     )
-    with browser() as chromium:
-        visit = Visit(chromium, file.as_uri())
-        visit.go("")
-        first, second = visit.page.frame_locator("iframe").first, visit.page.frame_locator("iframe").last
-        first.locator("canvas.scene").wait_for()
-        first.get_by_label("q2").or_(first.locator("#q1")).first.fill("1")
-        second.get_by_role("link", name="In the fields of controllers").click()
-        second.get_by_role("heading", name="In the fields of controllers").wait_for()
-        assert visit.faults == []
+    visit = Visit(chromium, file.as_uri())
+    visit.go("")
+    first, second = visit.page.frame_locator("iframe").first, visit.page.frame_locator("iframe").last
+    first.locator("canvas.scene").wait_for()
+    first.get_by_label("q2").or_(first.locator("#q1")).first.fill("1")
+    second.get_by_role("link", name="In the fields of controllers").click()
+    second.get_by_role("heading", name="In the fields of controllers").wait_for()
+    assert visit.faults == []
+    visit.context.close()
 
 
 def test_what_has_no_page_is_named() -> None:
@@ -263,11 +282,19 @@ def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
 
 def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     need_browser()
-    made = pdf.as_pdf(written["payload"])
+    made = pdf.as_pdf(pages.robot_page(read_robot("planar2r")))
     assert made.startswith(b"%PDF-") and len(made) > 10_000
     monkeypatch.setattr(pdf, "BROWSERS", ("no such browser",))
     with pytest.raises(MinertiaError, match="Chromium"):
         pdf.require_browser()
+
+
+def _set_and_drawn(page: Any) -> None:
+    """Relations are set as mathematics; lines of many points are of one pixel, which software draws quickly."""
+    letters = page.locator("#values math msub").first
+    assert letters.locator("mi").text_content() == "ZZ" and letters.locator("mn").text_content() == "1"
+    assert page.locator("#values math").nth(1).bounding_box()["width"] > 10
+    assert page.evaluate("window.widths.filter((width) => width === 1).length") >= 6  # of two joints three curves each
 
 
 def _zoomed_by_keys(page: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from minertia.robot.snap import (
+    ANGLE_TOLERANCE,
     axis_to_z,
     matrix_to_rpy,
     quaternion_to_matrix,
@@ -18,6 +20,8 @@ from minertia.robot.snap import (
     snap_rotation,
     snap_vector,
 )
+
+SIGNS = tuple(itertools.product((1.0, -1.0), repeat=3))
 
 
 def turned(axis: int, angle: float) -> np.ndarray:
@@ -46,7 +50,7 @@ def test_other_angles_are_snapped_within_a_quarter_of_that(meant):
 
 def test_rounding_is_snapped_whatever_the_tolerance():
     assert snap_angle(math.pi / 2 + 5e-13, tolerance=0.0) == math.pi / 2
-    assert snap_angle(math.pi / 2 + 5e-12, tolerance=0.0) != math.pi / 2
+    assert snap_angle(math.pi / 2 + 2e-12, tolerance=0.0) != math.pi / 2
     assert snap_angle(math.pi / 12 + 5e-13, tolerance=0.0) == pytest.approx(math.pi / 12, abs=1e-16)
     assert snap_length(5e-13, 0.0) == 0 and snap_length(5e-12, 0.0) == 5e-12
 
@@ -63,6 +67,11 @@ def test_roll_pitch_and_yaw_turn_about_fixed_axes(seed):
     R = np.array(rotation_from_rpy(roll, pitch, yaw), float)
     assert np.allclose(R, turned(2, yaw) @ turned(1, pitch) @ turned(0, roll), atol=1e-12)
     assert matrix_to_rpy(R) == pytest.approx((roll, pitch, yaw), abs=1e-9)
+
+
+def test_roll_pitch_and_yaw_are_found_where_some_are_zero():
+    for angles in itertools.product((0.0, 0.3, -1.2), repeat=3):
+        assert matrix_to_rpy(rotation_from_rpy(*angles)) == pytest.approx(angles, abs=1e-12)
 
 
 @pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
@@ -94,6 +103,24 @@ def test_a_turn_about_a_kept_axis_keeps_it_exactly(axis, angle):
     assert [found[axis][k] for k in range(3) if k != axis] == [0, 0] and found[axis][axis] == 1
     assert rotation_angle(np.array(found, float), turned(axis, snap_angle(angle))) < skew
     assert np.allclose(np.array(found, float) @ np.array(found, float).T, np.eye(3), atol=1e-12)
+
+
+def changes_of_axes() -> list[np.ndarray]:
+    """The 24 rotations that put axes on axes."""
+    signed = [np.diag(s) @ np.eye(3)[list(p)] for p in itertools.permutations(range(3)) for s in SIGNS]
+    return [C for C in signed if np.linalg.det(C) > 0]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "skew", "angle"), [(ANGLE_TOLERANCE, 8e-4, math.pi / 3 + 2e-4), (0.0, 3e-13, -2.0)]
+)
+def test_a_turn_is_put_right_however_its_frame_stands(tolerance, skew, angle):
+    """Five entries are 0, 1 or -1 whichever axis is kept; where nothing is to be put right, rounding at least is."""
+    for C, axis in itertools.product(changes_of_axes(), range(3)):
+        off = turned((axis + 1) % 3, skew) @ turned((axis + 2) % 3, -1.3 * skew)
+        found = snap_rotation(C @ off @ turned(axis, angle), tolerance)
+        assert np.allclose(np.array(found, float), C @ turned(axis, snap_angle(angle, tolerance)), rtol=0, atol=1e-11)
+        assert sum(type(s) is int for row in found for s in row) == 5
 
 
 def test_a_general_rotation_is_left_alone():

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from minertia import drafts
+from minertia.errors import InputError
 from minertia.studio.jobs import Jobs
 from minertia.studio.project import Project
 from tests.studio.running import client, running
@@ -142,6 +143,15 @@ def test_two_tabs_that_start_the_same_job_start_one(tmp_path, monkeypatch):
     for thread in threads:
         thread.join()
     assert len(names) == 8 and set(names) == {"0001-excite"}
+
+
+def test_a_folder_is_open_in_one_studio_at_a_time(tmp_path):
+    """A second one would take the jobs of the first for interrupted ones; it says so, and begins after the first."""
+    first = Jobs(Project(tmp_path))
+    with pytest.raises(InputError, match="another studio has .* open"):
+        Jobs(Project(tmp_path))
+    first.close()
+    Jobs(Project(tmp_path)).close()
 
 
 # ---------------------------------------------------------------------- requests that make no sense

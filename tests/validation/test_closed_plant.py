@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.options import MotionSearch
+from minertia.excitation.trajectory import Trajectory
 from minertia.validation.closed_plant import ClosedPlant, plant_of
+from minertia.validation.control_model import control_model
+from minertia.validation.control_test import control_tests
 from minertia.validation.plant import RUNAWAY, Plant
 from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import RehearsalOptions
-from tests.loop_robots import four_bar, ram
+from minertia.validation.tracking import Gains, computed_torque
+from tests.loop_robots import four_bar, ram, spatial_loops
 from tests.oracles import ConstrainedOracle
 from tests.random_robots import random_robot
 
@@ -24,7 +30,9 @@ def start(robot):
     return np.array(robot.seed)[list(robot.independent)]
 
 
-@pytest.mark.parametrize("robot", ["palletiser", "parallelogram_arm", "five_bar", four_bar(), ram("pin")], ids=str)
+@pytest.mark.parametrize(
+    "robot", ["palletiser", "parallelogram_arm", "five_bar", "delta", four_bar(), ram("pin")], ids=str
+)
 def test_accelerations_are_those_of_pinocchio_with_constraints(robot):
     robot = (mi.read_robot(robot) if isinstance(robot, str) else robot).numeric.without_effects(FRICTIONLESS)
     plant, oracle = ClosedPlant(robot), ConstrainedOracle(robot)
@@ -37,7 +45,7 @@ def test_accelerations_are_those_of_pinocchio_with_constraints(robot):
         np.testing.assert_allclose(found, oracle.forward_dynamics(q, qd, 20 * tau), atol=1e-8 * np.abs(found).max())
 
 
-@pytest.mark.parametrize("name", ["palletiser", "five_bar"])
+@pytest.mark.parametrize("name", ["palletiser", "five_bar", "delta"])
 def test_energy_is_kept_to_second_order_of_the_period(name):
     robot = mi.read_robot(name).numeric.without_effects(FRICTIONLESS)
 
@@ -106,11 +114,13 @@ def test_a_touch_acts_at_the_tip():
     np.testing.assert_allclose(plant.qd / plant.period, wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_a_loop_past_its_reach_is_out_of_control():
-    robot = ram("pin").without_effects(FRICTIONLESS)
+@pytest.mark.parametrize("robot", [ram("pin"), spatial_loops(0)], ids=str)
+def test_a_loop_past_its_reach_is_out_of_control(robot):
+    """With a closed form and without one."""
+    robot = robot.numeric.without_effects(FRICTIONLESS)
     plant = ClosedPlant(robot)
-    plant.place(start(robot) + 2.0)
-    plant.step(np.zeros(1))
+    plant.place(start(robot) + 3.0)
+    plant.step(np.zeros(robot.n))
     assert np.abs(plant.qd).max() > RUNAWAY and np.isfinite(plant.qd).all()
 
 
@@ -122,6 +132,63 @@ def test_what_it_cannot_do_is_refused_and_trees_stay_in_mujoco():
         ClosedPlant(sticky)
     assert type(plant_of(mi.read_robot("puma560_physical"))) is Plant
     assert type(plant_of(robot)) is ClosedPlant
+
+
+def swinging(robot, seed, duration=4.0, harmonics=4):
+    """A motion around the seed that begins and ends at rest, as `rehearse` takes one that was found before."""
+    rng, k = np.random.default_rng(seed), np.arange(1, harmonics + 1)
+    sine, cosine = 0.4 * rng.normal(size=(2, robot.n, harmonics))
+    sine -= sine.mean(axis=1, keepdims=True)
+    cosine -= np.outer(cosine @ k, k / (k @ k))
+    motion = FourierSeries(duration, 1 / duration, start(robot), sine, cosine)
+    t = np.linspace(0.0, duration, 801)
+    trajectory = Trajectory(t, *motion.at(t))
+    return SimpleNamespace(condition=1.0, base=SimpleNamespace(count=0), motion=motion, trajectory=trajectory)
+
+
+def test_a_delta_follows_its_motion_with_its_loops_closed():
+    """Plant and controller both take passive joints from state to state; neither has a closed form for them."""
+    robot = mi.read_robot("delta").numeric
+    motion = swinging(robot, 0).motion
+    controller = computed_torque(control_model(robot), Gains(10.0))
+    t = np.linspace(0.0, 0.3, 151)
+    plant = plant_of(robot, period=2e-3)
+    log = plant.run(controller, Trajectory(t, *motion.at(t)))
+    assert np.abs(log.q - motion.at(log.t)[0]).max() < 1e-3
+    passive = plant.passive(plant.q)[robot.n :]
+    np.testing.assert_allclose(passive, mi.passive_start(robot, plant.q), atol=1e-9)
+
+
+def test_functions_of_a_controller_know_loops_without_a_closed_form():
+    robot = mi.read_robot("delta").numeric
+    known, rng = control_model(robot), np.random.default_rng(1)
+    for _ in range(2):  # from one posture to another, far off
+        q = start(robot) + rng.uniform(-0.4, 0.4, robot.n)
+        qd, qdd = rng.normal(size=(2, robot.n))
+        wanted = mi.inverse_dynamics(robot, q, qd, qdd)
+        np.testing.assert_allclose(known.rigid(q, qd, qdd) + known.friction(q, qd, qdd), wanted, atol=1e-9)
+        np.testing.assert_allclose(known.mass_matrix(q), mi.mass_matrix(robot, q), atol=1e-9)
+
+
+def test_a_five_bar_is_controlled_without_moves_that_nothing_keeps_closed():
+    """Of the tests of control those with feedback; a move without any may lead to where a loop cannot close."""
+    robot = mi.read_robot("five_bar").numeric
+    t = np.linspace(0.0, 0.1, 51)
+    trajectory = Trajectory(t, *swinging(robot, 0).motion.at(t))
+    tables = control_tests(robot, control_model(robot), mi.motion_limits(robot), trajectory)
+    assert [table.title for table in tables][0] == "closed loop" and len(tables) == 2
+    assert max(tables[0].row("computed torque").rms) < 1e-3
+    assert np.isnan(control_model(ram("pin")).gravity(start(ram("pin")) + 3.0)).all()
+
+
+@pytest.mark.slow
+def test_a_delta_comes_back_from_a_rehearsal(tmp_path):
+    robot = mi.read_robot("delta")
+    motions = swinging(robot.numeric, 0), swinging(robot.numeric, 1)
+    found = rehearse(robot, RehearsalOptions(duration=4.0, rate=500.0), motions=motions, out=tmp_path / "out")
+    assert len(found.returned) >= 40 and found.within >= 0.97 and found.over_floor <= 1.15
+    assert found.soft is not None and found.soft.rigid < 1e-3
+    assert found.is_compiled and found.control and not any("loop" in text for text in found.skipped)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from minertia.excitation.limits import motion_limits
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import loop_model
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Elastic

@@ -26,6 +26,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
+        self.arguments: list[tuple[int, ...]] = []  # of each node: the nodes it reads
         self._index: dict[tuple[Any, ...], int] = {}
 
     def variable(self, name: str) -> Expr:
@@ -105,12 +106,8 @@ class Graph:
         if found is None:
             found = self._index[key] = len(self.nodes)
             self.nodes.append(key)
+            self.arguments.append(() if key[0] in ("const", "var") else key[1:])
         return found
-
-    def arguments(self, node: int) -> tuple[int, ...]:
-        """Nodes an operation reads."""
-        operation, *rest = self.nodes[node]
-        return () if operation in ("const", "var") else tuple(rest)
 
     def needed(self, outputs: Iterable[Expr]) -> list[int]:
         """The nodes the outputs need, arguments before users."""
@@ -120,7 +117,7 @@ class Graph:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                stack.extend(self.arguments(node))
+                stack.extend(self.arguments[node])
         return sorted(seen)
 
 

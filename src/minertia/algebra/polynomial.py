@@ -130,6 +130,29 @@ def leading(value: Poly | Number) -> Number:
     return sorted_terms(value)[0][1] if isinstance(value, Poly) else value
 
 
+def exactly_divided(value: Poly, divisor: Poly) -> Poly | Number | None:
+    """The polynomial whose product with the divisor this is, None where there is none (long division)."""
+    atoms = sorted({atom for part in (value, divisor) for monomial in part.terms for atom, _ in monomial})
+
+    def order(monomial: Monomial) -> tuple[int, ...]:
+        return tuple(dict(monomial).get(atom, 0) for atom in atoms)
+
+    first = max(divisor.terms, key=order)
+    found: Poly | Number = 0
+    left: Poly | Number = value
+    while isinstance(left, Poly):
+        highest = max(left.terms, key=order)
+        powers = [a - b for a, b in zip(order(highest), order(first), strict=True)]
+        if min(powers) < 0:
+            return None
+        number = _exact_quotient(left.terms[highest], divisor.terms[first])
+        term = _tidy({_monomial(dict(zip(atoms, powers, strict=True))): number})
+        found, left = found + term, left - divisor * term
+        if isinstance(left, Poly) and max(map(order, left.terms)) >= order(highest):
+            return None  # a sine squared has turned into others
+    return found if left == 0 else None
+
+
 def split_atom(atom: str) -> tuple[str, str]:
     """('', 'D3') of a letter, ('cos', 'a2') of the cosine of one."""
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)

@@ -1,7 +1,8 @@
 """Quotients of polynomials in letters, for the one place in regrouping that divides: sin(a)/cos(a), x/z.
 
-Common factors are cancelled where that is cheap (numbers, single letters, cosines and sines); nothing is lost where
-they are not, for a quotient is zero exactly when its upper polynomial is.
+Common factors are cancelled where that is cheap (numbers, single letters, cosines and sines, and all of one polynomial
+where it divides the other); nothing is lost where they are not, for a quotient is zero exactly when its upper
+polynomial is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from minertia.algebra.polynomial import Monomial, Number, Poly, evaluate, leading, letter
+from minertia.algebra.polynomial import Monomial, Number, Poly, evaluate, exactly_divided, leading, letter
 
 Coefficient: TypeAlias = "Quotient | Poly | Number"
 
@@ -152,15 +153,32 @@ def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
     if not isinstance(upper, Poly) and upper == 0:
         return 0
     (above, rest), (below, left) = split(upper), split(lower)
-    shared = _shared(above, below)
-    if shared:
-        upper, lower = _times(lowered(above, shared), rest), _times(lowered(below, shared), left)
+    shared, (over, under) = _shared(above, below), _divided_out(rest, left)
+    if shared or (over, under) != (rest, left):
+        upper, lower = _times(lowered(above, shared), over), _times(lowered(below, shared), under)
     factor = _content(upper, lower)
     upper, lower = _divided(upper, factor), _divided(lower, factor)
     if not isinstance(lower, Poly):
         return _divided(upper, lower)
     ratio = _divided(leading(upper), leading(lower)) if isinstance(upper, Poly) else 0
     return ratio if ratio != 0 and upper == lower * ratio else Quotient(upper, lower)
+
+
+def _divided_out(upper: Poly | Number, lower: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
+    """Both without the one of them that divides the other."""
+    if not isinstance(upper, Poly) or not isinstance(lower, Poly):
+        return upper, lower
+    (above, one), (below, other) = _primitive(upper), _primitive(lower)
+    if (ratio := exactly_divided(one, other)) is not None:
+        return ratio * above, below
+    return (upper, lower) if (ratio := exactly_divided(other, one)) is None else (above, ratio * below)
+
+
+def _primitive(value: Poly) -> tuple[int, Poly]:
+    """The largest whole number that divides all numbers of a polynomial, and what is left."""
+    numbers = list(value.terms.values())
+    factor = math.gcd(*(int(n) for n in numbers)) if all(isinstance(n, int) for n in numbers) else 1
+    return factor, Poly({monomial: _divided(n, factor) for monomial, n in value.terms.items()})  # type: ignore[misc]
 
 
 def _times(monomial: Monomial, value: Poly | Number) -> Poly | Number:

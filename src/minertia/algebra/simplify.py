@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -22,39 +23,54 @@ def free_nodes(graph: Graph, nodes: Iterable[int], parameters: Collection[str]) 
     """Of these nodes (arguments before users), those that depend on numbers and the named input arrays only."""
     free: set[int] = set()
     for node in nodes:
-        operation, *rest = graph.nodes[node]
-        if operation == "var":
-            if rest[0].split("[")[0] in parameters:
+        if graph.nodes[node][0] == "var":
+            if graph.nodes[node][1].split("[")[0] in parameters:
                 free.add(node)
-        elif operation == "const" or all(a in free for a in rest):
+        elif free.issuperset(graph.arguments[node]):  # a number has none
             free.add(node)
     return free
 
 
+@dataclass(frozen=True)
+class _Needs:
+    """What outputs are made of: nodes of their graph, arguments before users, and which of these are free."""
+
+    graph: Graph
+    nodes: list[int]
+    free: set[int]
+
+    @property
+    def operations(self) -> tuple[int, int]:
+        """Multiplications (divisions too) and additions of all that is not free."""
+        found = Counter(self.graph.nodes[node][0] for node in self.nodes if node not in self.free)
+        return found["*"] + found["/"], found["+"] + found["-"]
+
+
+def _needs(outputs: Sequence[Any], parameters: Collection[str]) -> _Needs:
+    expressions = [output for output in outputs if isinstance(output, Expr)]
+    graph = expressions[0].graph if expressions else Graph()
+    nodes = graph.needed(expressions)
+    return _Needs(graph, nodes, free_nodes(graph, nodes, parameters))
+
+
 def operations(outputs: Sequence[Any], parameters: Collection[str] = ()) -> tuple[int, int]:
     """Multiplications (divisions too) and additions of all that is not free."""
-    expressions = [output for output in outputs if isinstance(output, Expr)]
-    if not expressions:
-        return 0, 0
-    graph = expressions[0].graph
-    nodes = graph.needed(expressions)
-    free = free_nodes(graph, nodes, parameters)
-    found = Counter(graph.nodes[node][0] for node in nodes if node not in free)
-    return found["*"] + found["/"], found["+"] + found["-"]
+    return _needs(outputs, parameters).operations
 
 
 def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thorough: bool = True) -> list[Any]:
     """The same values in fewer operations; thorough also looks for parts that several sums share."""
-    best = list(outputs)
-    cost = sum(operations(best, parameters))
+    best, needs = list(outputs), _needs(outputs, parameters)
+    cost = sum(needs.operations)
     passes = (_Factoring, _Sharing) if thorough else (_Factoring,)
     for _ in range(ROUNDS):
         start = cost
         for make in passes:
-            tried = make(best, parameters).run()
-            tried_cost = sum(operations(tried, parameters))
+            tried = make(best, needs).run()
+            tried_needs = _needs(tried, parameters)
+            tried_cost = sum(tried_needs.operations)
             if tried_cost < cost or (tried_cost == cost and start == cost):
-                best, cost = tried, tried_cost
+                best, needs, cost = tried, tried_needs, tried_cost
         if cost == start:
             break
     return best
@@ -63,16 +79,13 @@ def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thor
 class _Pass(abc.ABC):
     """Rebuild the graph of the outputs; subclasses say how a sum is put together again."""
 
-    def __init__(self, outputs: Sequence[Any], parameters: Collection[str]) -> None:
+    def __init__(self, outputs: Sequence[Any], needs: _Needs) -> None:
         self.outputs = outputs
-        expressions = [output for output in outputs if isinstance(output, Expr)]
-        self.old = expressions[0].graph if expressions else Graph()
-        self.nodes = self.old.needed(expressions)
-        self.free = free_nodes(self.old, self.nodes, parameters)
-        self.uses: Counter[int] = Counter(output.id for output in expressions)
+        self.old, self.nodes, self.free = needs.graph, needs.nodes, needs.free
+        self.uses: Counter[int] = Counter(output.id for output in outputs if isinstance(output, Expr))
         users: dict[int, str] = {}
         for node in self.nodes:
-            for a in self.old.arguments(node):
+            for a in self.old.arguments[node]:
                 self.uses[a] += 1
                 users[a] = self.old.nodes[node][0]
         self.inner = {node for node, user in users.items() if self._melts(node, user)}
@@ -125,11 +138,11 @@ class _Pass(abc.ABC):
     def factors(self, node: int) -> list[int]:
         """Factors of a product, products used only here taken apart."""
         found: list[int] = []
-        stack = list(reversed(self.old.arguments(node)))
+        stack = list(reversed(self.old.arguments[node]))
         while stack:
             a = stack.pop()
             if a in self.inner and self.old.nodes[a][0] == "*":
-                stack.extend(reversed(self.old.arguments(a)))
+                stack.extend(reversed(self.old.arguments[a]))
             else:
                 found.append(a)
         return found

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, X, Y, Z, apply, cross, dot, scale, transpose, vsub
+from minertia.algebra.vec3 import ZERO, Mat, Vec, X, Y, Z, apply, cross, dot, scale, transpose, vsub
 from minertia.base.cut_joints import Relation, enter
 from minertia.base.geometry import Axes
+from minertia.base.moments import MATRIX, SAME, carried_moments, constant, moment, structural
 from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State, joint_rates
@@ -29,8 +30,6 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 STATES, SEED = 8, 77
-SAME = 1e-9  # rad and m
-MATRIX = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -40,7 +39,7 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
         return
     R, p, rates = _poses(robot)
     for i, k in combinations(range(robot.n_joints), 2):
-        turn = _constant(np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
+        turn = constant(np.einsum("sji,sjk->sik", R[:, i], R[:, k]))
         if turn is not None:
             offset = _offset(robot, R[:, i], p[:, k] - p[:, i])
             symbols = MATRIX if offset is None else LINK_SYMBOLS
@@ -55,6 +54,7 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
     for cut in robot.cuts:
         yield from _opposite_moments(robot, cut, R)
         yield from _swung_moments(robot, cut, R, axes)
+    yield from carried_moments(robot, R, axes)
 
 
 def _alike_effects(robot: Robot, rates: Array) -> Iterator[Relation]:
@@ -72,7 +72,7 @@ def _one_direction(R: Array) -> Vec | None:
     _, values, V = np.linalg.svd(off)
     if values[2] > SAME or values[1] < SAME:
         return None
-    return tuple(_structural(float(v)) for v in R[0].T @ V[2])  # type: ignore[return-value]
+    return tuple(structural(float(v)) for v in R[0].T @ V[2])  # type: ignore[return-value]
 
 
 def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
@@ -109,11 +109,11 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
     found: Relation = {}
     for pair in _pairs(robot, cut, R) if cut.form else ():
         own = np.eye(3)[None] if pair.kept is None else R[:, pair.kept]
-        turn = _constant(np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
+        turn = constant(np.einsum("sji,sjk->sik", np.broadcast_to(own, R[:, 0].shape), R[:, pair.far]))
         if turn is None:
             return
-        enter(robot, found, pair.far, _moment(apply(transpose(turn), pair.moment), ZERO), 1)
-        enter(robot, found, pair.kept, _moment(pair.moment, pair.place), -1)
+        enter(robot, found, pair.far, moment(apply(transpose(turn), pair.moment), ZERO), 1)
+        enter(robot, found, pair.kept, moment(pair.moment, pair.place), -1)
     if found:
         yield found
 
@@ -128,7 +128,7 @@ def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Rel
     if not cut.form or len(long) != 2 or len(short) != 1:
         return
     kept, far = robot.joints[long[0]], robot.joints[short[0]]
-    turn = _constant(np.einsum("sji,sjk->sik", R[:, long[0]], R[:, short[0]]))
+    turn = constant(np.einsum("sji,sjk->sik", R[:, long[0]], R[:, short[0]]))
     u = None if kept.parent is None else axes.axis[kept.parent].u
     if turn is None or u is None:
         return
@@ -141,8 +141,8 @@ def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Rel
     c = quotient(mul(dot(edge, edge), dot(u, kept.axis)), across)
     for m, symbol in ((X, "XZ"), (Y, "YZ")):
         found: Relation = {}
-        enter(robot, found, short[0], _moment(apply(transpose(turn), m), ZERO), 1)
-        enter(robot, found, long[0], _moment(m, (0, 0, height)), -1)
+        enter(robot, found, short[0], moment(apply(transpose(turn), m), ZERO), 1)
+        enter(robot, found, long[0], moment(m, (0, 0, height)), -1)
         enter(robot, found, long[0], {symbol: c}, -1)
         yield found
 
@@ -161,12 +161,6 @@ def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
     k = short[0]
     moment = cross(Z, scale(p[g], _sense(R[:, m], R[:, k])))
     return _Pair(k, f, ZERO, moment), _Pair(m, g, ZERO, cross(Z, p[f]))
-
-
-def _moment(m: Vec, at: Vec) -> dict[str, Scalar]:
-    """The ten of a first moment about a point, in the frame of the link."""
-    unit: dict[str, Scalar] = dict.fromkeys(LINK_SYMBOLS, 0) | dict(zip(("MX", "MY", "MZ"), m, strict=True))
-    return transport(unit, (IDENTITY, at))
 
 
 def _sense(R: Array, other: Array) -> int:
@@ -189,18 +183,6 @@ def _poses(robot: Robot) -> tuple[Array, Array, Array]:
         np.array(p, float).transpose(2, 0, 1),
         np.array(rates, float).transpose(2, 1, 0),
     )
-
-
-def _constant(turns: Array) -> Mat | None:
-    """The rotation that all states have in common, its 0, 1 and -1 as structure."""
-    if np.abs(turns - turns[0]).max() > SAME:
-        return None
-    return tuple(tuple(_structural(float(v)) for v in row) for row in turns[0])  # type: ignore[return-value]
-
-
-def _structural(value: float) -> Scalar:
-    """A cosine; 0, 1 and -1 as structure."""
-    return round(value) if abs(value - round(value)) < SAME else value
 
 
 def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:

@@ -179,7 +179,7 @@ def _without(form: Linear, absent: Collection[str], values: Mapping[str, float])
 def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
     """What takes a place first: factors of 1 or -1, short ones, columns far out, then the kind that is kept first."""
     symbol, link = split_name(name)
-    return *_simplicity(factor), link, -preference(symbol)
+    return *simplicity(factor), link, -preference(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
@@ -199,7 +199,7 @@ def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mappi
 def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
     """What goes first: the simplest factors, then columns far out, then the least wanted kind."""
     symbol, link = split_name(name)
-    return *_simplicity(factor), link, preference(symbol)
+    return *simplicity(factor), link, preference(symbol)
 
 
 def preference(symbol: str) -> int:
@@ -207,7 +207,7 @@ def preference(symbol: str) -> int:
     return PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
 
 
-def _simplicity(factor: Scalar) -> tuple[bool, int]:
+def simplicity(factor: Scalar) -> tuple[bool, int]:
     """What others are best divided by: 1 and -1, then short ones; sums would grow from relation to relation."""
     return type(factor) is int and abs(factor) == 1, -length(factor)
 

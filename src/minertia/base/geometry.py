@@ -56,14 +56,14 @@ class Axes:
         if self.robot.is_floating or not turning:
             return Axis(None, self.robot.is_floating, False, False, False, None)
         r1 = turning[0]
-        oblique = [k for k in turning if not self._parallel(r1, k)]
+        oblique = [k for k in turning if not self.are_parallel(r1, k)]
         cosine = abs(float(self.z(r1) @ self.z(j)))
         return Axis(
             r1=r1,
             beyond=bool(oblique),
             is_r2=bool(oblique) and oblique[0] == j,
             perpendicular=cosine < self.tolerance,
-            parallel=self._parallel(r1, j),
+            parallel=self.are_parallel(r1, j),
             u=None if oblique else self._direction(r1, path),
         )
 
@@ -91,13 +91,18 @@ class Axes:
         """Rule 5: MX and MY of rotational joint j, r1 <= j < r2, never show."""
         a = self.axis[j]
         assert a.r1 is not None
-        g = np.array(self.robot.gravity)
-        if np.linalg.norm(np.cross(self.z(a.r1), g)) > self.tolerance * max(1.0, float(np.linalg.norm(g))):
+        if not self.is_upright(a.r1):
             return False
         before = self.robot.ancestors(j)[:-1]
-        return all(self._parallel(a.r1, k) for k in before) and all(
+        return all(self.are_parallel(a.r1, k) for k in before) and all(
             self._same_line(k, j) for k in before if self._turns(k)
         )
+
+    def is_upright(self, j: int) -> bool:
+        """Whether joint j's axis is along gravity at the zero position, or gravity is zero."""
+        g = np.array(self.robot.gravity)
+        across = float(np.linalg.norm(np.cross(self.z(j), g)))
+        return across <= self.tolerance * max(1.0, float(np.linalg.norm(g)))
 
     def is_first(self, j: int) -> bool:
         """Whether joint j stands on the ground."""
@@ -111,7 +116,8 @@ class Axes:
     def _turns(self, j: int) -> bool:
         return self.robot.joints[j].kind == "revolute"
 
-    def _parallel(self, i: int, j: int) -> bool:
+    def are_parallel(self, i: int, j: int) -> bool:
+        """Whether two axes are parallel at the zero position."""
         return float(np.linalg.norm(np.cross(self.z(i), self.z(j)))) < self.tolerance
 
     def _same_line(self, i: int, j: int) -> bool:

@@ -177,7 +177,12 @@ def symbolic(
     robot = given.robot if isinstance(given, BaseParameters) else given
     if robot.is_floating:
         raise InputError("terms in letters are made for robots with a fixed base")
-    robot.require_tree("a model in letters")
+    if robot.open_cuts:
+        names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
+        raise InputError(
+            f"'{robot.name}' has loops that are closed by solving for passive joints ({names}), which leaves no terms "
+            "in letters of its coordinates; symbolic(robot.opened) has those of the tree that the cuts leave"
+        )
     if robot.n_joints > most_joints:
         raise InputError(
             f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "

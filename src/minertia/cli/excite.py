@@ -12,6 +12,7 @@ from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
 from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, option, read_given
+from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
 from minertia.errors import MinertiaError, UnknownName
 
@@ -82,6 +83,7 @@ def excite(
     friction: Friction = True,
     rotors: Rotors = True,
     snap: Snap = None,
+    pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -89,6 +91,7 @@ def excite(
     from minertia.excitation import excite as search
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
 
+    check_pages(None, pdf, force=force, is_plain=True)
     given = _moving_robot(robot, snap, gravity)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)
@@ -100,6 +103,7 @@ def excite(
     if sweeps:
         _check_sweeps(posture, delivery, bool(after or after_motion))
         deliver_sweeps(given, bounds, (duration, harmonics, samples, seed), posture, delivery)
+        print_page(out / "sweeps.html", pdf, force=force)
         return
     recorded = _recorded(given, after or (), after_motion or (), columns, drop_torn)
     delivery.check(given)
@@ -114,6 +118,7 @@ def excite(
         progress=_say_progress,
     )
     deliver(found, delivery)
+    print_page(out / "excitation.html", pdf, force=force)
     if found.interrupted:  # what follows this command must not go on as if it had been left to its end
         raise KeyboardInterrupt
 

@@ -102,8 +102,8 @@ def validate(
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
     check_pages(html, pdf, force=force)
-    if (html or pdf) and (simulator is not None or "loop" in known.evidence):
-        raise InputError("the page of a validation shows efforts, which models of commands do not predict; use --json")
+    if (html or pdf) and simulator is not None:
+        raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
     with progress(2 * len(logs) + 1) as tell:
         mapping = None if columns is None else read_map(columns)
         if simulator is not None:
@@ -141,6 +141,12 @@ def _predicted(
     columns, drop_torn = how
     if not with_page:
         return validate(known, logs, columns=columns, drop_torn=drop_torn, tell=tell), ""
+    if "loop" in known.evidence:
+        from minertia.identification.validate import simulate_logs
+        from minertia.report.commanded_validation import commanded_validation
+
+        motions = simulate_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
+        return tuple(one.residuals for one in motions), commanded_validation(known, name, motions).written()
     from minertia.report.pages import validation_page
 
     ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)

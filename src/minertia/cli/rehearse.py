@@ -10,6 +10,7 @@ import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def rehearse(
     without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     snap: Snap = None,
+    pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -93,6 +95,7 @@ def rehearse(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load, show=shown_names(show), watch=watch,
     )  # fmt: skip
+    check_pages(None, pdf, force=force, is_plain=True)
     given = read_given(robot, snap=snap, numbers=True, without=without)
     say_notes(model_notes(given), file=sys.stderr)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
@@ -105,6 +108,7 @@ def rehearse(
     else:
         _say(found)
     _diagnose(found, out)
+    print_page(out / PAGE, pdf, force=force)
 
 
 def shown_names(text: str | None) -> tuple[str, ...]:

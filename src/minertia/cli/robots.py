@@ -60,7 +60,7 @@ def _bundled(name: str) -> dict[str, Any]:
         "joints": robot.n_joints,
         "kinds": kinds_text(robot),
         "base": robot.base,
-        "base_parameters": base_parameters(robot).count,
+        "base_parameters": base_parameters(robot.numeric).count,  # letters would be held at a second draw of theirs
         "title": comment[0] if comment else robot.name,
         "source": " ".join(comment),
     }

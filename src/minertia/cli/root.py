@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from minertia.cli.base import base
 from minertia.cli.campaigns import GreedyCommand
@@ -110,9 +112,15 @@ def run(argv: Sequence[str] | None = None) -> int:
         return explain(err)
 
 
+@cache
+def _parser() -> Any:
+    """What reads command lines; made once, for it looks at the options of every command."""
+    return typer.main.get_command(app)
+
+
 def _run(args: Sequence[str]) -> int:
     try:
-        code = app(args=args, prog_name="minertia", standalone_mode=False)
+        code = _parser()(args=args, prog_name="minertia", standalone_mode=False)
     except SystemExit as end:
         code = end.code
     sys.stdout.flush()

@@ -29,6 +29,10 @@ RESIDUAL = (
     "what is left of the loops' equations [rad, parts of their size]: above 1e-6 (1e-4 in single precision) they are "
     "not closed and the other outputs are wrong"
 )
+BRANCH = (
+    "determinant of the loops' equations over that at the seed, of each set of loops solved together: at 0 they are "
+    "singular, and below 0 the passive joints have left the branch of the seed"
+)
 HOLDING = "efforts that hold the links [N m, N]"
 
 
@@ -98,8 +102,9 @@ class Draft:
         ports = [
             Port("passive_next", self.passive_port.shape, f"{self._iterated_names} [rad, m], for the next call"),
             Port("residual", (1,), RESIDUAL),
+            Port("branch", (len(branch := loops.branch),), BRANCH),
         ]
-        return ports, [*(loops.q[c] for c in self._iterated), loops.residual]
+        return ports, [*(loops.q[c] for c in self._iterated), loops.residual, *branch]
 
     def mass(self, chi: Any) -> list[list[Scalar]]:
         """The mass matrix, with rotors where these are asked for."""

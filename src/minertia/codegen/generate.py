@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.codegen.count import Count, count_c
+from minertia.codegen.draft import PASSIVE
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
@@ -56,7 +57,8 @@ class GenerationResult:
 
     counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
     choices behind the code, to be saved and given again.  notes: what could not be done as asked, in sentences.
-    effects: the robot's effects that are in the code, by full name, with their nominal values.
+    effects: the robot's effects that are in the code, by full name, with their nominal values.  iterated: programs that
+    take the passive positions of their last call, for loops without a closed form.
     """
 
     folder: Path | None
@@ -67,6 +69,7 @@ class GenerationResult:
     representatives: Mapping[str, Representative] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     effects: Mapping[str, float] = field(default_factory=dict)
+    iterated: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -140,7 +143,8 @@ def generate(
         chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
         paths = write_files(folder, files | chosen, force=force)
     statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
-    return GenerationResult(folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects)
+    made = (folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects, unit.iterated)
+    return GenerationResult(*made)
 
 
 def _effect_notes(setting: Setting) -> list[str]:
@@ -210,6 +214,11 @@ class _Unit:
 
     def count(self, program: Program) -> Count:
         return self.counts[f"{self.style.prefix}_{program.name}"]
+
+    @property
+    def iterated(self) -> tuple[str, ...]:
+        """Programs that take passive positions."""
+        return tuple(p.name for p in self.programs if PASSIVE in [port.name for port in p.inputs])
 
     def statistics(self) -> dict[str, dict[str, int]]:
         return {

@@ -12,6 +12,7 @@ from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
 from minertia.dynamics import frame as frames
 from minertia.dynamics import regressor
+from minertia.dynamics.closing import closing_of
 from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
@@ -81,7 +82,7 @@ class Call:
         wanted = sizes.get(name, self.robot.n_velocity)
         if self.symbolic:
             taken = list(values) if isinstance(values, Iterable) else []
-            if len(taken) != wanted:
+            if len(taken) != wanted and not (name == "q" and len(taken) == wanted + self._iterated):
                 raise ShapeError(f"{name} has {len(taken)} entries; '{self.robot.name}' needs {wanted}")
             return taken
         array = samples_of(self.robot, name, values, wanted)
@@ -90,6 +91,11 @@ class Call:
                 raise ShapeError(f"{name} has {array.shape[0]} samples where another array has {self.leading[0]}")
             self.leading = array.shape[:1]
         return [np.ascontiguousarray(column) if array.ndim == 2 else column for column in array.T]
+
+    @property
+    def _iterated(self) -> int:
+        """How many positions of passive joints, closed already, may stand behind q (see `project`)."""
+        return len(closing_of(self.robot.numeric).iterated) if self.robot.open_cuts else 0
 
     def names(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The columns asked for by full name; by default the links' inertias."""

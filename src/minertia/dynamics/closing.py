@@ -310,6 +310,13 @@ class Closing(LoopEquations):
         G[:, self.solved] = -_solve(A[:, :, self.solved], A[:, :, self.active])
         return G
 
+    def branch(self, q: Array) -> Array:
+        """Determinants of the equations over those at the seed, (N, blocks without a closed form), at positions q."""
+        A = self.equations(np.vstack([self.seed, q]))[1]
+        blocks = [block for block, dyad in zip(self.blocks, self.dyads, strict=True) if dyad is None]
+        found = np.stack([np.linalg.det(A[:, block.rows][:, :, block.passive]) for block in blocks], axis=1)
+        return np.asarray(found[1:] / found[0])
+
     def drift(self, q: Array, qd: Array) -> Array:
         """Accelerations (N, tree) of the tree where its closed coordinates have none; qd: of the tree."""
         return self.settled(q, self.bias(q, qd))

@@ -38,18 +38,21 @@ def pivots_of(A: Array) -> Pivots:
 class Eliminated:
     """A square system of equations whose matrix is eliminated once, for any number of right-hand sides.
 
-    rows: {column: entry}, structural zeros left out.
+    rows: {column: entry}, structural zeros left out.  diagonal: what was divided by, in whose product, the determinant,
+    only a sign is missing that depends on the pivots alone.
     """
 
     def __init__(self, pivots: Pivots, rows: Sequence[Mapping[int, Scalar]]) -> None:
         self.pivots = pivots
         self.rows = [{c: entry for c, entry in row.items() if not is_zero(entry)} for row in rows]
+        self.diagonal: list[Scalar] = []
         self.inverses: list[Scalar] = []
         self.factors: list[tuple[int, int, Scalar]] = []  # row that changes, row taken from it, how often
         left = set(range(len(self.rows)))
         for row, column in pivots:
             left.discard(row)
-            self.inverses.append(div(1, self.rows[row][column]))
+            self.diagonal.append(self.rows[row][column])
+            self.inverses.append(div(1, self.diagonal[-1]))
             for other in sorted(left):
                 if column in self.rows[other]:
                     self._eliminate(other, row, column)

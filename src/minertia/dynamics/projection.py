@@ -136,13 +136,16 @@ def projected_momentum(closed: Projection, momenta: Entries, rates: Entries, qd:
 def project(robot: Robot, state: State, start: NewtonStart | None = None) -> Projection:
     """The motion of a robot (without letters) as a motion of its tree.
 
-    start: of the loops that have no closed form, where the state is made of expressions.
+    start: of the loops that have no closed form, where the state is made of expressions; none is needed where the
+    positions of their passive joints (`Closing.iterated`) follow in state.q, closed already.
     """
     if not robot.open_cuts:
         return Projection(robot, robot, state)
     first_q, first_v = 7 * robot.is_floating, 6 * robot.is_floating
     is_symbolic = any(isinstance(v, Expr) for v in state.q)
-    closing, q = closing_of(robot), state.q[first_q:]
+    closing, q = closing_of(robot), list(state.q[first_q:])
+    if is_symbolic and len(q) > robot.n:
+        q, start = q[: robot.n], NewtonStart(q[robot.n :], 0)
     closed = LoopsOnScalars(closing, q, start) if is_symbolic else _ClosedLoops(closing, q)
     G = _with_base(closed.G, first_v)
     found = Projection(robot, robot.opened, State([*state.q[:first_q], *closed.q], [], []), G, closed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from minertia.algebra.scalar import Scalar, add, div, mul, neg, sqrt, sub, total
 from minertia.dynamics.closing import Closing
@@ -94,6 +95,23 @@ class LoopsOnScalars:
         parts = [mul(float(1 / self.closing.units[n]), self.values[n]) for n in numbers]
         return sqrt(total(*(mul(part, part) for part in parts)))
 
+    @property
+    def branch(self) -> list[Scalar]:
+        """Determinant of the equations over that at the seed, of each block that Newton's steps close.
+
+        1 at the seed, 0 where loops are singular, and below 0 on the branches that meet that of the seed there.
+        """
+        closing, found = self.closing, list[Scalar]()
+        at_seed = closing.equations(closing.seed[None])[1][0] * closing.units[:, None]
+        for solver, block, dyad in zip(self.solvers, closing.blocks, closing.dyads, strict=True):
+            if dyad is None:
+                rows = [{c: float(at_seed[row, c]) for c in block.passive} for row in block.rows]
+                seed = _Solver(block.passive, rows, solver.pivots).diagonal
+                found.append(
+                    reduce(mul, (mul(entry, 1 / own) for entry, own in zip(solver.diagonal, seed, strict=True)))
+                )
+        return found
+
     def drift(self, qd: Scalars) -> list[Scalar]:
         """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
         return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
@@ -110,13 +128,15 @@ class _Solver:
     """As many equations as passive coordinates; pivots: None for two, whose inverse is written out."""
 
     def __init__(self, passive: Sequence[int], rows: Sequence[Row], pivots: Pivots | None) -> None:
-        self.passive, self.rows = tuple(passive), tuple(rows)
+        self.passive, self.rows, self.pivots = tuple(passive), tuple(rows), pivots
         self.eliminated = None
         if pivots is not None:
             self.eliminated = Eliminated(pivots, [_among(row, self.passive) for row in rows])
+            self.diagonal = self.eliminated.diagonal
             return
         (a, b), (c, d) = ([row.get(p, 0) for p in self.passive] for row in self.rows)
-        part = div(1, sub(mul(a, d), mul(b, c)))
+        self.diagonal = [sub(mul(a, d), mul(b, c))]  # see `Eliminated`
+        part = div(1, self.diagonal[0])
         self.inverse = ((mul(d, part), neg(mul(b, part))), (neg(mul(c, part)), mul(a, part)))
 
     def solved(self, known: Mapping[int, Scalar], bias: Sequence[Scalar]) -> dict[int, Scalar]:

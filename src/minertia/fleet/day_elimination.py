@@ -92,7 +92,7 @@ def _plan(layout: EvidenceLayout, names: tuple[str, ...], kept: tuple[str, ...])
         rows = np.arange(count)
         begins = start + rows * size - rows * (rows + 1) // 2  # a row of packed numbers lacks those below the diagonal
         upper = np.flatnonzero(np.triu(np.ones((count, count))))
-        square, head = (begins[:, None] + rows).ravel()[upper], begins[:, None] + np.array(stay, np.intp)
+        square, head = (begins[:, None] + rows).ravel()[upper], np.asarray(begins[:, None] + stay, np.intp)
         efforts.append(_EffortPlan(number, start, size, gone, head, square, upper, stay, gone == titles[:count]))
         start += size * (size + 1) // 2
     return _Plan(left, tuple(efforts))

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from minertia.errors import MinertiaError, RecordingError
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.places import chunks, file_system, is_remote
-from minertia.identification.logs.readers import FORMATS, is_bag
+from minertia.identification.logs.readers import FORMATS, is_folder
 
 PARTITION = re.compile(r"(?:^|/)(robot|day)=([^/]+)(?=/)")  # a folder, and no part of another word
 DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
@@ -69,14 +69,14 @@ def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
 
 
 def _local(path: Path) -> Iterator[LogSource]:
-    if is_bag(path) or path.is_file():
+    if is_folder(path) or path.is_file():
         yield _looked_at(path)
         return
     if not path.is_dir():
         raise RecordingError("there is no such file or folder", file=path)
     for folder, folders, names in os.walk(path, onerror=_refuse_folder):
         own = Path(folder)
-        bags = [name for name in sorted(folders) if is_bag(own / name)]
+        bags = [name for name in sorted(folders) if is_folder(own / name)]
         folders[:] = [name for name in sorted(folders) if name not in bags]
         for name in (*bags, *sorted(names)):
             if name in bags or (_is_log(name) and not name.startswith(".")):

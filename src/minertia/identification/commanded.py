@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import UNKNOWN, Command
+from minertia.identification.campaigns.floor import Floor
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.closed_loop.fit import LoopFit
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -29,9 +32,11 @@ from minertia.identification.model import IdentifiedModel, parameter_frame, para
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.problem.ladder import START
 from minertia.identification.problem.solve import inverse
 from minertia.identification.result import Identification, is_possible
 from minertia.notebook import clipped, plural
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
 
@@ -149,12 +154,23 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
         given["kd"] = 0.0
     if loop["law"] != "pid":
         given["ki"] = 0.0
-    command = Command(**given, delay=UNKNOWN)
     robot = model.robot
-    made = loop_model(replace(campaign, robot=robot, command=command, links="robot", effects=None, fix={}), period)
+    campaign = replace(campaign, command=Command(**given, delay=UNKNOWN), floor=Floor(**loop.get("floor", {})))
+    made = loop_model(replace(campaign, robot=robot, links="robot", effects=_own_effects(robot), fix={}), period)
     values = dict(robot.effect_values)
     values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
     return made, np.array([values.get(name, 0.0) for name in made.names])
+
+
+def _own_effects(robot: Robot) -> tuple[Any, ...]:
+    """The usual effects, and all others that a robot has and a loop simulates."""
+    more = [
+        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        for j, own in enumerate(robot.effects)
+        for symbol, value in own.items()
+        if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard
+    ]
+    return (*START, *more)
 
 
 def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
@@ -175,6 +191,9 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
     }
     found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    if model.floor.touches:
+        below = dict(zip(FLOOR, model.of_kind("floor", values).tolist(), strict=True))
+        found["floor"] = {"touches": list(model.floor.touches), **below}
     return found | ({"elastic": _elastic_record(model, values)} if model.layout.elastic else {})
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, silent
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.closed_loop.judge import position_residuals
-from minertia.identification.closed_loop.logs import loop_log
+from minertia.identification.closed_loop.logs import LoopLog, loop_log
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.commanded import LOOP, recorded_loop
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
@@ -22,6 +26,16 @@ from minertia.identification.model_file import read_model
 from minertia.identification.problem.rows import blocks_of
 
 VALIDATED_STEP = 2.5e-4  # s, with which commands are simulated
+
+
+@dataclass(frozen=True)
+class SimulatedLog:
+    """A log of commands, the position loops that simulate it with their values, and what is left of its positions."""
+
+    log: LoopLog
+    model: ServoModel
+    theta: NDArray[np.float64]
+    residuals: Residuals
 
 
 def validate(
@@ -35,7 +49,8 @@ def validate(
     """Residuals of a model, or of its file, on logs that are read, filtered and judged as its campaign's were."""
     known = model if isinstance(model, IdentifiedModel) else read_model(model)
     if LOOP in known.evidence:
-        return _simulated(known, logs, columns, drop_torn, tell)
+        found = simulate_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
+        return tuple(one.residuals for one in found)
     ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     tell("predicting")
     return validate_prepared(known, ready)
@@ -46,14 +61,15 @@ def validate_prepared(model: IdentifiedModel, logs: Sequence[PreparedLog]) -> tu
     return tuple(_validated(model, log) for log in logs)
 
 
-def _simulated(
+def simulate_logs(
     model: IdentifiedModel,
     logs: LogLike | Sequence[LogLike],
-    columns: ColumnMap | str | Path | None,
-    drop_torn: bool,
-    tell: Tell,
-) -> tuple[Residuals, ...]:
-    """Residuals of simulated positions, for a model that was fitted to commands."""
+    *,
+    columns: ColumnMap | str | Path | None = None,
+    drop_torn: bool = False,
+    tell: Tell = silent,
+) -> tuple[SimulatedLog, ...]:
+    """Logs of commands simulated by a model that was fitted to commands."""
     campaign = campaign_like(model, logs, columns)
     campaign = campaign.without_torn_rows() if drop_torn else campaign
     found = []
@@ -64,7 +80,7 @@ def _simulated(
         one = loop_log(campaign, log)
         made, theta = recorded_loop(campaign, model, one.period)
         residuals = position_residuals(made, theta, one, VALIDATED_STEP)
-        found.append(replace(residuals, remarks=_fitted_before(model, log.name)))
+        found.append(SimulatedLog(one, made, theta, replace(residuals, remarks=_fitted_before(model, log.name))))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
-from minertia.identification.online.samples import SampleStage, WatchedRobot, blocks_of_log, filtered_motion
+from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
 from minertia.identification.validate import campaign_like
 from minertia.notebook import clipped, plural
 from minertia.robot.inertia import transport_ten
@@ -299,7 +299,13 @@ def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
             "of this rate",
             file=recording.source or None,
         )
-    return replace(levels, rate=rate)
+    own = replace(levels, rate=rate)
+    if len(recording.t) < own.samples + 2 * LATE:
+        raise RecordingError(
+            f"the log has {len(recording.t)} samples and a block of the watch has {own.samples}; give a longer log",
+            file=recording.source or None,
+        )
+    return own
 
 
 def _samples(recording: Recording, options: WatchOptions) -> tuple[Array, Array, Array | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.identify import scale
 from minertia.identification.closed_loop.judge import hidden_sentences, steps_of
@@ -26,12 +27,16 @@ from minertia.report.identification_tables import percent, residual_rows, result
 from minertia.version import __version__
 
 if TYPE_CHECKING:
+    from minertia.identification.closed_loop.logs import LoopLog
+    from minertia.identification.closed_loop.model import ServoModel
     from minertia.identification.closed_loop.outcome import ReadLog
     from minertia.identification.commanded import LoopIdentification
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.model import IdentifiedModel
 
+Array = NDArray[np.float64]
 STEP = 1e-3  # s with which the curves are simulated
+AWAY = "With these values the motion runs away; there is nothing to draw."
 
 
 def commanded_page(result: LoopIdentification, model: IdentifiedModel) -> str:
@@ -114,19 +119,27 @@ def _curves(result: LoopIdentification) -> str:
 
 
 def _charts(result: LoopIdentification, read: ReadLog, found: Residuals | None) -> list[str]:
-    model, theta, log = result.fit.model, result.fit.theta, read.loop
-    steps = steps_of(log, STEP)
-    motion = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
-    if motion is None:
-        return [paragraph("With these values the motion runs away; there is nothing to draw.")]
-    t, rows = np.asarray(log.period * np.arange(len(log.q))[log.rows], float), log.rows
-    measured, predicted = 1e3 * (log.q - log.u)[rows], 1e3 * (motion.q - log.u)[rows]
+    model = result.fit.model
+    found_lags = lags(model, result.fit.theta, read.loop)
+    if found_lags is None:
+        return [paragraph(AWAY)]
+    t, measured, predicted = found_lags
     charts = []
     for j, joint in enumerate(model.robot.coordinate_names):
         left = "" if found is None else f", residual {percent(found.joint_relative[j])} of it"
         remark = f"distance from the command [mrad or mm]{left}"
         charts.append(effort_chart(joint, remark, t, measured[:, j], predicted[:, j], ""))
     return charts
+
+
+def lags(model: ServoModel, theta: Array, log: LoopLog, step: float = STEP) -> tuple[Array, Array, Array] | None:
+    """Times [s] and how far joints are from their commands [mrad or mm], measured and simulated; None: it runs away."""
+    steps = steps_of(log, step)
+    motion = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
+    if motion is None:
+        return None
+    t, rows = np.asarray(log.period * np.arange(len(log.q))[log.rows], float), log.rows
+    return t, 1e3 * (log.q - log.u)[rows], 1e3 * (motion.q - log.u)[rows]
 
 
 def _unseen(result: LoopIdentification) -> str:

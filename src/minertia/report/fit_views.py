@@ -67,6 +67,18 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
     }
 
 
+def titled(view: Any, names: Mapping[str, str]) -> Any:
+    """Plain data in which files that have no names of their own (uploads) are called by their titles, wherever."""
+    if isinstance(view, Mapping):
+        return {key: titled(value, names) for key, value in view.items()}
+    if isinstance(view, list):
+        return view if view and isinstance(view[0], float) else [titled(value, names) for value in view]
+    if isinstance(view, str):
+        for name, title in names.items():
+            view = view.replace(name, title)
+    return view
+
+
 def validation_view(
     model: IdentifiedModel, logs: Sequence[PreparedLog], judged: Sequence[Residuals], *, points: int = POINTS
 ) -> dict[str, Any]:

@@ -67,9 +67,17 @@ def check_identification(out: Path, asked: Campaign, *, force: bool = False) -> 
 
 
 def write_identification(
-    out: Path, result: Identification, *, tell: Tell = silent, force: bool = False
+    out: Path,
+    result: Identification,
+    *,
+    names: Mapping[str, str] | None = None,
+    tell: Tell = silent,
+    force: bool = False,
 ) -> tuple[Note, ...]:
-    """All files of a result, at once; the notes say what the robot's own file cannot hold."""
+    """All files of a result, at once; the notes say what the robot's own file cannot hold.
+
+    names: titles of logs by the names of their files, for the page.
+    """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
     model = result.model()
@@ -80,7 +88,7 @@ def write_identification(
         if isinstance(result, LoopIdentification):
             write_file(draft / page, commanded_page(result, model))
             return _write_loops(model, draft)
-        write_file(draft / page, written_fit(result, model))
+        write_file(draft / page, written_fit(result, model, names))
         notes = _write_robot(model, draft, out)
     return (*notes, *_loss(result, model, [note.where for note in notes]))
 

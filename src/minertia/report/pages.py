@@ -17,7 +17,7 @@ from minertia.identification.evidence.significance import Significance
 from minertia.report.base_page import base_facts, base_page
 from minertia.report.bundle import filled, is_built
 from minertia.report.excite_page import excite_page
-from minertia.report.fit_views import fit_view, validation_view
+from minertia.report.fit_views import fit_view, titled, validation_view
 from minertia.report.identification_page import (
     FORMAT,
     SHOWN,
@@ -52,13 +52,16 @@ PAGE_FORMAT = 1  # of the pages that have no plain form
 # ---------------------------------------------------------------------- identifications
 
 
-def written_fit(result: Identification, model: IdentifiedModel) -> str:
-    """The page of an identification, of the best kind that can be written here."""
-    return fit_page(result, model) if is_built() else identification_page(result, model)
+def written_fit(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
+    """The page of an identification, of the best kind that can be written here; names: see `fit_page`."""
+    return fit_page(result, model, names) if is_built() else identification_page(result, model)
 
 
-def fit_page(result: Identification, model: IdentifiedModel) -> str:
-    """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made."""
+def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
+    """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made.
+
+    names: titles of files, by their names.
+    """
     view = fit_view(result, {}, points=CURVE)
     view |= {
         **_some(view["logs"]),
@@ -67,7 +70,8 @@ def fit_page(result: Identification, model: IdentifiedModel) -> str:
         "audits": audit_lines(result),
         "made": _pairs(made_facts(result)),
     }
-    return filled("fit", f"Identification of {result.problem.campaign.name}", view, format_version=FORMAT)
+    title = f"Identification of {result.problem.campaign.name}"
+    return filled("fit", title, titled(view, names or {}), format_version=FORMAT)
 
 
 def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PreparedLog], judged: Sequence[Residuals]) -> str:

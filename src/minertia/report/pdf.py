@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from minertia.errors import MinertiaError
@@ -11,9 +12,13 @@ from minertia.extras import load
 EXTRA = "pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 # our own page, which asks nothing of anybody; the sandbox of the browser does not start for root
-ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),  # 3-D in software, where nothing else draws it
+)
 MARGIN = "14mm"
-READY = "document.documentElement.dataset.ready === 'yes' || !document.getElementById('data')"
+DRAWN = 'id="data"'  # in pages that a script draws
+READY = "html[data-ready='yes']"  # a condition in words of script would need what the page's own policy forbids
 
 
 def require_browser() -> str:
@@ -30,6 +35,11 @@ def require_browser() -> str:
 
 def as_pdf(page: str) -> bytes:
     """A page of ours as PDF, A4, in light colours."""
+    with ThreadPoolExecutor(1) as thread:  # notebooks have a loop of events in their own, which Playwright refuses
+        return thread.submit(_printed, page).result()
+
+
+def _printed(page: str) -> bytes:
     playwright: Any = load("playwright.sync_api", EXTRA)
     path = require_browser()
     with playwright.sync_playwright() as running:
@@ -39,7 +49,8 @@ def as_pdf(page: str) -> bytes:
             tab = browser.new_page(color_scheme="light", viewport={"width": 800, "height": 1100}, device_scale_factor=2)
             tab.emulate_media(media="print")  # before anything is drawn, in the sizes of paper
             tab.set_content(page)
-            tab.wait_for_function(READY)
+            if DRAWN in page:
+                tab.wait_for_selector(READY, state="attached")
             margins = dict.fromkeys(("top", "right", "bottom", "left"), MARGIN)
             return bytes(tab.pdf(format="A4", print_background=True, margin=margins))
         finally:

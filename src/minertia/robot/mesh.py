@@ -1,4 +1,4 @@
-"""Points of mesh files (STL, OBJ), as far as the extent of a link needs them."""
+"""Points of mesh files (STL, OBJ, COLLADA), as far as the extent of a link needs them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.files import reading
+from minertia.robot.collada import collada_points
 
 Array = NDArray[np.float64]
 LARGEST = 50_000_000  # bytes of a file
@@ -16,8 +17,11 @@ HEADER, FACE = 84, 50  # bytes of a binary STL file before its faces, and of eac
 
 
 def mesh_points(path: Path) -> Array | None:
-    """Vertices (N, 3) in the file's own units; None where there is no such file or its format is not one of these."""
-    reader = {".stl": _stl, ".obj": _obj}.get(path.suffix.lower())
+    """Vertices (N, 3) in the file's own units, of COLLADA in metres.
+
+    None where there is no such file or its format is not one of these.
+    """
+    reader = {".stl": _stl, ".obj": _obj, ".dae": collada_points}.get(path.suffix.lower())
     try:
         if reader is None or not path.is_file() or path.stat().st_size > LARGEST:
             return None

@@ -12,14 +12,17 @@ import multiprocessing
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from minertia.documents import DocumentError, json_document
-from minertia.errors import InputError, MinertiaError
+from minertia.drafts import claimed
+from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, write_file
 from minertia.studio.child import JobLimits, main
 from minertia.studio.project import RUNS, Project
@@ -82,6 +85,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._processes: dict[str, Any] = {}
         self._threads: list[threading.Thread] = []
+        self._leave = finalize(self, _taken(project.folder))
         for path in sorted((project.folder / RUNS).glob(f"*/{RECORD}")):
             job = _recorded(path)
             if job is not None:
@@ -156,6 +160,7 @@ class Jobs:
                 self._kill(job.name)
         for thread in list(self._threads):
             thread.join(GRACE)
+        self._leave()
 
     # ------------------------------------------------------------------ processes
 
@@ -236,6 +241,22 @@ class Jobs:
     def _names(self) -> Iterator[str]:
         for path in (self.project.folder / RUNS).iterdir():
             yield path.name
+
+
+def _taken(folder: Path) -> Callable[[], None]:
+    """The folder for one studio alone; another would take the jobs that run here for interrupted ones."""
+    try:
+        return claimed(folder / RUNS)
+    except BlockingIOError:
+        sentence = f"another studio has '{visible(folder.name)}' open; go on in its page, or stop it before this one"
+        raise InputError(sentence) from None
+
+
+def begin_loading() -> None:
+    """Start the process that jobs are forked from, so that it has loaded everything when the first one comes."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        _processes()
+        forkserver.ensure_running()
 
 
 def _processes() -> Any:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import minertia.base.derive
 import minertia.codegen.generate
 import minertia.excitation.excite
+import minertia.identification.audits.off
+import minertia.identification.campaigns.new
+import minertia.identification.campaigns.read
 import minertia.identification.identify
+import minertia.identification.logs.csv
+import minertia.identification.significance
 import minertia.report.fit_views
 import minertia.report.folders
 import minertia.report.motion_views
 import minertia.report.robot_views
+import minertia.studio.log_curves
 import minertia.studio.work  # noqa: F401
+from minertia.errors import MissingExtra
+from minertia.extras import load
+
+with suppress(MissingExtra):  # which reads logs, where it is installed
+    load("pyarrow.csv", "logs")

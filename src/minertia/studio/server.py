@@ -30,7 +30,7 @@ from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from minertia.studio.asked import CampaignAsked, JobAsked, JobName, Key, PostureAsked, RobotAsked
 from minertia.studio.child import JobLimits
-from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs
+from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_loading
 from minertia.studio.log_curves import part_of
 from minertia.studio.project import Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
@@ -42,7 +42,7 @@ STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
-PAUSE, ALIVE = 0.15, 10.0  # s between two looks at a job, and between two signs of life
+PAUSE, ALIVE = 0.05, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
 
 MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404: {"description": "No such thing"},
@@ -62,6 +62,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(begin_loading)
         yield
         await run_in_threadpool(jobs.close)
 

@@ -108,7 +108,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
-    from minertia.report.fit_views import fit_view
+    from minertia.report.fit_views import fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
@@ -121,9 +121,9 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
 
     check_identification(work.out, campaign)
     result = identify(campaign, tell=tell)
-    notes = write_identification(work.out, result, tell=tell)
+    notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = fit_view(result, work.titles)
+    view = titled(fit_view(result, work.titles), work.titles)
     tell("looking for the values that matter")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]

@@ -20,6 +20,7 @@ from minertia.dynamics.projection import project
 from minertia.errors import InputError, ShapeError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
+from minertia.validation.passive_joints import passive_joints
 from minertia.validation.plant import GRIP, RUNAWAY, Plant
 
 Array = NDArray[np.float64]
@@ -52,7 +53,8 @@ class ClosedPlant(Plant):
         self.robot = robot.numeric
         self.position = getattr(self, "position", np.zeros(robot.n))
         self.velocity = getattr(self, "velocity", np.zeros(robot.n))
-        self.function = compile_function(_program(self.robot))
+        self.passive = passive_joints(self.robot)
+        self.function = compile_function(_program(self.robot, 0 if self.passive is None else self.passive.count))
         self.none: Array = np.zeros((0, robot.n))
         self.dry = np.array([values[DRY] for values in self.robot.effects if values.get(DRY)])
 
@@ -119,7 +121,7 @@ class ClosedPlant(Plant):
 
     def _dynamics(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """Mass matrix, efforts without acceleration, and the rates of the joints that rub by those of coordinates."""
-        found = self.function(q, qd)
+        found = self.function(q if self.passive is None else self.passive(q), qd)
         return found if len(found) == 3 else (*found, self.none)
 
     def _more(self, v: Array) -> Array:
@@ -150,17 +152,20 @@ def _held(rates: Array, A: Array, most: Array) -> Array:
     return np.asarray(impulses)
 
 
-def _program(robot: Robot) -> Program:
-    """(q, qd) to the mass matrix with rotors, the efforts without acceleration and dry friction, and how joints rub."""
+def _program(robot: Robot, passive: int) -> Program:
+    """(q, qd) to the mass matrix with rotors, the efforts without acceleration and dry friction, and how joints rub.
+
+    passive: how many joints of loops without a closed form stand behind the coordinates in q.
+    """
     graph, n = Graph(), robot.n
-    q, qd = (graph.variables(name, n) for name in ("q", "qd"))
+    q, qd = graph.variables("q", n + passive), graph.variables("qd", n)
     smooth = [{s: v for s, v in x.items() if s != DRY} for x in robot.parameters()]
     bias = dynamics.inverse_dynamics(robot, q, qd, [0] * n, parameters=smooth)
     D = dynamics.mass_matrix(robot, q)
     rows = _rubbing(robot, q)
     outputs = [_scalar(e) for e in (*(e for row in D for e in row), *bias, *(e for row in rows for e in row))]
     ports = (Port("D", (n, n)), Port("bias", (n,)), *([Port("J", (len(rows), n))] if rows else []))
-    return Program("plant", graph, (Port("q", (n,)), Port("qd", (n,))), ports, tuple(outputs))
+    return Program("plant", graph, (Port("q", (n + passive,)), Port("qd", (n,))), ports, tuple(outputs))
 
 
 def _rubbing(robot: Robot, q: list[Expr]) -> list[list[Any]]:

@@ -22,10 +22,12 @@ from minertia.codegen.targets.names import identifier
 from minertia.errors import MinertiaError
 from minertia.robot.robot import Robot
 from minertia.validation.control_model import ControlModel
+from minertia.validation.passive_joints import PassiveJoints, passive_joints
 
 Array = NDArray[np.float64]
 PROGRAMS = ("inverse_dynamics", "background", "synchronous", "friction", "gravity", "mass_matrix", "velocity_torque")
 FLAGS = ("-std=c99", "-O2")
+OPEN = 1e-6  # residual from which on outputs of generated code are wrong
 PATIENCE = 120.0  # s for one call of the compiler
 
 
@@ -33,7 +35,8 @@ PATIENCE = 120.0  # s for one call of the compiler
 class CompiledCode:
     """A loaded library of generated code for a robot of n coordinates and `joints` joints.
 
-    friction_inputs: what `friction` reads.
+    friction_inputs: what `friction` reads.  passive: joints of loops without a closed form, whose positions the
+    programs `iterated` take and give.
     """
 
     n: int
@@ -41,6 +44,8 @@ class CompiledCode:
     library: ctypes.CDLL
     prefix: str
     friction_inputs: tuple[str, ...] = ("qd",)
+    passive: PassiveJoints | None = None
+    iterated: tuple[str, ...] = ()
 
     def function(self, name: str, given: Sequence[int], made: Sequence[int]) -> Callable[..., tuple[Array, ...]]:
         """A program as a function of arrays; given, made: sizes of its inputs and outputs, in order."""
@@ -60,6 +65,10 @@ class CompiledCode:
 
     def of_state(self, name: str, arguments: int, size: int) -> Callable[..., Array]:
         """A program of that many arrays of n numbers with one output."""
+        if self.passive is not None and name in self.iterated:
+            k = self.passive.count
+            run = self.function(name, ((self.n,) * arguments) + (k,), (size, k, 1, self.passive.sets))
+            return _Chained(run, self.passive)
         run = self.function(name, (self.n,) * arguments, (size,))
         return lambda *values: run(*values)[0]
 
@@ -84,6 +93,22 @@ class CompiledCode:
         )
 
 
+class _Chained:
+    """A program that takes the passive positions of its last call; from a posture far from that, those there."""
+
+    def __init__(self, run: Callable[..., tuple[Array, ...]], passive: PassiveJoints) -> None:
+        self.run, self.passive = run, passive
+        self.last: tuple[Array, Array] | None = None  # coordinates and passive positions of the last call
+
+    def __call__(self, q: Array, *more: Array) -> Array:
+        if self.last is None or not self.passive.is_near(q, self.last[0]):
+            self.last = q, self.passive(q)[len(q) :]
+        found, passive, residual, branch = self.run(q, *more, self.last[1])
+        is_closed = bool(residual[0] < OPEN and branch.min() > 0)
+        self.last = (np.array(q), passive) if is_closed else None
+        return found if is_closed else np.full_like(found, np.nan)
+
+
 def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
     """What a controller knows of a robot with its own parameters, by `compiled_code`."""
     return compiled_code(robot, folder, force=force).model
@@ -106,7 +131,8 @@ def compiled_code(
     loaded, why = load_new(library)
     if why:
         raise WrongKernel(compiler, FLAGS, why)
-    return CompiledCode(robot.n, robot.n_joints, loaded, prefix, Setting(robot, friction=True).friction_inputs)
+    inputs = Setting(robot, friction=True).friction_inputs
+    return CompiledCode(robot.n, robot.n_joints, loaded, prefix, inputs, passive_joints(robot.numeric), made.iterated)
 
 
 def tested_code(files: Sequence[Path]) -> Path:

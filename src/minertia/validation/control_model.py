@@ -20,6 +20,7 @@ from minertia.dynamics.projection import project
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
+from minertia.validation.passive_joints import PassiveJoints, passive_joints
 
 Array = NDArray[np.float64]
 
@@ -64,23 +65,34 @@ def control_model(robot: Robot) -> ControlModel:
     def velocity(q: list[Expr], qd: list[Expr]) -> list[Any]:
         return list(dynamics.velocity_torques(robot, q, qd))
 
-    flat = ScalarFunction(n, 1, matrix)
+    passive = passive_joints(robot)
+    flat = ScalarFunction(n, 1, matrix, passive)
     return ControlModel(
         n=n,
-        rigid=ScalarFunction(n, 3, rigid),
-        friction=ScalarFunction(n, 3, friction),
-        gravity=ScalarFunction(n, 1, gravity),
+        rigid=ScalarFunction(n, 3, rigid, passive),
+        friction=ScalarFunction(n, 3, friction, passive),
+        gravity=ScalarFunction(n, 1, gravity, passive),
         mass_matrix=lambda q: flat(q).reshape(n, n),
-        velocity=ScalarFunction(n, 2, velocity),
+        velocity=ScalarFunction(n, 2, velocity, passive),
     )
 
 
 class ScalarFunction:
-    """A function of arrays of n numbers, run operation by operation on floats."""
+    """A function of arrays of n numbers, run operation by operation on floats.
 
-    def __init__(self, n: int, arguments: int, function: Callable[..., Sequence[Any]]) -> None:
-        graph = Graph()
-        inputs = [graph.variables(f"x{k}", n) for k in range(arguments)]
+    passive: joints whose positions the function takes behind those of the coordinates, its first argument.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        arguments: int,
+        function: Callable[..., Sequence[Any]],
+        passive: PassiveJoints | None = None,
+    ) -> None:
+        graph, self.passive = Graph(), passive
+        sizes = [n + (0 if passive is None else passive.count), *[n] * (arguments - 1)]
+        inputs = [graph.variables(f"x{k}", size) for k, size in enumerate(sizes)]
         outputs = [e if isinstance(e, Expr) else graph.constant(e) for e in function(*inputs)]
         flat = [x for group in inputs for x in group]
         nodes = graph.needed([*flat, *outputs])
@@ -89,15 +101,16 @@ class ScalarFunction:
         self.inputs = [row[x.id] for x in flat]
         self.outputs = [row[e.id] for e in outputs]
         self.signs = np.array([-1.0 if e.negative else 1.0 for e in outputs])
-        called = [node for node in nodes if graph.arguments(node)]
+        called = [node for node in nodes if graph.arguments[node]]
         self.steps = [
-            (_RUN[graph.nodes[node][0]], row[node], row[graph.arguments(node)[0]], row[graph.arguments(node)[-1]])
+            (_RUN[graph.nodes[node][0]], row[node], row[graph.arguments[node][0]], row[graph.arguments[node][-1]])
             for node in called
         ]
 
     def __call__(self, *values: Array) -> Array:
         """The values of the outputs."""
         v = list(self.start)
+        values = values if self.passive is None else (self.passive(values[0]), *values[1:])
         k = 0
         for group in values:
             for x in group.tolist():
@@ -116,7 +129,7 @@ _RUN: dict[str, Callable[[float, float], float]] = {  # functions of one number 
     "neg": lambda x, _: -x,
     "sin": lambda x, _: math.sin(x),
     "cos": lambda x, _: math.cos(x),
-    "sqrt": lambda x, _: math.sqrt(x),
+    "sqrt": lambda x, _: math.sqrt(x) if x >= 0 else math.nan,  # a loop past its reach
     "exp": lambda x, _: math.exp(x),
     "tanh": lambda x, _: math.tanh(x),
     "abs": lambda x, _: abs(x),

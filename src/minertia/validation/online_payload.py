@@ -21,6 +21,7 @@ from minertia.threads import one_thread
 from minertia.validation.change import ChangeDetector, clipped_weights
 from minertia.validation.control_model import ControlModel, ScalarFunction, control_model
 from minertia.validation.measured import STANDSTILL
+from minertia.validation.passive_joints import passive_joints
 from minertia.validation.plant import ControlSample, Plant
 from minertia.validation.tracking import Gains, computed_torque
 
@@ -171,7 +172,7 @@ def load_columns(robot: Robot) -> Callable[[Array, Array, Array], Array]:
             found += dynamics.inverse_dynamics(robot, q, qd, qdd, parameters=unit)
         return found
 
-    schedule = ScalarFunction(robot.n, 3, all_columns)
+    schedule = ScalarFunction(robot.n, 3, all_columns, passive_joints(robot))
     return lambda q, qd, qdd: schedule(q, qd, qdd).reshape(10, robot.n).T
 
 

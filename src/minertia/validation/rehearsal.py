@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from minertia.codegen.generate import TARGETS
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.codegen.targets.names import identifier
-from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import Infeasible, InputError, MinertiaError, MissingExtra
+from minertia.errors import Infeasible, MinertiaError, MissingExtra
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
@@ -59,15 +58,6 @@ SPRING_RATE = 250.0  # Hz, of logs of elastic joints under position loops
 UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
-def _require_closed_forms(robot: Robot) -> None:
-    """InputError where loops have no closed form, from which controllers of a rehearsal are made."""
-    if robot.open_cuts and (names := closing_of(robot).iterated_names):
-        raise InputError(
-            f"the robot '{robot.name}' has closed loops without a closed form, for which rehearsals are not there yet "
-            f"(passive {', '.join(names)}); 'excite' finds its motions and 'identify' takes its logs"
-        )
-
-
 def rehearse(
     robot: Robot,
     options: RehearsalOptions | None = None,
@@ -91,7 +81,6 @@ def rehearse(
     robot = robot.numeric
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
-    _require_closed_forms(robot)
     robot.parameters()  # says what is missing
     robot, notes = _possible(robot)
     if robot.has_input("temperature"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from minertia.dynamics.closing import closing_of
 from minertia.errors import Infeasible
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
@@ -41,4 +42,6 @@ def shown_robot(robot: Robot) -> Robot:
 
 def shown_code(robot: Robot, folder: Path) -> CompiledCode:
     """The programs of all shows, written into a folder and compiled."""
+    if robot.open_cuts and (names := closing_of(robot.numeric).iterated_names):
+        raise Infeasible(f"they are shown on loops with a closed form, which those of {', '.join(names)} have not")
     return compiled_code(robot, folder, SHOWN_PROGRAMS)

@@ -81,6 +81,7 @@ def _accelerations(robot: Robot, impedance: float, positions: Array, rates: Arra
     for equality in spec.equalities:
         equality.solimp = (impedance, impedance, 1e-3, 0.5, 2)
     model = compiled_spec(spec, robot)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT  # what stops a joint is no loop
     data = mujoco.MjData(model)
     where = [int(model.joint(joint.name).dofadr[0]) for joint in robot.joints]
     active = [where[j] for j in robot.independent]

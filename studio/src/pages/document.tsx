@@ -12,6 +12,7 @@ interface Block { words?: string; links?: [string, string][]; table?: TableData;
 interface DocumentView { lead: string; facts: [string, string][]; parts: { title: string; blocks: Block[] }[] }
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+const MEASURED = { colour: "--measured", width: 3.4 }; // under the others, so that both stay visible where they agree
 const WIDEST = 4; // deviations at either end of the scale
 
 /** A page of blocks: sentences, tables, charts, files. */
@@ -63,7 +64,7 @@ function drawn({ words, links, table }: Block): ReactNode {
       </ul>
     );
   if (!table) return null;
-  const columns = table.headers.map((title, k) => ({ title: title || <span className="hidden">what</span>, number: table.right.includes(k) }));
+  const columns = table.headers.map((title, k) => ({ title: title || <span className="hidden">what</span>, number: table.right.includes(k), className: title === "unit" ? "unit" : undefined }));
   return <DataTable label={table.headers.filter(Boolean).slice(0, 3).join(", ")} columns={columns} rows={table.rows.map((row, k) => ({ key: String(k), cells: row.map(cell) }))} />;
 }
 
@@ -78,7 +79,7 @@ function cell(value: Cell): ReactNode {
 }
 
 function ChartBlock({ chart, tall }: { chart: ChartData; tall: boolean }) {
-  const series = useMemo(() => chart.lines.map(([label, values], k) => ({ label, values, colour: COLOURS[k % COLOURS.length] })), [chart]);
+  const series = useMemo(() => chart.lines.map(([label, values], k) => ({ label, values, ...(label === "measured" ? MEASURED : { colour: COLOURS[k % COLOURS.length] }) })), [chart]);
   const over = useMemo(() => (chart.over === "time" ? undefined : { name: chart.over, unit: "" }), [chart.over]);
   return <Plot title={chart.title} unit={chart.unit} t={chart.t} series={series} over={over} log={chart.log} height={tall ? 230 : 170} />;
 }

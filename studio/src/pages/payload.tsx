@@ -33,7 +33,7 @@ function MeasuredTable({ label, rows }: { label: string; rows: Measured[] }) {
       columns={["", numbers("value"), numbers("deviation"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
       rows={rows.map(({ name, value, deviation, unit }) => ({
         key: name,
-        cells: [name, shown(value, 5), shown(deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
+        cells: [<span className="whole">{name}</span>, shown(value, 5), shown(deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
       }))}
     />
   );

@@ -11,9 +11,6 @@ export interface Part { id: string; title: string; body: ReactNode }
 /** A page: what it is about, its summary first, then parts with a list of them beside it. */
 export function Document({ data, summary, parts }: { data: PageData; summary: ReactNode; parts: (Part | false | null | undefined)[] }) {
   const shown = parts.filter((part): part is Part => !!part);
-  useEffect(() => {
-    document.documentElement.dataset.ready = "yes"; // whoever prints the page waits for this
-  }, []);
   return (
     <div className="document">
       <a className="skip" href="#summary" onClick={(event) => goTo(event, "summary")}>
@@ -82,9 +79,21 @@ export function told(id: string, title: string, texts: string[] | undefined, lea
   };
 }
 
+/** Whoever prints the page waits for this mark; it comes when everything inside has been drawn. */
+function Ready({ children }: { children: ReactNode }) {
+  useEffect(() => {
+    document.documentElement.dataset.ready = "yes";
+  }, []);
+  return children;
+}
+
 /** Draw the page that the data in this file ask for. */
 export function mount(kinds: Record<string, ComponentType<{ data: PageData<never> }>>) {
   const data = JSON.parse(document.getElementById("data")!.textContent!) as PageData<never>;
   const Page = kinds[data.kind];
-  createRoot(document.getElementById("page")!).render(<Page data={data} />);
+  createRoot(document.getElementById("page")!).render(
+    <Ready>
+      <Page data={data} />
+    </Ready>,
+  );
 }

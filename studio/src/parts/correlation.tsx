@@ -4,6 +4,19 @@ import { Scroll } from "./bits";
 import { ParameterName } from "./names";
 
 const STRONG = 0.9;
+const SHADES = 20; // of each colour; what is weaker than the first is not drawn
+
+/** Places of the map by shade: a path for each, not an element for each of thousands of places. */
+function shaded(values: Correlations["values"]): { shade: number; cells: [number, number][] }[] {
+  const found = new Map<number, [number, number][]>();
+  values.forEach((row, i) =>
+    row.forEach((v, j) => {
+      const shade = Math.round(SHADES * (v ?? 0));
+      if (shade) (found.get(shade) ?? found.set(shade, []).get(shade)!).push([i, j]);
+    }),
+  );
+  return [...found].map(([shade, cells]) => ({ shade, cells }));
+}
 
 /** Correlations of all values with one another as a map; the strongest pairs in words below it. */
 export function CorrelationMap({ data }: { data: Correlations }) {
@@ -14,6 +27,7 @@ export function CorrelationMap({ data }: { data: Correlations }) {
     values.forEach((row, i) => row.forEach((v, j) => j < i && v !== null && Math.abs(v) >= STRONG && pairs.push([i, j, v])));
     return pairs.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
   }, [values]);
+  const shades = useMemo(() => shaded(values), [values]);
   if (names.length < 2) return null;
   const size = Math.max(7, Math.min(22, Math.floor(660 / names.length)));
   const head = 46;
@@ -37,9 +51,9 @@ export function CorrelationMap({ data }: { data: Correlations }) {
             setAt(i >= 0 && j >= 0 && i < names.length && j < names.length ? [i, j] : null);
           }}
         >
-          {values.map((row, i) =>
-            row.map((v, j) => (v === null || Math.abs(v) < 0.05 ? null : <rect key={j} x={head + j * size} y={head + i * size} width={size - 1} height={size - 1} className={v > 0 ? "up" : "down"} opacity={Math.abs(v)} />)),
-          )}
+          {shades.map(({ shade, cells }) => (
+            <path key={shade} className={shade > 0 ? "up" : "down"} opacity={Math.abs(shade) / SHADES} d={cells.map(([i, j]) => `M${head + j * size} ${head + i * size}h${size - 1}v${size - 1}h${1 - size}z`).join("")} />
+          ))}
           {names.map((name, k) => (
             <g key={name} className={at && at.includes(k) ? "named lit" : "named"} fontSize={Math.min(11, size + 1)}>
               <text x={head - 4} y={head + k * size + size * 0.75} textAnchor="end">

@@ -91,6 +91,45 @@ export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints
   );
 }
 
+const SIDES = ["--predicted", "--nominal"];
+
+/** One log as it was measured and as two models predict it, joint by joint; logs: of the same name, one of each model. */
+export function EffortsOfTwo({ logs, titles, joints, group }: { logs: [JudgedLog, JudgedLog]; titles: [string, string]; joints: string[]; group: string }) {
+  const [first, second] = logs;
+  const drawn = useMemo(
+    () =>
+      joints.map((_, j): Series[] => [
+        { label: "measured", values: first.curves.measured[j], ...CURVES.measured },
+        ...logs.map((log, k) => ({
+          label: titles[k],
+          values: log.t === first.t ? log.curves.predicted[j] : resampled(first.t, log.t, log.curves.predicted[j]),
+          colour: SIDES[k],
+          dash: k ? [6, 4] : undefined,
+          width: 1.3,
+        })),
+      ]),
+    [logs[0], logs[1], titles[0], titles[1], joints],
+  );
+  return (
+    <div className="plots">
+      {joints.map((joint, j) => (
+        <Plot key={joint} group={group} title={`${joint}, residual ${percent(first.residual.per_joint[j]?.relative)} and ${percent(second.residual.per_joint[j]?.relative)}`} unit={unitOf(first, j)} t={first.t} series={drawn[j]} />
+      ))}
+    </div>
+  );
+}
+
+/** A curve at other times, linearly between its own; nothing beyond its ends. */
+function resampled(at: number[], t: number[], values: (number | null)[]): (number | null)[] {
+  let k = 0;
+  return at.map((time) => {
+    while (k < t.length - 2 && t[k + 1] < time) k++;
+    const a = values[k], b = values[k + 1];
+    if (t.length < 2 || time < t[0] || time > t[t.length - 1] || a === null || b === null) return null;
+    return a + ((b - a) * (time - t[k])) / (t[k + 1] - t[k] || 1);
+  });
+}
+
 export function LogChoice({ options, value, onChange }: { options: { key: string; title: string }[]; value: string; onChange: (key: string) => void }) {
   return options.length > 1 ? <Segment label="Log" options={options} value={value} onChange={onChange} /> : <span className="soft">{options[0]?.title}</span>;
 }

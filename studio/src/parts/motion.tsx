@@ -68,7 +68,7 @@ export function LimitUse({ view }: { view: MotionView }) {
   const used = (["position", "velocity", "acceleration", "effort"] as const).filter((key) => Array.isArray(margins[key]));
   const cell = (part: number) => (
     <>
-      <Meter part={part} /> {(100 * part).toFixed(0)} %
+      <Meter part={part} /> <span className="whole">{(100 * part).toFixed(0)} %</span>
     </>
   );
   return <DataTable label="Use of the limits" columns={["joint", ...used]} rows={view.joints.map((joint, j) => ({ key: joint, cells: [joint, ...used.map((key) => cell((margins[key] as number[])[j]))] }))} />;

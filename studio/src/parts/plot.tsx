@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { lines } from "./strokes";
 
 export interface Series {
   label: string;
@@ -17,6 +18,7 @@ const SETTLED = 120; // ms without another zoom before more points are asked for
 
 export interface Axis { name: string; unit: string }
 const TIME: Axis = { name: "t", unit: "s" };
+const WIDTH = 1.4; // px of a line
 
 const groups = new Map<string, Set<uPlot>>();
 
@@ -43,10 +45,13 @@ function powers(min = 1, max = 10): number[] {
 
 const HIGH: Record<string, string> = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
+/** 10^18 as 10¹⁸. */
+export const raised = (text: string) => text.replace(/\^(-?\d+)/g, (_, exponent: string) => [...exponent].map((c) => HIGH[c]).join(""));
+
 /** 0.01 to 1000 as they are, others as 10⁻⁵. */
 function power(value: number): string {
   const exponent = Math.round(Math.log10(value));
-  return exponent >= -2 && exponent <= 3 ? String(Number(value.toPrecision(1))) : `10${[...String(exponent)].map((c) => HIGH[c]).join("")}`;
+  return exponent >= -2 && exponent <= 3 ? String(Number(value.toPrecision(1))) : raised(`10^${exponent}`);
 }
 
 const spaced = (v: number, unit: string) => (unit ? `${v} ${unit}` : `${v}`);
@@ -117,16 +122,16 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
         legend: { live: true },
         scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
         series: [
-          { label: over.name, value: (_, v) => (v == null ? "–" : spaced(Number(v.toPrecision(5)), over.unit)) },
+          { label: over.name, value: (_, v) => (v == null ? "" : spaced(Number(v.toPrecision(5)), over.unit)) },
           ...series.map((s) => ({
             label: s.label,
             class: s.quiet ? "quiet" : undefined,
             stroke: css(s.colour) || s.colour,
-            width: s.width ?? 1.4,
+            width: s.width ?? WIDTH,
             dash: s.dash,
-            paths: s.points ? () => null : undefined,
+            paths: s.points ? () => null : lines(s.width ?? WIDTH),
             points: s.points ? { show: true, size: s.width ?? 3, width: 0, fill: css(s.colour) || s.colour } : { show: false },
-            value: (_: uPlot, v: number | null) => (v == null ? "–" : `${Number(v.toPrecision(5))}`),
+            value: (_: uPlot, v: number | null) => (v == null ? "" : `${Number(v.toPrecision(5))}`),
           })),
         ],
         axes: [
@@ -208,7 +213,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
     plot.current = made;
     fresh.current = true;
     members?.add(made);
-    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const resize = new ResizeObserver(() => {
+      if (made.width !== element.clientWidth) made.setSize({ width: element.clientWidth, height }); // it tells the first size, too
+    });
     resize.observe(element);
     return () => {
       window.clearTimeout(settling);

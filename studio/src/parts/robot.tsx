@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { BaseView, JointData } from "../types";
 import { Scroll } from "./bits";
 
@@ -43,8 +44,8 @@ export function Sliders({ joints, names, q, onChange, onPoint }: {
   );
 }
 
-/** The class of every standard parameter, link by link. */
-export function ClassGrid({ base, joints, onPoint = nobody }: { base: BaseView; joints: JointData[]; onPoint?: (joint: number | null) => void }) {
+/** The class of every standard parameter, link by link; not drawn again as sliders move. */
+export const ClassGrid = memo(function ClassGrid({ base, joints, onPoint = nobody }: { base: BaseView; joints: JointData[]; onPoint?: (joint: number | null) => void }) {
   const parts = base.columns.map((name) => /^(.*?)(\d+)$/.exec(name)).filter((m) => m !== null);
   const symbols = [...new Set(parts.map((m) => m[1]))];
   const links = [...new Set(parts.map((m) => Number(m[2])))].sort((a, b) => a - b);
@@ -93,4 +94,4 @@ export function ClassGrid({ base, joints, onPoint = nobody }: { base: BaseView; 
       </Scroll>
     </>
   );
-}
+});

@@ -27,6 +27,9 @@ export interface SceneProps {
 }
 
 const UP = new Vector3(0, 1, 0);
+const FROM = new Vector3(0.75, -1, 0.42).normalize(); // where the camera stands, seen from the robot
+const REST = 300; // ms without a change before a picture is drawn finely
+const FILLED = 0.9; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 function matrix(R: number[][], p: number[]): Matrix4 {
@@ -59,6 +62,15 @@ export function poses(robot: RobotData, q: number[]): Matrix4[] {
   return found;
 }
 
+/** Whether no graphics processor draws: then smooth edges in every picture would take half of the time of a motion. */
+function isSoftware(): boolean {
+  const probe = document.createElement("canvas").getContext("webgl2");
+  const named = probe?.getExtension("WEBGL_debug_renderer_info");
+  const name = probe && String(probe.getParameter(named ? named.UNMASKED_RENDERER_WEBGL : probe.RENDERER));
+  probe?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name ?? "");
+}
+
 /** The three.js side of one view. */
 class View {
   scene = new ThreeScene();
@@ -75,10 +87,13 @@ class View {
   ghosts = new Group();
   size = 1;
   wanted = 0;
+  soft: boolean;
+  resting = 0;
 
   constructor(public canvas: HTMLCanvasElement, public robot: RobotData, public drawing: Drawing) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true });
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    this.soft = isSoftware();
+    this.renderer = new WebGLRenderer({ canvas, antialias: !this.soft, alpha: true });
+    this.renderer.setPixelRatio(this.soft ? 1 : Math.min(window.devicePixelRatio, 2));
     this.camera.up.set(0, 0, 1);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
@@ -259,21 +274,33 @@ class View {
     this.capsules.filter((c) => !c.thin).forEach((c) => (c.group.visible = capsules));
   }
 
-  look(postures: number[][]) {
-    const bounds = new Box3();
+  look(postures: number[][], around: number[][]) {
+    const near = around.map((p) => new Vector3(p[0], p[1], p[2])).filter((p) => p.length() < 2 * this.size);
+    const bounds = new Box3(), corners: Vector3[] = [...near];
     for (const q of postures) {
       this.place(poses(this.robot, q));
       this.scene.updateMatrixWorld(true);
-      this.solids.forEach((solid) => bounds.expandByObject(solid));
+      for (const solid of this.solids) {
+        const { min, max } = new Box3().setFromObject(solid);
+        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) corners.push(new Vector3(x, y, z));
+      }
     }
-    const centre = bounds.getCenter(new Vector3()), radius = Math.max(bounds.getSize(new Vector3()).length() / 2, 0.6 * this.size);
-    const distance = (radius / Math.sin((this.camera.fov * Math.PI) / 360)) * (postures.length > 1 ? 0.84 : 1.02);
+    const centre = bounds.setFromPoints(corners).getCenter(new Vector3());
+    const distance = this.far(corners, centre);
     this.controls.target.copy(centre);
-    this.camera.position.copy(centre).add(new Vector3(0.75, -1, 0.42).normalize().multiplyScalar(distance));
+    this.camera.position.copy(centre).addScaledVector(FROM, distance);
     this.camera.near = distance / 100;
     this.camera.far = distance * 20;
     this.camera.updateProjectionMatrix();
     this.controls.update();
+  }
+
+  /** How far from the centre the camera must stand for points to fill its picture, but for a margin. */
+  far(points: Vector3[], centre: Vector3): number {
+    const right = new Vector3(0, 0, 1).cross(FROM).normalize(), above = FROM.clone().cross(right);
+    const tall = Math.tan((this.camera.fov * Math.PI) / 360) * FILLED, wide = tall * (this.canvas.clientWidth / this.canvas.clientHeight || 1);
+    const needed = (p: Vector3) => p.dot(FROM) + Math.max(Math.abs(p.dot(above)) / tall, Math.abs(p.dot(right)) / wide);
+    return points.reduce((found, point) => Math.max(found, needed(point.clone().sub(centre))), 1.2 * this.size);
   }
 
   resize(width: number, height: number) {
@@ -288,8 +315,19 @@ class View {
     if (this.wanted) return;
     this.wanted = requestAnimationFrame(() => {
       this.wanted = 0;
+      if (this.soft) this.coarse();
       this.renderer.render(this.scene, this.camera);
     });
+  }
+
+  /** Drawn in software: whole pixels while things move, half of them once they rest. */
+  coarse() {
+    if (this.renderer.getPixelRatio() !== 1) this.renderer.setPixelRatio(1);
+    window.clearTimeout(this.resting);
+    this.resting = window.setTimeout(() => {
+      this.renderer.setPixelRatio(2);
+      this.renderer.render(this.scene, this.camera);
+    }, REST);
   }
 
   linkAt(x: number, y: number): number | null {
@@ -302,6 +340,7 @@ class View {
 
   dispose() {
     cancelAnimationFrame(this.wanted);
+    window.clearTimeout(this.resting);
     this.controls.dispose();
     this.scene.traverse((object) => {
       if (object instanceof Mesh || object instanceof LineSegments) object.geometry.dispose();
@@ -317,7 +356,7 @@ export function Scene(props: SceneProps) {
   const [failed, setFailed] = useState(false);
   const [dark, setDark] = useState(window.matchMedia("(prefers-color-scheme: dark)").matches);
   const lit = props.lit;
-  const fitTo = useRef(props.fitTo);
+  const fitTo = useRef(props.fitTo), boxes = useRef(props.boxes);
   const litKey = useMemo(() => [...(lit ?? [])].join(","), [lit]);
 
   useEffect(() => {
@@ -338,7 +377,7 @@ export function Scene(props: SceneProps) {
       return;
     }
     view.current = made;
-    made.look(fitTo.current?.length ? fitTo.current : [drawing.start]);
+    made.look(fitTo.current?.length ? fitTo.current : [drawing.start], boxes.current?.flat(2) ?? []);
     const resize = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
     resize.observe(element);
     return () => {

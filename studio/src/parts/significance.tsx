@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import type { Rule, SignificanceView } from "../types";
+import type { CurvePoint, Rule, SignificanceView } from "../types";
 import { Facts, percent, shown } from "./bits";
 import { ParameterName } from "./names";
 import { type Axis, Plot, type Series } from "./plot";
@@ -20,6 +20,7 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
     [points, view.is_unseen],
   );
   const counted = useMemo(() => points.filter((p) => p.multiplications !== undefined), [points]);
+  const costs = useMemo(() => ({ x: counted.map((p) => p.count), series: operations(counted) }), [counted]);
   if (points.length < 2) return null;
   const here = points.find((p) => p.count === count) ?? points[points.length - 1];
   const cost = at(counted, count);
@@ -63,14 +64,11 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
           <Plot
             title="Operations of the inverse dynamics"
             unit="per call"
-            t={counted.map((p) => p.count)}
+            t={costs.x}
             height={220}
             over={COUNT}
             mark={count}
-            series={[
-              { label: "multiplications", values: counted.map((p) => p.multiplications ?? null), colour: "--c3" },
-              { label: "additions", values: counted.map((p) => p.additions ?? null), colour: "--c6", dash: [6, 4] },
-            ]}
+            series={costs.series}
           />
         )}
       </div>
@@ -79,6 +77,13 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
       </p>
     </>
   );
+}
+
+function operations(counted: CurvePoint[]): Series[] {
+  return [
+    { label: "multiplications", values: counted.map((p) => p.multiplications ?? null), colour: "--c3" },
+    { label: "additions", values: counted.map((p) => p.additions ?? null), colour: "--c6", dash: [6, 4] },
+  ];
 }
 
 const scaled = (v: number | null) => (v === null || v <= 0 ? null : 100 * v);

@@ -23,7 +23,7 @@ export function Values({ parameters }: { parameters: FitParameter[] }) {
     ...(hasNominal ? [numbers("nominal")] : []),
     { title: "unit", className: "unit" },
     { title: "95 % interval", className: "bar-cell" },
-    ...(hasRelation ? [{ title: "relation", className: "relation" }] : []),
+    ...(hasRelation ? [{ title: "relation", className: "relation last" }] : []),
   ];
   return (
     <>

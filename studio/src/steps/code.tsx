@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { listFiles } from "../api";
 import { bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { Live } from "../parts/live";
-import { latest, useStudio, useView } from "../studio";
+import { latest, modelChoices, useStudio, useView } from "../studio";
 import type { CodeView } from "../types";
 
 const TARGETS: Record<string, string> = { c: "C", "cortex-m": "C for Cortex-M", cuda: "CUDA", numpy: "NumPy", jax: "JAX", torch: "PyTorch", matlab: "MATLAB", fmu: "FMU", ros2: "ROS 2 plugin" };
@@ -21,7 +21,6 @@ const USUAL = ["inverse_dynamics", "background", "synchronous"];
 
 export default function CodeStep() {
   const { project, run } = useStudio();
-  const models = project.files.filter((file) => file.kind === "model").reverse();
   const job = latest(project, "generate");
   const done = latest(project, "generate", "done");
   const view = useView<CodeView>(done);
@@ -30,15 +29,15 @@ export default function CodeStep() {
   const [single, setSingle] = useState(false);
   const [programs, setPrograms] = useState(USUAL);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
-  const chosen = model ?? models[0]?.key ?? "";
-  const names: Record<string, string> = { "": `${project.robot.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
+  const { options, names, first } = modelChoices(project);
+  const chosen = model ?? first;
   const ownPrograms = target === "c" || target === "cortex-m" || target === "cuda" || target === "numpy" || target === "jax" || target === "torch" || target === "matlab";
   return (
     <div className="split form">
       <div className="pane">
         <Panel title="What is generated">
           <div className="stack">
-            <SelectField label="model" value={chosen} options={[...models.map((m) => m.key), ""]} names={names} onChange={setModel} />
+            <SelectField label="model" value={chosen} options={options} names={names} onChange={setModel} />
             <SelectField label="for" value={target} options={Object.keys(TARGETS)} names={TARGETS} onChange={setTarget} />
           </div>
           {ownPrograms && (

@@ -4,26 +4,20 @@ import { PlayerBar, usePlayer } from "../parts/player";
 import { Plot } from "../parts/plot";
 import { Scene } from "../parts/scene";
 import { DataTable, numbers, Segment } from "../parts/table";
-import { latest, useStudio, useView } from "../studio";
+import { modelChoices, useRuns, useStudio } from "../studio";
 import type { ControlRun, ControlView } from "../types";
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 
 export default function ControlStep() {
   const { project, run, path, go } = useStudio();
-  const models = project.files.filter((file) => file.kind === "model").reverse();
-  const job = latest(project, "control");
-  const runs = project.jobs.filter((one) => one.kind === "control" && one.state === "done");
-  const name = runs.find((one) => one.name === path[1])?.name ?? runs[0]?.name;
-  const view = useView<ControlView>(name);
+  const { job, name, view } = useRuns<ControlView>("control");
   const [arm, setArm] = useState<string | null>(null);
   const [known, setKnown] = useState<string | null>(null);
   const [seconds, setSeconds] = useState<number | null>(4);
   const [shows, setShows] = useState<string[]>([]);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
-  const newest = models[0]?.key ?? "";
-  const names: Record<string, string> = { "": `${project.robot.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
-  const options = [...models.map((m) => m.key), ""];
+  const { options, names, first: newest } = modelChoices(project);
   const show = (which: string, on: boolean) => setShows(on ? [...shows, which] : shows.filter((one) => one !== which));
   const start = () => {
     void run("control", { arm: (arm ?? newest) || null, known: (known ?? newest) || null, seconds: seconds ?? 4, shows });

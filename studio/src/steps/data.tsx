@@ -106,7 +106,7 @@ function Uses({ logs, train, unseen, onChange }: {
         <thead>
           <tr>
             <th scope="col">log</th>
-            <th scope="col" className="number">
+            <th scope="col" className="number aside">
               size
             </th>
             <th scope="col">use</th>
@@ -116,7 +116,7 @@ function Uses({ logs, train, unseen, onChange }: {
           {logs.map((log) => (
             <tr key={log.key}>
               <th scope="row">{log.title}</th>
-              <td className="number">{bytes(log.size)}</td>
+              <td className="number aside">{bytes(log.size)}</td>
               <td>
                 <span className="segment" role="group" aria-label={`Use of ${log.title}`}>
                   {["fit", "predict", "leave out"].map((value) => (

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { CheckField, Empty, JobLine, NumberField, Panel, SelectField } from "../parts/bits";
 import { Deviations, LimitUse, MotionCurves, MotionWords, Played } from "../parts/motion";
-import { latest, useStudio, useView } from "../studio";
+import { latest, useRuns, useStudio } from "../studio";
 import type { MotionView } from "../types";
 
 const CRITERIA = ["condition", "scaled-condition", "logdet", "deviation"];
@@ -26,11 +26,8 @@ const BOX: Obstacle = { centre: [0.6, 0, 0.2], size: [0.2, 0.2, 0.4] };
 
 export default function ExciteStep() {
   const { project, run, path, go } = useStudio();
-  const job = latest(project, "excite");
+  const { job, name, view } = useRuns<MotionView>("excite");
   const rehearsal = latest(project, "rehearse");
-  const runs = project.jobs.filter((one) => one.kind === "excite" && one.state === "done");
-  const name = runs.find((one) => one.name === path[1])?.name ?? runs[0]?.name;
-  const view = useView<MotionView>(name);
   const [asked, setAsked] = useState<Asked>({ duration: 10, harmonics: 5, criterion: "condition", starts: 1, velocity: null, acceleration: null, floor: "base", height: 0, collision: true, obstacles: [] });
   const set = (changes: Partial<Asked>) => setAsked({ ...asked, ...changes });
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;

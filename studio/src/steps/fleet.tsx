@@ -1,11 +1,12 @@
 import { type KeyboardEvent, useMemo, useState } from "react";
 import { Empty, Facts, JobLine, NumberField, Panel, percent, Scroll, SelectField } from "../parts/bits";
-import { Plot } from "../parts/plot";
+import { Plot, raised } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
 import { latest, useStudio, useView } from "../studio";
 import type { FleetStream, FleetView } from "../types";
 
-const CELL = 9, ROW = 16, NAME = 110, FOOT = 18;
+const ROW = 16, FOOT = 18;
+const NARROWEST = 3, WIDEST = 14; // px of a day
 
 export default function FleetStep() {
   const { project, run } = useStudio();
@@ -66,7 +67,7 @@ function Judged({ view }: { view: FleetView }) {
                 a.what,
                 a.by,
                 a.began,
-                a.chance,
+                raised(a.chance),
                 a.cost === null ? "–" : percent(a.cost),
                 a.suggestion,
               ],
@@ -111,7 +112,9 @@ function Strip({ view, robot, onPick }: { view: FleetView; robot: string | undef
     event.preventDefault();
     onPick(name);
   };
+  const { name: NAME, cell: CELL } = useMemo(() => measures(view), [view]);
   const width = NAME + CELL * view.days, height = ROW * rows.length + FOOT;
+  const every = 14 * Math.max(1, Math.ceil(3.2 / CELL)); // days between two dates that are written
   const first = new Date(`${view.first}T00:00:00Z`).getTime();
   return (
     <Scroll label="Every robot, every day" tall>
@@ -127,14 +130,21 @@ function Strip({ view, robot, onPick }: { view: FleetView; robot: string | undef
             ))}
           </g>
         ))}
-        {Array.from({ length: Math.ceil(view.days / 14) }, (_, k) => (
-          <text key={k} x={NAME + 14 * CELL * k} y={height - 4}>
-            {new Date(first + 14 * k * 86_400_000).toISOString().slice(5, 10)}
+        {Array.from({ length: Math.ceil(view.days / every) }, (_, k) => (
+          <text key={k} x={NAME + every * CELL * k} y={height - 4}>
+            {new Date(first + every * k * 86_400_000).toISOString().slice(5, 10)}
           </text>
         ))}
       </svg>
     </Scroll>
   );
+}
+
+/** Widths [px] of the names and of a day: as many days as there is room for, without scrolling where that can be. */
+function measures(view: FleetView): { name: number; cell: number } {
+  const name = 14 + 6.6 * Math.max(4, ...view.robots.map((own) => Math.min(16, own.name.length)));
+  const room = window.innerWidth - (window.innerWidth > 760 ? 300 : 60) - name;
+  return { name, cell: Math.max(NARROWEST, Math.min(WIDEST, room / view.days)) };
 }
 
 /** Neighbouring days of one shade as one piece: shade, first day, how many. */

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useState } from "react";
 import { putRobot, upload } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { ParameterName, Tex } from "../parts/math";
@@ -7,7 +7,7 @@ import { Scene } from "../parts/scene";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
-const MESHES = [".stl", ".obj"];
+const MESHES = [".stl", ".obj", ".dae"];
 const ENDINGS = [".urdf,.xml,.mjcf,.par,.toml", ...MESHES].join();
 
 export default function RobotStep() {
@@ -88,7 +88,7 @@ function Choose() {
           </optgroup>
         </select>
       </label>
-      <DropZone label="Open a file" hint="or drop it here, with its meshes: URDF, MJCF, SYMORO .par, TOML; STL, OBJ" accept={ENDINGS} multiple onFiles={drop} />
+      <DropZone label="Open a file" hint="or drop it here, with its meshes: URDF, MJCF, SYMORO .par, TOML; STL, OBJ, COLLADA" accept={ENDINGS} multiple onFiles={drop} />
     </div>
   );
 }
@@ -152,7 +152,7 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
             <div className="message warn">
               <b>Not drawn</b>
               <span>
-                shapes of {view.unread.join(", ")}: their meshes are not in the folder, or neither STL nor OBJ; drop them together with the file
+                shapes of {view.unread.join(", ")}: their meshes are not in the folder, or neither STL nor OBJ nor COLLADA; drop them together with the file
               </span>
             </div>
           )}
@@ -238,7 +238,7 @@ function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number 
   );
 }
 
-function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
+const Parameters = memo(function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
   const hasNominal = base.parameters.some((p) => p.nominal !== null);
   return (
     <Scroll label="Base parameters">
@@ -281,7 +281,7 @@ function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (link
       </table>
     </Scroll>
   );
-}
+});
 
 /** Terms of a relation on as many lines as they need. */
 function Relation({ latex, text }: { latex: string; text: string }) {

@@ -1,9 +1,10 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useCampaign } from "../campaign";
 import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } from "../parts/bits";
-import { ParameterName } from "../parts/math";
+import { EffortsOfTwo, LogChoice, useLogs } from "../parts/efforts";
+import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
-import type { CampaignDocument, FitView, Job } from "../types";
+import type { CampaignDocument, FitView, Job, JudgedLog } from "../types";
 
 const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
 const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
@@ -88,6 +89,30 @@ function Row({ job }: { job: Job }) {
   );
 }
 
+/** Curves of a log that both runs have. */
+function CurvesOfTwo({ views, names }: { views: [FitView, FitView]; names: [string, string] }) {
+  const [one, two] = views;
+  const shared = one.logs.filter((log) => log.t.length && log.curves.predicted.length === one.joints.length && two.logs.some((other) => other.log === log.log && other.t.length && other.curves.predicted.length === one.joints.length));
+  const [log, options, chosen, choose] = useLogs(shared);
+  const other = two.logs.find((own) => own.log === log?.log);
+  const pair = useMemo<[JudgedLog, JudgedLog] | null>(() => (log && other ? [log, other] : null), [log, other]);
+  if (!pair) return null;
+  return (
+    <>
+      <h3>Efforts as both predict them</h3>
+      <LogChoice options={options} value={chosen} onChange={choose} />
+      <EffortsOfTwo logs={pair} titles={names} joints={one.joints} group={names.join()} />
+    </>
+  );
+}
+
+const Sides = ({ names, className }: { names: string[]; className: string }) =>
+  names.map((name, k) => (
+    <th key={k} scope="col" className={className}>
+      {name}
+    </th>
+  ));
+
 function Compared({ a, b }: { a: string; b: string }) {
   const { go } = useStudio();
   const { take } = useCampaign();
@@ -129,8 +154,7 @@ function Compared({ a, b }: { a: string; b: string }) {
               <th scope="col">
                 <span className="hidden">what</span>
               </th>
-              <th scope="col">{a}</th>
-              <th scope="col">{b}</th>
+              <Sides names={[a, b]} className="whole" />
             </tr>
           </thead>
           <tbody>
@@ -145,7 +169,7 @@ function Compared({ a, b }: { a: string; b: string }) {
               <th scope="row">go back to its choices</th>
               {[one, two].map((view, k) => (
                 <td key={k}>
-                  <button type="button" onClick={() => back(view.campaign)} disabled={!view.campaign}>
+                  <button type="button" className="whole" onClick={() => back(view.campaign)} disabled={!view.campaign}>
                     Use again
                   </button>
                 </td>
@@ -154,6 +178,7 @@ function Compared({ a, b }: { a: string; b: string }) {
           </tbody>
         </table>
       </Scroll>
+      <CurvesOfTwo views={[one, two]} names={[a, b]} />
       <h3>
         {differing.length} of {names.length} values differ by more than two deviations{" "}
         <button type="button" className="plain" onClick={() => setAll(!all)}>
@@ -166,12 +191,7 @@ function Compared({ a, b }: { a: string; b: string }) {
             <thead>
               <tr>
                 <th scope="col">parameter</th>
-                <th scope="col" className="number">
-                  {a}
-                </th>
-                <th scope="col" className="number">
-                  {b}
-                </th>
+                <Sides names={[a, b]} className="number" />
                 <th scope="col" className="number">
                   apart, in deviations
                 </th>

@@ -6,14 +6,12 @@ import { canLook, LOOKS, Patterns } from "../parts/patterns";
 import { SignificanceCurve } from "../parts/significance";
 import { Segment, Sentences } from "../parts/table";
 import { Values } from "../parts/values";
-import { latest, useStudio, useView } from "../studio";
+import { useRuns, useStudio } from "../studio";
 import type { FitView } from "../types";
 
 export default function ValidateStep() {
-  const { project, path, go } = useStudio();
-  const runs = project.jobs.filter((job) => job.kind === "identify" && job.state === "done");
-  const name = runs.find((job) => job.name === path[1])?.name ?? latest(project, "identify", "done")?.name;
-  const view = useView<FitView>(name);
+  const { go } = useStudio();
+  const { done: runs, name, view } = useRuns<FitView>("identify");
   if (!name) return <Empty>No identification yet; run one in the step Identify.</Empty>;
   return (
     <>

@@ -131,7 +131,7 @@ class _Scheduler:
         self.graph: Graph = program.graph
         self.nodes = self.graph.nodes
         self.needed = self.graph.needed(expressions)
-        self.uses = Counter(a for node in self.needed for a in self.graph.arguments(node))
+        self.uses = Counter(a for node in self.needed for a in self.graph.arguments[node])
         self.uses.update(e.id for e in expressions)
         self.wanted = Counter(e.id for e in expressions)
         self.ports = {port.name: k for k, port in enumerate(program.inputs)}

@@ -15,13 +15,13 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, IA, FV, FC, OFF, FCL, KS, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
+enum { LINK, IA, FV, FC, OFF, FCL, KS, FS, FCQ, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
-    const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit, *zero; /* (n) each */
+    const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit, *zero, *fs, *vs, *fcq, *middle; /* (n) each */
     const double *x;         /* (links) */
     const double *q0, *v0;   /* (n) */
     const double *u, *u_d, *ud, *ud_d; /* (steps, n): command, its derivative by the delay, velocity reference and its */
@@ -150,7 +150,7 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
 {
     for (int j = 0; j < n; j++)
         if (!(F[j] > 0))
-            c->slide[j] = 1;
+            c->slide[j] = v[j] < 0 ? -1 : 1;
     const int first = attempt(c, n, h, r, v, F);
     if (first != 1)
         return first;
@@ -189,7 +189,7 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
             double f[MOST];
             memcpy(f, c->f, n * sizeof(double));
             for (int j = 0; j < n; j++)
-                c->slide[j] = F[j] > 0 && fabs(f[j]) < F[j] ? 0 : f[j] > 0 ? -1 : 1;
+                c->slide[j] = !(F[j] > 0) ? (v[j] < 0 ? -1 : 1) : fabs(f[j]) < F[j] ? 0 : f[j] > 0 ? -1 : 1;
             const int found = attempt(c, n, h, r, v, F);
             if (found != 1 || is_done)
                 return found == 2 ? 2 : 0;
@@ -246,7 +246,8 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
-    int sat[MOST];
+    double slow[MOST];
+    int sat[MOST], rubs[MOST];
     Contact *c = calloc(1, sizeof *c);
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
@@ -336,7 +337,10 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             }
             r[j] = h * (s * (held[j] - gd[j] * v[j]) + old - o->fv[j] * v[j] - o->off[j]
                         - o->ks[j] * (qm[j] - o->rest[j]) - b[j]);
-            F[j] = fmax(o->fc[j] + o->fcl[j] * fabs(load[j]), 0);
+            slow[j] = exp(-(v[j] / o->vs[j]) * (v[j] / o->vs[j]));
+            F[j] = o->fc[j] + o->fcl[j] * fabs(load[j]) + o->fs[j] * slow[j] + o->fcq[j] * (qm[j] - o->middle[j]);
+            rubs[j] = F[j] >= 0; /* friction that falls below zero with the position is none there */
+            F[j] = fmax(F[j], 0);
             for (int i = 0; i < n; i++)
                 c->A[j * n + i] = D[j * n + i];
             c->A[j * n + j] += o->ia[j] + h * (end * o->fv[j] + mid * s * gd[j]) + quarter * h * h * (s * gp[j] + o->ks[j]);
@@ -374,12 +378,14 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                     R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
             for (int j = 0; j < n; j++) {
                 double *restrict row_j = R + (size_t)j * p;
-                const double sign = c->slide[j] * o->fcl[j] * (load[j] > 0 ? 1 : load[j] < 0 ? -1 : 0);
+                const double against = rubs[j] * c->slide[j];
+                const double sign = against * o->fcl[j] * (load[j] > 0 ? 1 : load[j] < 0 ? -1 : 0);
                 /* T2 keeps the links' part of row j for the load of the next step */
                 double *restrict keep = T2 + (size_t)j * p, *restrict by_q = T1 + (size_t)j * p;
                 const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
                 const double *restrict own_l = Sl + (size_t)j * p;
-                const double g1 = s * gp[j] + o->ks[j], g2 = s * gd[j] + o->fv[j];
+                const double g1 = s * gp[j] + o->ks[j] + against * o->fcq[j];
+                const double g2 = s * gd[j] + o->fv[j] - against * o->fs[j] * slow[j] * 2 * v[j] / (o->vs[j] * o->vs[j]);
                 const double g3 = sat[j] ? 0 : s * o->ki[j];
                 const double *restrict t0 = 0, *restrict t1 = 0;
                 double c0 = 0, c1 = 0;
@@ -442,11 +448,15 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 else if (kind == FV)
                     d = -(v[j] + end * c->dv[j]);
                 else if (kind == FC)
-                    d = -c->slide[j];
+                    d = -rubs[j] * c->slide[j];
+                else if (kind == FS)
+                    d = -rubs[j] * c->slide[j] * slow[j];
+                else if (kind == FCQ)
+                    d = -rubs[j] * c->slide[j] * (qm[j] - o->middle[j]);
                 else if (kind == OFF)
                     d = -1;
                 else if (kind == FCL)
-                    d = -c->slide[j] * fabs(load[j]);
+                    d = -rubs[j] * c->slide[j] * fabs(load[j]);
                 else if (kind == KS)
                     d = -(middle - o->rest[j]);
                 else if (kind == KP)

@@ -19,6 +19,7 @@ from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.selfcheck import single_fault
 from minertia.codegen.kernels.task import PORTS, address
 from minertia.codegen.program import Program
+from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
 from minertia.codegen.rollout.programs import slopes_program, terms_program
 from minertia.codegen.rollout.task import AT_JOINTS, KINDS, OF_SPRINGS, Array, LoopCommand, LoopValues, Rollout, Springs
@@ -49,16 +50,27 @@ class LoopKernel:
 
     joints: coordinates of the group, from 0; the others stand at 0 and must not be tied to it by inertia.  links: full
     names of the links' parameters that a rollout is given (all others are zero); the robot's own numbers without any.
-    motors: those of elastic joints, coordinates behind the joints.
+    motors: those of elastic joints, coordinates behind the joints.  floor: under the robot; its numbers (`FLOOR`, then
+    the step) come behind those of the links.
     """
 
-    def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        joints: Sequence[int],
+        links: Sequence[str] = (),
+        motors: int = 0,
+        floor: FloorUnder | None = None,
+    ) -> None:
         if len(joints) + motors > MOST:
             raise MinertiaError(
                 f"a loop of {len(joints) + motors} coordinates cannot be simulated; {MOST} are the most"
             )
         self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
-        self.terms, self.slopes = (make(robot, joints, links, motors) for make in (terms_program, slopes_program))
+        self.has_inputs = bool(links) or floor is not None
+        self.terms, self.slopes = (
+            make(robot, joints, links, motors, floor) for make in (terms_program, slopes_program)
+        )
         self._compiled: tuple[Any, int, int] | None = None
         self._plain: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
@@ -77,7 +89,7 @@ class LoopKernel:
         if self._plain is None:
             self._plain = compile_function(self.terms), compile_function(self.slopes)
         terms, slopes = self._plain
-        x = (task.values.links,) if self.links else ()
+        x = (task.values.links,) if self.has_inputs else ()
         empty = np.zeros((self.size, 0))
 
         def of_links(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
@@ -180,7 +192,7 @@ def _trial(effort_delay: float | None) -> Rollout:
     u, slope = np.sin(9 * t + [0.0, 1.0]), 9 * np.cos(9 * t + [0.0, 1.0])
     values = LoopValues(
         0.02 * two, 0.1 * two, 0.3 * two, 0.05 * two, 0.05 * two, 0.4 * two, 0.1 * two, 8 * two, 0.3 * two, 2 * two,
-        np.array([3.0, np.inf]), 0.1 * two, effort_delay=effort_delay,
+        np.array([3.0, np.inf]), 0.1 * two, 0.2 * two, 0.5 * two, 0.1 * two, 0.3 * two, effort_delay=effort_delay,
         springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
     unknowns = tuple((kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))

@@ -35,7 +35,8 @@ class _Friction:
 
     def step(self, A: Array, r: Array, v: Array, F: Array, h: float) -> None:
         """Find f and dv with A dv = r + h f: the sets of the step before, else projected Gauss-Seidel."""
-        self.slide[~(F > 0)] = 1
+        none = np.where(v < 0, -1, 1)  # how joints without friction slide
+        self.slide[~(F > 0)] = none[~(F > 0)]
         if self._attempt(A, r, v, F, h):
             return
         W = h * np.linalg.inv(A)
@@ -49,7 +50,7 @@ class _Friction:
                 moved, f[j] = max(moved, abs(own - f[j])), own
             is_done = not moved > SETTLED * F.max()
             if is_done or sweep % 8 == 7:
-                self.slide[:] = np.where((F > 0) & (np.abs(f) < F), 0, np.where(f > 0, -1, 1))
+                self.slide[:] = np.where(F > 0, np.where(np.abs(f) < F, 0, np.where(f > 0, -1, 1)), none)
                 if self._attempt(A, r, v, F, h) or is_done:
                     return
 
@@ -143,7 +144,10 @@ class PlainLoop:
         S, damp = self.pairs, x.springs.damping
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
-        self.friction.step(A, r, self.v, np.maximum(x.fc + x.fcl * np.abs(self.load), 0.0), h)
+        self.slow = np.exp(-((self.v / x.vs) ** 2))
+        F = x.fc + x.fcl * np.abs(self.load) + x.fs * self.slow + x.fcq * (self.qm - x.middle)
+        self.rubs = F >= 0
+        self.friction.step(A, r, self.v, np.maximum(F, 0.0), h)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
@@ -173,9 +177,12 @@ class PlainLoop:
         slide = self.friction.slide
         T1 = self.Sq + self.mid * h * self.Sv
         links = self._by_links(vm, a, T1)
-        sign = slide * x.fcl * np.sign(self.load)
+        against = slide * self.rubs
+        sign = against * x.fcl * np.sign(self.load)
+        by_place = s * gp + x.ks + against * x.fcq
+        by_rate = s * gd + x.fv - against * x.fs * self.slow * 2 * self.v / x.vs**2
         g3 = np.where(sat, 0.0, s * x.ki)
-        R = (s * gp + x.ks)[:, None] * T1 + (s * gd + x.fv)[:, None] * self.Sv - g3[:, None] * self.Sz
+        R = by_place[:, None] * T1 + by_rate[:, None] * self.Sv - g3[:, None] * self.Sz
         R = h * (self._old(self.St, k) - links - R - sign[:, None] * self.Sl + s * self._by_far(T1))
         R += h * self._by_springs(T1)
         effort = np.zeros_like(R)  # of the law itself
@@ -254,7 +261,7 @@ class PlainLoop:
         middle = self.qm[j] + self.quarter * h * self.friction.dv[j]
         error = 0.0 if sat[j] else command.u[k, j] - (self.qm[seen] if self.is_far[j] else middle)
         damped = vm[seen] if self.is_far[j] else slope[j]
-        slide = float(self.friction.slide[j])
+        slide = float(self.friction.slide[j] * self.rubs[j])
         rate = 0.0 if command.ud is None else command.ud[k, j]
         found = {
             "ia": (0.0, -a[j]),
@@ -263,6 +270,8 @@ class PlainLoop:
             "off": (0.0, -1.0),
             "fcl": (0.0, -slide * abs(self.load[j])),
             "ks": (0.0, -(middle - x.rest[j])),
+            "fs": (0.0, -slide * self.slow[j]),
+            "fcq": (0.0, -slide * (self.qm[j] - x.middle[j])),
             "kp": (error, 0.0),
             "ki": (0.0 if sat[j] else self.mid * h * error + self.z[j], 0.0),
             "kd": (0.0 if sat[j] and not x.is_voltage else rate - damped, 0.0),

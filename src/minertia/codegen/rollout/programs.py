@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minertia.algebra.expr import Expr, Graph
-from minertia.algebra.scalar import Scalar
+from minertia.algebra.scalar import Scalar, add, sub
 from minertia.codegen.program import Port, Program
+from minertia.codegen.rollout.floor import FloorUnder, floor_efforts, floor_slopes
 from minertia.dynamics.compound import mass_matrix
 from minertia.dynamics.derivatives import slopes
 from minertia.dynamics.kinematics import State
@@ -19,10 +20,18 @@ from minertia.robot.robot import Robot
 class _GroupProgram:
     """The expressions of one program: inputs of a group of joints, parameters as inputs or as numbers."""
 
-    def __init__(self, robot: Robot, joints: Sequence[int], links: Sequence[str], motors: int = 0) -> None:
-        self.motors = motors
+    def __init__(
+        self,
+        robot: Robot,
+        joints: Sequence[int],
+        links: Sequence[str],
+        motors: int = 0,
+        floor: FloorUnder | None = None,
+    ) -> None:
+        self.motors, self.floor = motors, floor
         self.robot, self.joints, self.links, self.graph = robot.numeric, tuple(joints), tuple(links), Graph()
         self.ports: list[Port] = []
+        self.below: list[Expr] = []  # what is known of the floor
 
     def vector(self, name: str) -> list[Scalar]:
         """An input of the group's joints, among zeros of the others; motors behind them do not move links."""
@@ -42,11 +51,17 @@ class _GroupProgram:
         return self.graph.variables(name, size)
 
     def chi(self) -> list[dict[str, Scalar]]:
-        """The links' parameters: those named are inputs and the others zero; the robot's own where none is named."""
+        """The links' parameters: those named are inputs and the others zero; the robot's own where none is named.
+
+        The floor's numbers come behind them in the same input.
+        """
+        size = len(self.links) + (self.floor.inputs() if self.floor else 0)
+        x = self.read("x", size) if size else []
+        self.below = x[len(self.links) :]
         if not self.links:
             return [{s: _structural(float(x[s])) for s in LINK_SYMBOLS} for x in self.robot.parameters()]  # type: ignore[arg-type]
         chi: list[dict[str, Scalar]] = [dict.fromkeys(LINK_SYMBOLS, 0) for _ in self.robot.joints]
-        for name, value in zip(self.links, self.read("x", len(self.links)), strict=True):
+        for name, value in zip(self.links, x, strict=False):
             symbol, link = split_name(name)
             chi[link - 1][symbol] = value
         return chi
@@ -67,31 +82,50 @@ class _GroupProgram:
         return made.simplified(thorough=False)
 
 
-def terms_program(robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0) -> Program:
+def terms_program(
+    robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0, floor: FloorUnder | None = None
+) -> Program:
     """D (n, n) and bias b (n,) of a group, from q, qd and the links' parameters x where any are inputs.
 
-    motors: coordinates behind the joints that are motors of elastic ones; their rows are zero.
+    motors: coordinates behind the joints that are motors of elastic ones; their rows are zero.  floor: under the robot.
     """
-    g = _GroupProgram(robot, joints, links, motors)
+    g = _GroupProgram(robot, joints, links, motors, floor)
     q, qd = g.vector("q"), g.vector("qd")
     chi = g.chi()
     D = mass_matrix(g.robot, chi, q)
     bias = rigid_torques(g.robot, chi, State(q, qd, [0] * g.robot.n_velocity))
+    if floor is not None:
+        pushed = floor_efforts(g.robot, floor, q, qd, g.below)
+        D = _sum(D, pushed.M)
+        bias = [sub(a, b) for a, b in zip(bias, pushed.tau, strict=True)]
     ports = [g.square("D"), Port("b", (g.size,))]
     return g.program("loop_terms", ports, [*g.rows(D), *(bias[j] for j in joints), *[0] * motors])
 
 
-def slopes_program(robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0) -> Program:
-    """Derivatives of a group's efforts by q and by qd, (n, n) each, and by the links' parameters, Y (n, links)."""
-    g = _GroupProgram(robot, joints, links, motors)
+def slopes_program(
+    robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0, floor: FloorUnder | None = None
+) -> Program:
+    """Derivatives of a group's efforts by q and by qd, (n, n) each, and by all numbers in x, Y (n, inputs)."""
+    g = _GroupProgram(robot, joints, links, motors, floor)
     q, qd, qdd = g.vector("q"), g.vector("qd"), g.vector("qdd")
     chi, state = g.chi(), State(q, qd, qdd)
     found = slopes(g.robot, chi, state)
-    by_rate = [[_twice(entry) for entry in row] for row in found.coriolis]
+    by_place, by_rate = found.position, [[_twice(entry) for entry in row] for row in found.coriolis]
     entries = link_entries(g.robot, state, frozenset(links)) if links else {}
-    Y = [entries.get((i, name), 0) for i in joints for name in links] + [0] * (motors * len(links))
-    ports = [g.square("dq"), g.square("dqd"), *([Port("Y", (g.size, len(links)))] if links else [])]
-    return g.program("loop_slopes", ports, [*g.rows(found.position), *g.rows(by_rate), *Y])
+    Y: list[list[Scalar]] = [[entries.get((i, name), 0) for name in links] for i in range(g.robot.n_velocity)]
+    if floor is not None:
+        pushed = floor_efforts(g.robot, floor, q, qd, g.below)
+        own = floor_slopes(g.graph, pushed, qdd, (q, qd, g.below))
+        by_place, by_rate = (_sum(a, b) for a, b in ((by_place, own[0]), (by_rate, own[1])))
+        Y = [[*row, *more] for row, more in zip(Y, own[2], strict=True)]
+    width = len(links) + len(g.below)
+    flat = [entry for i in joints for entry in Y[i]] + [0] * (motors * width)
+    ports = [g.square("dq"), g.square("dqd"), *([Port("Y", (g.size, width))] if width else [])]
+    return g.program("loop_slopes", ports, [*g.rows(by_place), *g.rows(by_rate), *flat])
+
+
+def _sum(A: Sequence[Sequence[Scalar]], B: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    return [[add(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
 
 
 def _twice(entry: Scalar) -> Scalar:

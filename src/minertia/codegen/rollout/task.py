@@ -8,10 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-AT_JOINTS = ("ia", "fv", "fc", "off", "fcl", "ks", "rest", "kp", "kd", "ki", "limit", "zero")
+AT_JOINTS = (
+    "ia",
+    "fv",
+    "fc",
+    "off",
+    "fcl",
+    "ks",
+    "rest",
+    "kp",
+    "kd",
+    "ki",
+    "limit",
+    "zero",
+    "fs",
+    "vs",
+    "fcq",
+    "middle",
+)
 # kinds of unknowns, in the order of closed_loop.c
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-KINDS = ("link", "ia", "fv", "fc", "off", "fcl", "ks", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS)
+KINDS = (
+    *("link", "ia", "fv", "fc", "off", "fcl", "ks", "fs", "fcq", "kp", "kd", "ki", "delay", "q0", "v0", "zero"),
+    *OF_SPRINGS,
+)
 
 
 @dataclass(frozen=True)
@@ -32,13 +52,14 @@ class Springs:
 class LoopValues:
     """Values of one group of n joints, each (n,), on the joint side in N m (N), rad (m) and s.
 
-    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset.  fcl: Coulomb friction per load.  ks, rest:
-    a spring.  kp, kd, ki: gains of the position loop; limit: of its effort, infinite without.  links: the links'
-    parameters that are inputs of the kernel; zero: they are at q + zero.  effort_delay: by which the loop's effort acts
-    later [s], None where only the command does.  is_voltage: the limit holds for the part that is proportional to the
-    position error alone, and damping is the motor's own.  is_euler: step as MuJoCo's Euler does, instead of the
-    midpoint rule.  springs: elastic joints, whose motors are coordinates of their own behind the joints; sees: the
-    coordinate that the law of each coordinate reads, its own where none is given.
+    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset. fcl: Coulomb friction per load. ks, rest:
+    a spring. fs, vs: Stribeck friction and its velocity. fcq, middle: change of Coulomb friction with the position,
+    and where it is none. kp, kd, ki: gains of the position loop; limit: of its effort, infinite without. links: the
+    links' parameters that are inputs of the kernel; zero: they are at q + zero. effort_delay: by which the loop's
+    effort acts later [s], None where only the command does. is_voltage: the limit holds for the part that is
+    proportional to the position error alone, and damping is the motor's own. is_euler: step as MuJoCo's Euler does,
+    instead of the midpoint rule. springs: elastic joints, whose motors are coordinates of their own behind the
+    joints; sees: the coordinate that the law of each coordinate reads, its own where none is given.
     """
 
     ia: Array
@@ -53,6 +74,10 @@ class LoopValues:
     ki: Array
     limit: Array
     zero: Array
+    fs: Array
+    vs: Array
+    fcq: Array
+    middle: Array
     links: Array = field(default_factory=lambda: np.zeros(0))
     effort_delay: float | None = None
     is_voltage: bool = False
@@ -69,7 +94,8 @@ class LoopValues:
     def at_rest(n: int, links: Array | None = None) -> LoopValues:
         """Nothing at n joints."""
         o, limit = np.zeros(n), np.full(n, np.inf)
-        return LoopValues(o, o, o, o, o, o, o, o, o, o, limit, o, np.zeros(0) if links is None else links)
+        given = dict.fromkeys(AT_JOINTS, o) | {"limit": limit, "vs": np.ones(n)}
+        return LoopValues(**given, links=np.zeros(0) if links is None else links)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def schedule(graph: Graph, outputs: Sequence[Expr]) -> list[int]:
             elif node not in done:
                 done.add(node)
                 stack.append((node, True))
-                stack.extend((a, False) for a in reversed(graph.arguments(node)) if a not in done)
+                stack.extend((a, False) for a in reversed(graph.arguments[node]) if a not in done)
     return order
 
 
@@ -85,7 +85,7 @@ def prepared_slots(program: Program) -> dict[int, int]:
     wanted = {output.id for output in program.expressions}
     for node in order:
         if node not in free:
-            wanted |= set(graph.arguments(node))
+            wanted |= set(graph.arguments[node])
     kept = [n for n in order if n in wanted and n in free and graph.nodes[n][0] != "const"]
     return {node: k for k, node in enumerate(kept)}
 
@@ -191,7 +191,7 @@ class Renderer:
             if operation == "var":
                 reach[node] = self._coordinate(rest[0])
                 continue
-            reach[node] = max((reach.get(a, -1) for a in graph.arguments(node)), default=-1)
+            reach[node] = max((reach.get(a, -1) for a in graph.arguments[node]), default=-1)
             if reach[node] >= 0 and reach[node] not in met:  # those of a floating base are below
                 met.add(reach[node])
                 remarks[node] = f"joint {reach[node] + 1} ({comment(joints[reach[node]])}) and its link"
@@ -274,7 +274,7 @@ class Renderer:
         levels: list[dict[int, None]] = []
         for node in order:
             operation, *rest = graph.nodes[node]
-            depth[node] = max((depth.get(a, 0) for a in graph.arguments(node)), default=0)
+            depth[node] = max((depth.get(a, 0) for a in graph.arguments[node]), default=0)
             if operation in ("sin", "cos"):
                 levels += [{} for _ in range(depth[node] + 1 - len(levels))]
                 levels[depth[node]][rest[0]] = None

@@ -159,19 +159,20 @@ def _steps(style: CStyle, program: Program) -> dict[str, str]:
     """What a program with Newton's steps remembers, and what to do where they did not close the loops."""
     if not _has_steps(program):
         return dict.fromkeys(("memory", "more", "outputs", "kept"), "")
-    size = next(port.size for port in program.inputs if port.name == PASSIVE)
+    size, sets = program.ports[-3].size, program.ports[-1].size  # passive_next, residual, branch
     seed, real = f"{style.prefix.upper()}_PASSIVE_SEED", style.precision
     limit = "1e-6" if real == "double" else "1e-4f"
     return {
         "memory": (
-            "void stop(void); /* the loops were not closed */\n\n"
+            "void stop(void); /* the loops were not closed, or have left their branch */\n\n"
             f"static {real} passive[{size}] = {seed}; /* what the last call gave */\n"
         ),
-        "more": f", passive_next[{size}], residual[1]",
-        "outputs": ", passive_next, residual",
+        "more": f", passive_next[{size}], residual[1], branch[{sets}]",
+        "outputs": ", passive_next, residual, branch",
         "kept": (
             f"\n  for (int k = 0; k < {size}; ++k) passive[k] = passive_next[k];"
             f"\n  if (!(residual[0] < {limit})) {{ stop(); return; }} /* at first: call again until it has closed */"
+            f"\n  for (int k = 0; k < {sets}; ++k) if (!(branch[k] > 0)) {{ stop(); return; }}"
         ),
     }
 

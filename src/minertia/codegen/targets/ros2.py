@@ -187,7 +187,7 @@ def _method(plugin: Plugin, method: str, kind: str, name: str) -> str:
     passed = [f"{argument}.data()" for argument, _ in inputs]
     passed += ["passive_.data()"] if takes_steps else []
     passed += [f"&{name}_"] if is_prepared else []
-    more = ["next.data()", "&residual"] if takes_steps else []
+    more = ["next.data()", "&residual", "branch.data()"] if takes_steps else []
     return (CLOSED_METHOD if takes_steps else METHOD).substitute(
         package=plugin.package,
         type=kind,
@@ -196,6 +196,7 @@ def _method(plugin: Plugin, method: str, kind: str, name: str) -> str:
         arguments=_declared(plugin, name).replace("\n    ", "\n  "),
         checks="".join(line + "\n" for line in checks),
         out=port.name,
+        sets=program.ports[-1].size,
         size=f"({', '.join(str(n) for n in port.shape)})",
         function=f"{plugin.prefix}_{name}",
         passed=", ".join([*passed, f"{port.name}.data()", *more]),

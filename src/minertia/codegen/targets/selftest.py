@@ -79,9 +79,10 @@ def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.G
     if PASSIVE not in [port.name for port in program.inputs]:
         return {}
     closing = closing_of(setting.robot.numeric)
-    q = closing.close(inputs["q"][:, 7 * setting.robot.is_floating :])[:, closing.iterated]
+    closed = closing.close(inputs["q"][:, 7 * setting.robot.is_floating :])
+    q = closed[:, closing.iterated]
     inputs[PASSIVE] = q + closing.sizes[closing.iterated] * rng.uniform(-OFF, OFF, q.shape)
-    return {"passive_next": q, "residual": np.zeros((len(q), 1))}
+    return {"passive_next": q, "residual": np.zeros((len(q), 1)), "branch": closing.branch(closed)}
 
 
 def _special_postures(setting: Setting, q: Array) -> None:

@@ -40,7 +40,7 @@ def _most_alive(graph: Graph, order: Sequence[int], program: Program) -> int:
     if program.tail is not None:
         ends = {}  # outputs go to an array of their own
     for k, node in enumerate(order):
-        for a in graph.arguments(node):
+        for a in graph.arguments[node]:
             ends[a] = max(ends.get(a, 0), k)
     alive = most = 0
     dying: dict[int, int] = {}

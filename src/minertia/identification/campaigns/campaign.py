@@ -15,6 +15,7 @@ from minertia.errors import CampaignError, InputError, MinertiaError, UnknownNam
 from minertia.identification.campaigns.command import LINKS, Command
 from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.floor import Floor
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns import ColumnMap
@@ -90,8 +91,8 @@ class Campaign:
     (regrouped parameters) or "mlc" (minimal linear combinations of composite bodies); both have the same efforts.
     evaluation: how residuals are judged (None: from the first log).  command: the law of the joints' position loops,
     for logs of commands without efforts; links: whether these keep the links of the robot's file ("robot") or fit them,
-    as bodies that can exist ("physical"); elastic: joints whose motors turn their links through springs.  places:
-    folders in which files are looked up.
+    as bodies that can exist ("physical"); elastic: joints whose motors turn their links through springs; floor:
+    what the robot may touch.  places: folders in which files are looked up.
     """
 
     robot: Robot
@@ -111,6 +112,7 @@ class Campaign:
     evaluation: Evaluation | None = None
     command: Command = field(default_factory=Command)
     elastic: ElasticJoints = field(default_factory=ElasticJoints)
+    floor: Floor = field(default_factory=Floor)
     links: str = "robot"
     source: str = ""
     places: tuple[Path, ...] = ()
@@ -137,6 +139,7 @@ class Campaign:
             evaluation: Evaluation | None = None,
             command: Command = ...,
             elastic: ElasticJoints = ...,
+            floor: Floor = ...,
             links: str = "robot",
             source: str = "",
             places: Sequence[Path] = (),

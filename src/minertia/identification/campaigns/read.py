@@ -11,6 +11,7 @@ from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repa
 from minertia.identification.campaigns.command import LINKS, parse_command
 from minertia.identification.campaigns.effects import joint_list, parse_effects
 from minertia.identification.campaigns.elastic import parse_elastic
+from minertia.identification.campaigns.floor import parse_floor
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
 from minertia.identification.logs.campaign_table import CampaignTable
@@ -25,7 +26,7 @@ from minertia.tables import load_toml, shown
 
 FORMAT = 1
 TOP_KEYS = ("format", "name", "robot", "base", "gravity", "joints", "hold", "logs", "columns", "drive", "filter",
-            "model", "estimator", "evaluation", "command", "elastic")  # fmt: skip
+            "model", "estimator", "evaluation", "command", "elastic", "floor")  # fmt: skip
 LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
 ENTRY_KEYS = ("file", "from", "to", "load")
 LOAD_KEYS = ("mass", "com", "inertia", "at")
@@ -103,6 +104,7 @@ class _CampaignReader:
             evaluation=self._evaluation(),
             command=parse_command(top.table("command")),
             elastic=parse_elastic(top.table("elastic")),
+            floor=parse_floor(top.table("floor")),
             links=model.choice("links", LINKS, "robot"),
             source=str(self.path),
             places=tuple(self._places(robots=False)),

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.elastic import ElasticJoints
-from minertia.identification.closed_loop.fit import LoopFit, probed
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.fit import probed
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.law import filtered_signals
 from minertia.identification.closed_loop.logs import LoopLog, made_log
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.springs import link_efforts, link_inertias, placed
 from minertia.identification.signals.spectrum import chosen_cutoff
 

@@ -15,11 +15,13 @@ from scipy.optimize import lsq_linear
 
 from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
-from minertia.identification.closed_loop.contact import Mask, pushed, told_times
+from minertia.identification.closed_loop.contact import pushed
+from minertia.identification.closed_loop.found import LoopFit, contact_notes
+from minertia.identification.closed_loop.ground import with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.simulate import Simulated, simulated
+from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
@@ -36,53 +38,13 @@ MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
+WIDEST = 10.0  # times that: such changes are too large however correlated residuals widen the deviations
 ITERATIONS = 40
+SOFTER = 0.1  # of a compliance that is left at least by one step: at a rigid joint nothing shows that it was none
 FEW = 10  # iterations from each of several starts
-STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
-
-
-@dataclass(frozen=True)
-class LoopFit:
-    """Values of all unknowns of a model.
-
-    part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
-    beyond the model's those of the starts.
-    hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
-    pushed: positions of each log (N, n) that were left out, because something else pushed the robot there.
-    """
-
-    model: ServoModel
-    theta: Array
-    sigma: Array
-    part: Observation = field(repr=False)
-    kept: tuple[int, ...]
-    hidden: dict[str, str]
-    steps: tuple[int, ...]
-    iterations: int
-    widths: Spread | None
-    notes: tuple[str, ...] = ()
-    pushed: tuple[Mask, ...] = field(default=(), repr=False)
-
-    @property
-    def covariance(self) -> Array:
-        """Covariance of all unknowns under correlated residuals; hidden ones have none."""
-        R = self.part.triangle(self.sigma)
-        inv = inverse(R[:-1, :-1])
-        own = inv @ inv.T if self.widths is None else self.widths.stated
-        size = max((self.model.count, *(k + 1 for k in self.kept)))
-        full = np.zeros((size, size))
-        full[np.ix_(self.kept, self.kept)] = own
-        return full[: self.model.count, : self.model.count]
-
-    @property
-    def deviation(self) -> Array:
-        """Deviation of each unknown; of hidden ones infinite."""
-        found = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        found[[k for k in range(self.model.count) if k not in self.kept]] = np.inf
-        return found
 
 
 @dataclass
@@ -92,7 +54,7 @@ class _Rolled:
     theta: Array
     rest: list[Array]  # of each log, (N, n); zero where something else pushed the robot
     rms: Array
-    slopes: list[Array] = field(default_factory=list)  # of each log, (N, n, count + 2 n)
+    slopes: list[list[GroupSlopes]] = field(default_factory=list)  # of each log
     R: Array | None = None  # triangle of all unknowns
 
     @property
@@ -131,6 +93,7 @@ class _OutputError:
         self.upper = np.concatenate([model.upper, np.full(self.total - p, np.inf)])
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
+        self.compliant = np.array([name.startswith("CJ") for name in self.names])
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
@@ -153,10 +116,11 @@ class _OutputError:
             again = self.at(point.theta, finer)
             if again is None:
                 break
-            if wider is None:
-                wider = self._inflation(point)
             step, deviation = self._proposed(again, 0.0)
-            moved = np.abs(step - point.theta) / (wider * deviation)
+            moved = np.abs(step - point.theta) / deviation
+            if wider is None and MOVED < np.nanmax(moved, initial=0.0) < WIDEST * MOVED:
+                wider = self._inflation(point)
+            moved = moved if wider is None else moved / wider
             better = self.at(step, finer)
             steps = finer
             point = better if better is not None and better.cost <= again.cost else again
@@ -173,7 +137,7 @@ class _OutputError:
         rest = [np.where(counts, log.q - m.q, 0.0) for log, m, counts in each]
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
-        slopes_of = [m.S if counts.all() else m.S * counts[:, :, None] for _, m, counts in each]
+        slopes_of = [[part.counted(counts) for part in m.slopes] for _, m, counts in each]
         return _Rolled(theta, rest, rms, slopes_of) if np.isfinite(rms).all() else None
 
     def _motions(self, theta: Array, steps: Sequence[int], *, slopes: bool) -> list[Simulated] | None:
@@ -182,7 +146,7 @@ class _OutputError:
         for log, own, count in zip(self.logs, self.starts, steps, strict=True):
             placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
             found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
-            if found is None or not -STEEPEST < found.S.min(initial=0.0) <= found.S.max(initial=0.0) < STEEPEST:
+            if found is None or not found.is_steady:
                 return None
             motions.append(found)
         return motions
@@ -208,6 +172,8 @@ class _OutputError:
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
+        if given is None:
+            tried = [with_floor(self.model, self.logs, theta) for theta in tried if theta is not None]
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
@@ -236,21 +202,18 @@ class _OutputError:
                              for name, g in zip(model.names, model.G.T, strict=True)])  # fmt: skip
         return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
 
-    def _columns(self, point: _Rolled, k: int, joints: Sequence[int]) -> tuple[Array, list[int]]:
-        """Derivatives of some joints in a log (N, joints, columns), and which unknowns have them."""
+    def _places(self, k: int, part: GroupSlopes) -> list[int]:
+        """Unknowns of a group's columns in a log, its start among them."""
         p, own = self.model.count, self.starts[k]
-        S = point.slopes[k][:, list(joints)]
-        shown = np.flatnonzero(S.any(axis=(0, 1)))
-        return S[:, :, shown], [int(c) if c < p else own[int(c) - p] for c in shown]
+        return [c if c < p else own[c - p] for c in part.columns]
 
     def _triangle(self, point: _Rolled) -> Array:
         """The triangle of [S | e + S theta] over each position's noise, group by group: most columns are zero there."""
         if point.R is None:
             parts = []
             for k, e in enumerate(point.rest):
-                for group in self.model.groups:
-                    own = self.model.layout.outputs_of(group.joints)
-                    S, places = self._columns(point, k, own)
+                for part in point.slopes[k]:
+                    own, S, places = part.outputs, part.values, self._places(k, part)
                     rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
                     R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
                     wide = np.zeros((len(R), self.total + 1))
@@ -264,8 +227,8 @@ class _OutputError:
         pairs = []
         for k, e in enumerate(point.rest):
             Y = np.zeros((*e.shape, self.total))
-            S, places = self._columns(point, k, range(e.shape[1]))
-            Y[:, :, places] = S
+            for part in point.slopes[k]:
+                Y[np.ix_(range(len(e)), part.outputs, self._places(k, part))] = part.values
             pairs.append((Y, e + Y @ point.theta))
         return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
 
@@ -278,7 +241,10 @@ class _OutputError:
         R = triangle(np.concatenate(columns, axis=1))
         A, b = R[:-1, :-1], R[:-1, -1]
         lengths = np.linalg.norm(A, axis=0)
-        own, lower = point.theta[kept], self.lower[kept]
+        own, lower = (
+            point.theta[kept],
+            np.maximum(self.lower, np.where(self.compliant, SOFTER * point.theta, -np.inf))[kept],
+        )
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
         found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths
@@ -298,17 +264,21 @@ class _OutputError:
 
     def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
         """Gauss-Newton steps, damped as needed, until they are small."""
-        damping = DAMPING
+        damping, is_likely = (
+            DAMPING,
+            True,
+        )  # whether the next step is likely to be better: then its derivatives are wanted
         for _ in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             if self.promised < SMALL_FALL:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
-            tried = self.at(theta, steps, slopes=False)
-            if tried is not None and tried.cost <= point.cost:
+            tried = self.at(theta, steps, slopes=is_likely)
+            has_slopes, is_likely = is_likely, tried is not None and tried.cost <= point.cost
+            if tried is not None and is_likely:
                 fall = 1 - float(np.exp(tried.cost - point.cost))
-                point, damping = self.at(theta, steps) or point, damping / 10
+                point, damping = (tried if has_slopes else self.at(theta, steps) or point), damping / 10
                 if step < SMALL_STEP or fall < SMALL_FALL:
                     break
             else:
@@ -337,12 +307,22 @@ class _OutputError:
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
-        """Deviations over those for white residuals, by which a change of values is judged."""
-        found, kept = np.ones(self.total), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
-        known = point.theta.copy()
-        known[kept] = 0.0
-        part = self._whole(point).reduced(kept, known)
-        found[kept] = _not_narrower(spread(part, point.theta[kept], point.rms)).inflation
+        """Deviations over those for white residuals, by which a change of values is judged; group by group."""
+        found = np.ones(self.total)
+        kept = set(independent_columns(self._triangle(point)[:-1, :-1], TOGETHER))
+        for g, group in enumerate(self.model.groups):
+            own = self.model.layout.outputs_of(group.joints)
+            seen = sorted({c for k, parts in enumerate(point.slopes) for c in self._places(k, parts[g])} & kept)
+            pairs = []
+            for k, parts in enumerate(point.slopes):
+                places = self._places(k, parts[g])
+                mine = [c for c in places if c in kept]
+                Y = np.zeros((len(parts[g].values), len(own), len(seen)))
+                Y[:, :, [seen.index(c) for c in mine]] = parts[g].values[:, :, [places.index(c) for c in mine]]
+                pairs.append((Y, point.rest[k][:, own] + Y @ point.theta[seen]))
+            part = observation_of(self.model, [self.names[c] for c in seen], [log.name for log in self.logs], pairs)
+            widths = _not_narrower(spread(part, point.theta[seen], point.rms[own])).inflation
+            found[seen] = np.maximum(found[seen], widths)
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
@@ -391,9 +371,10 @@ def probed(
         step, deviation = fit._proposed(point, 0.0)
         before, after = (np.zeros(len(point.rms)) for _ in range(2))
         for k, e in enumerate(point.rest):
-            S, places = fit._columns(point, k, range(e.shape[1]))
             before += np.sum(e**2, axis=0)
-            after += np.sum((e - S @ (step - point.theta)[places]) ** 2, axis=0)
+            for part in point.slopes[k]:
+                told = part.values @ (step - point.theta)[fit._places(k, part)]
+                after[part.outputs] += np.sum((e[:, part.outputs] - told) ** 2, axis=0)
         left = np.sqrt(np.mean(after / before))  # deviations are those of what the step leaves
         return step, left * fit._inflation(point) * deviation, 1 - after / before
 
@@ -401,14 +382,3 @@ def probed(
 def _not_narrower(widths: Spread) -> Spread:
     """Deviations at least those for white residuals: encoders are white at best, and what a model lacks is slow."""
     return replace(widths, inflation=np.maximum(widths.inflation, 1.0))
-
-
-def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
-    """A sentence where stretches were left out."""
-    told = [f"{told_times(log, rows)} of {log.name}" for log, rows in zip(logs, masks, strict=True) if rows.any()]
-    if not told:
-        return []
-    return [
-        f"left out of the fit: {'; '.join(told)}; far more is left there than elsewhere, as where a robot touches "
-        "something or is pushed (leave_out_contact = false keeps such stretches)"
-    ]

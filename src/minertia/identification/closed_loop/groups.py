@@ -20,10 +20,16 @@ def require_simple(robot: Robot) -> None:
     """Refuse robots whose loops cannot be simulated here."""
     if robot.is_floating:
         raise MinertiaError(f"'{robot.name}' has a floating base, which logs of joints do not show; read it as fixed")
-    robot.require_tree("a fit of commands")
+    if robot.open_cuts:
+        names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
+        raise MinertiaError(
+            f"'{robot.name}' has closed loops ({names}), which fits of commands do not simulate; log its motors' "
+            "efforts or currents, too, and identify it from these"
+        )
     if robot.n != robot.n_joints or robot.coupling is not None:
         raise MinertiaError(
-            f"'{robot.name}' has joints that follow others or motors that turn several; commands cannot be fitted there"
+            f"'{robot.name}' has joints that follow others (as in a parallelogram) or motors that turn several, where "
+            "commands cannot be fitted; log its motors' efforts or currents, too, and identify it from these"
         )
 
 

@@ -13,14 +13,17 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.command import SAME, UNKNOWN
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
 from minertia.identification.closed_loop.elasticity import elasticity_notes
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import judged, loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
-from minertia.identification.closed_loop.model import ServoModel, loop_model
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
+from minertia.identification.closed_loop.placed_friction import with_placed_friction
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
@@ -67,6 +70,11 @@ def identify_commands(campaign: Campaign, tell: Tell) -> LoopOutcome:
             campaign, note = changed
             fit = fitted(loop_model(campaign, period), logs, campaign.command.method)
             notes.append(note)
+    tell("looking for friction that changes with the position")
+    placed = with_placed_friction(campaign, fit, logs)
+    if placed is not None:
+        campaign, fit, note = placed
+        notes.append(note)
     tell("looking for elastic joints")
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     tell("judging")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import LoopFit, output_error
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
@@ -24,7 +25,7 @@ TOLD_APART = 3.0  # by how much delay and damping together may be better known t
 LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
-FRICTIONAL = ("FV", "FC", "FCL")  # symbols of what friction alone fits, besides gains and delay
+FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
 TIE = 1.02  # residual over that of a rival up to which a model is no worse
 
 
@@ -113,7 +114,7 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
     training = pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)])
     others = tuple(position_residuals(model, theta, log, h) for log in unseen)
-    left = None if unseen else _left_out(fit, logs, h)
+    left = None if unseen else left_out(fit, logs, h)
     contact = contact_sentences(fit, logs, unseen, h)
     file = file_values(model, theta)
     rivals = {}
@@ -140,8 +141,8 @@ def _is_frictional(name: str) -> bool:
     return "+" in name or name == "delay" or name[:2] in ("KP", "KD", "KI") or symbol_of(name) in FRICTIONAL
 
 
-def _left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
-    """The last log, or the last part of the only one, predicted by a fit of the rest."""
+def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
+    """The last log, or the last part of the only one, predicted by a fit of the rest; None where that is too short."""
     logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
         rest, last = list(logs[:-1]), logs[-1]

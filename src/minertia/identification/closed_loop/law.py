@@ -123,8 +123,9 @@ def _columns(
     area = np.cumsum(error, axis=0) / rate
     reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
     columns |= {
-        "ia": accelerations, "fv": rates, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest, "kp": -error,
-        "ki": -area, "kd": speed - reference,
+        "ia": accelerations, "fv": rates, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest,
+        "fs": sign * np.exp(-((rates / model.settings["vs"]) ** 2)), "fcq": sign * (q - model.settings["middle"]),
+        "kp": -error, "ki": -area, "kd": speed - reference,
     }  # fmt: skip
     return columns, np.asarray(known)
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-AT_MOTOR = ("ia", "fv", "fc", "off", "kp", "kd", "ki")  # what an elastic joint has on its motor's side of the spring
+AT_MOTOR = (
+    "ia",
+    "fv",
+    "fc",
+    "off",
+    "fs",
+    "fcq",
+    "kp",
+    "kd",
+    "ki",
+)  # what an elastic joint has on its motor's side of the spring
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ atoms = constant + G theta; so values that are known, tied or regrouped need no 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,33 +14,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
-from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
-from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
+from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import STIFFNESS
-from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
+from minertia.identification.campaigns.floor import RANGES, Floor
 from minertia.identification.closed_loop.layout import AT_MOTOR, SprungLayout
-from minertia.identification.closed_loop.logs import layout_of
-from minertia.identification.problem.ladder import START, springs
-from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
+from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 # effects that a rollout has, by symbol
-SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks"}
-NONNEGATIVE = ("ia", "fv", "fc", "fcl", "kp", "kd", "ki")
+SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks", "FS": "fs", "FCQ": "fcq"}
+SETTINGS = {"rest": ("KS", "rest"), "vs": ("FS", "velocity"), "middle": ("FCQ", "middle")}  # constants of effects
 MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
-GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
+
+
+def floor_name(what: str) -> str:
+    """Name of an unknown of the floor."""
+    return f"floor_{what}"
 
 
 @dataclass(frozen=True)
 class Atom:
-    """One number that a rollout reads: its kind (`rollout.task.KINDS`), and its joint or number among the links."""
+    """One number that a rollout reads: its kind (`rollout.task.KINDS`, "floor"), and its joint or number."""
 
     kind: str
     place: int
@@ -63,7 +63,9 @@ class ServoModel:
     linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
     the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
     gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
-    which of them are measured.  begin: stiffness and damping of elastic joints to start from, None where not known.
+    which of them are measured.  settings: constants of effects, one for each joint (`SETTINGS`).  begin: stiffness and
+    damping of elastic joints to start from, None where not known.  floor: what the
+    robot may touch; `links` of a rollout then hold its numbers and the step, too.
     """
 
     robot: Robot
@@ -77,10 +79,11 @@ class ServoModel:
     links: tuple[str, ...]
     lower: Array
     groups: tuple[JointGroup, ...]
-    rest: Array
+    settings: Mapping[str, Array]
     layout: SprungLayout
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
+    floor: Floor = field(default_factory=Floor)
 
     @property
     def count(self) -> int:
@@ -107,17 +110,27 @@ class ServoModel:
         """Values of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
-    def loop_values(self, group: JointGroup, values: Array) -> LoopValues:
-        """What a rollout of a group is given, from the values of all atoms."""
+    @property
+    def rest(self) -> Array:
+        """Where springs at the joints rest."""
+        return self.settings["rest"]
+
+    def inputs(self, values: Array, h: float) -> Array:
+        """Numbers that the robot's own terms read: of the links where these are fitted, of the floor, and the step."""
+        below = [*self.of_kind("floor", values), h] if self.floor.touches else []
+        return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
+
+    def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
+        """What a rollout of a group at step h [s] is given, from the values of all atoms."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
-        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", "rest")}
-        given |= {"limit": limits, "rest": self.rest}
+        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", *SETTINGS)}
+        given |= {"limit": limits, **self.settings}
         delayed = self.command.delay_of == "effort"
         own: dict[str, Any] = {name: self._at_coordinates(group, name, x) for name, x in given.items()}
         return LoopValues(
             **own,
-            links=self.of_kind("link", values) if not self.keeps_links else np.zeros(0),
+            links=self.inputs(values, h),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
             is_voltage=self.command.law == "voltage",
             is_euler=self.command.integrator == "euler",
@@ -128,8 +141,8 @@ class ServoModel:
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at a group's coordinates: of elastic ones at the motor, or at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
-        nothing = np.inf if name == "limit" else 0.0
-        if name not in (*AT_MOTOR, "limit"):
+        nothing = {"limit": np.inf, "vs": 1.0}.get(name, 0.0)
+        if name not in (*AT_MOTOR, "limit", "vs", "middle"):
             return np.append(values[own], np.zeros(len(motors)))
         return np.append(np.where(np.isin(own, motors), nothing, values[own]), values[motors])
 
@@ -151,6 +164,8 @@ class ServoModel:
 
     def place_in(self, group: JointGroup, atom: Atom) -> int:
         """Where a rollout of a group has an atom: a number among links, its spring or its coordinate."""
+        if atom.kind == "floor":
+            return len(self.links) + atom.place
         if atom.kind in ("link", "delay"):
             return atom.place
         inside = self.layout.inside(group.joints)
@@ -207,234 +222,5 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
+        most |= {floor_name(what): RANGES[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])
-
-
-def loop_model(campaign: Campaign, period: float) -> ServoModel:
-    """The unknowns of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
-    robot, command = campaign.robot, campaign.command
-    require_simple(robot)
-    if campaign.joints and len(campaign.joints) < robot.n:
-        raise CampaignError("commands move all joints: joints cannot be chosen here; lock the others with hold")
-    usual: Effects = (*START, *springs(robot))
-    effects = usual if campaign.effects is None else campaign.effects
-    linear = linear_model(robot, effects, method=SETS[campaign.parameters])
-    for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
-        if symbol_of(name) not in SIMULATED:
-            raise CampaignError(f"the effect {name} is not simulated under commands; these are: {', '.join(SIMULATED)}")
-    keeps = campaign.links == "robot"
-    if keeps and not robot.has_parameters:
-        raise CampaignError(
-            f"'{robot.name}' has no masses to keep; state links = \"physical\" in [model] to fit them, too"
-        )
-    groups = tied_groups(robot)
-    builder = _ServoBuilder(robot, command, linear, groups, keeps)
-    builder.loaded = {robot.payload_frame(log.load.at).joint for log in campaign.train if log.load is not None}
-    builder.add_effects()
-    builder.add_gains()
-    builder.add_zeros()
-    builder.add_springs(campaign)
-    builder.add_delay(campaign.map.command_when, period)
-    model = builder.model()
-    given = {
-        _compliance(name): 1 / value if name != _compliance(name) else value for name, value in campaign.fix.items()
-    }
-    fixed = {name: value for name, value in given.items() if name in model.names}
-    unknown = [name for name in given if name not in fixed]
-    if unknown:
-        raise CampaignError(f"{unknown[0]} is fixed and no unknown here; the unknowns are: {', '.join(model.names)}")
-    return model.with_fixed(fixed)
-
-
-def _compliance(name: str) -> str:
-    """The unknown that is fitted for a stiffness KJ2: its compliance CJ2, in which motion is nearly linear."""
-    return f"CJ{name[2:]}" if re.fullmatch(r"KJ\d+", name) else name
-
-
-class _ServoBuilder:
-    """Unknowns and atoms on their way."""
-
-    def __init__(
-        self, robot: Robot, command: Command, linear: LinearModel, groups: Sequence[tuple[int, ...]], keeps: bool
-    ) -> None:
-        self.robot, self.command, self.linear, self.tied, self.keeps = robot, command, linear, groups, keeps
-        self.n = robot.n
-        kept = [linear.standard[k] for k in linear.kept]
-        self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
-        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero", *OF_SPRINGS]
-        self.atoms = (
-            *(Atom("link", k) for k in range(len(self.links))),
-            *(Atom(kind, j) for kind in kinds for j in range(self.n)),
-            Atom("delay", 0),
-        )
-        self.where = {atom: k for k, atom in enumerate(self.atoms)}
-        self.constant = np.zeros(len(self.atoms))
-        self.columns: dict[str, Array] = {}
-        self.lower: dict[str, float] = {}
-        self.rest = np.zeros(self.n)
-        self.gauges: list[int] = []
-        self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
-        self.layout, self.begin = SprungLayout(robot.n), dict[int, Elastic]()
-        for term in linear.choice.terms:
-            if term.symbol == "KS":
-                self.rest[term.joint] = term.settings.get("rest", 0.0)
-
-    def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
-        """An unknown that enters these atoms."""
-        column = self.columns.setdefault(name, np.zeros(len(self.atoms)))
-        for atom, weight in atoms.items():
-            column[self.where[atom]] += weight
-        self.lower[name] = lower
-
-    @property
-    def damping_is_one(self) -> list[bool]:
-        """Whether kd and fv of each joint are one unknown: both are unknown and act on the same velocity."""
-        given = self.command.each("kd", self.n)
-        return [isinstance(v, str) and not self.command.velocity_reference for v in given]
-
-    def add_effects(self) -> None:
-        """Unknowns of links and effects: each effect where the links are kept, else those of the linear model."""
-        if self.keeps:
-            for name in (*self.linear.choice.own, *(t.name for t in self.linear.choice.terms)):
-                self._add_linear(name, {name: 1.0})
-            return
-        mixing = np.eye(self.linear.count) if self.linear.mixing is None else self.linear.mixing
-        kept = [self.linear.standard[k] for k in self.linear.kept]
-        for k, name in enumerate(self.linear.names):
-            self._add_linear(name, {kept[r]: mixing[r, k] for r in np.flatnonzero(mixing[:, k])})
-
-    def _add_linear(self, name: str, parts: dict[str, float]) -> None:
-        atoms = {}
-        for part, weight in parts.items():
-            symbol, j = symbol_of(part), link_number(part) - 1
-            if symbol == "FV" and self.damping_is_one[j]:
-                return  # kd stands for both
-            atoms[Atom("link", self.links.index(part)) if symbol in LINK_SYMBOLS else Atom(SIMULATED[symbol], j)] = (
-                weight
-            )
-        is_bounded = len(atoms) == 1 and next(iter(atoms)).kind in NONNEGATIVE
-        self.add(name, atoms, 0.0 if is_bounded else -np.inf)
-
-    def add_gains(self) -> None:
-        """Gains: known, unknown or tied; where nothing fixes a group's scale, kp of its first joint is 1."""
-        self._check_reference()
-        for kind in ("kp", "kd", "ki"):
-            for j, value in enumerate(self.command.each(kind, self.n)):
-                atom = Atom(kind, j)
-                if not isinstance(value, str):
-                    self.constant[self.where[atom]] = float(value)
-                elif kind == "kp" and self._is_gauge(j, value):
-                    self.constant[self.where[atom]] = GAUGE
-                    self.gauges.append(j)
-                else:
-                    number = "" if value == SAME else str(j + 1)
-                    twin = f"+FV{number}" if kind == "kd" and self._has_friction(j) else ""
-                    self.add(f"{kind.upper()}{number}{twin}", {atom: 1.0}, 0.0)
-
-    def _is_gauge(self, j: int, value: str) -> bool:
-        """Whether nothing fixes the scale of a joint's group, so that this kp is set."""
-        if self.reference == "none":
-            return j in self._firsts or value == SAME
-        weighed = [group for group in self.tied if self.loaded & set(group)]
-        is_tied = value == SAME and bool(weighed)
-        return self.reference == "load" and j in self._firsts and not is_tied and not any(j in g for g in weighed)
-
-    def _has_friction(self, j: int) -> bool:
-        return self.damping_is_one[j] and f"FV{j + 1}" in self.linear.choice.own
-
-    @property
-    def _firsts(self) -> set[int]:
-        """The first joint of each group without a known gain."""
-        kp = self.command.each("kp", self.n)
-        return {group[0] for group in self.tied if all(isinstance(kp[j], str) for j in group)}
-
-    @property
-    def reference(self) -> str:
-        """What fixes the scale."""
-        if self.command.reference is not None:
-            return self.command.reference
-        if not self._firsts:
-            return "gains"
-        return "links" if self.keeps else "none"
-
-    def _check_reference(self) -> None:
-        loose, names = self._firsts, self.robot.coordinate_names
-        if self.reference == "gains" and loose:
-            raise CampaignError(
-                f'kp of joint {names[min(loose)]} and of all joints tied to it is "?" and the reference is "gains": '
-                'give a gain, or state reference = "links" (masses of the robot\'s file) or "none" (ratios to kp)'
-            )
-        if self.reference == "load" and self.keeps:
-            raise CampaignError('the reference "load" needs links that are fitted: state links = "physical" in [model]')
-        if self.reference == "links" and not self.keeps:
-            raise CampaignError('the reference "links" keeps the masses of the robot\'s file: state links = "robot"')
-        if self.reference == "none" and self.keeps and loose:
-            raise CampaignError(
-                'links = "robot" takes the masses of the file as true, which is a reference; state reference = '
-                '"links", or links = "physical"'
-            )
-
-    def add_zeros(self) -> None:
-        """Zeros of the joints: known, or an unknown each."""
-        for j, value in enumerate(self.command.each("zeros", self.n)):
-            if isinstance(value, str):
-                self.add(f"ZERO{j + 1}", {Atom("zero", j): 1.0}, -FARTHEST_ZERO)
-            else:
-                self.constant[self.where[Atom("zero", j)]] = float(value)
-
-    def add_springs(self, campaign: Campaign) -> None:
-        """Compliance and damping of elastic joints; with two encoders also the difference of their zeros.
-
-        Behind a spring the rotor moves by itself, so that its inertia is an unknown even where a rigid joint's is one
-        with that of its link.
-        """
-        self.begin, self.layout = campaign.elastic.of(self.robot), layout_of(campaign)
-        for j in self.layout.elastic:
-            if f"FCL{j + 1}" in self.columns:
-                raise CampaignError(
-                    f"load_coulomb is not simulated at joint {self.robot.coordinate_names[j]}, which is elastic: leave "
-                    "it out of effects there"
-                )
-            if f"IA{j + 1}" not in self.columns:
-                self.add(f"IA{j + 1}", {Atom("ia", j): 1.0}, 0.0)
-            self.add(f"CJ{j + 1}", {Atom("cj", j): 1.0}, 1 / STIFFNESS[1])
-            self.add(f"DJ{j + 1}", {Atom("dj", j): 1.0}, 0.0)
-            if self.layout.encoder == "both":
-                self.add(f"RJ{j + 1}", {Atom("rj", j): 1.0})
-
-    def add_delay(self, when: str | None, period: float) -> None:
-        """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
-        atom, value = Atom("delay", 0), self.command.delay
-        if value != UNKNOWN:
-            self.constant[self.where[atom]] = float(value)
-            return
-        can_lead = when is None and self.command.delay_of == "command"
-        self.add("delay", {atom: 1.0}, -period if can_lead else 0.0)
-
-    def model(self) -> ServoModel:
-        names = tuple(self.columns)
-        G = np.stack([self.columns[name] for name in names], axis=1) if names else np.zeros((len(self.atoms), 0))
-        if not names:
-            raise MinertiaError("everything is known in this campaign: nothing is left to fit")
-        groups = tuple(
-            JointGroup(
-                joints,
-                LoopKernel(self.robot, joints, self.links, len(self.layout.inside(joints))),
-                self._atoms_of(joints, G),
-            )
-            for joints in self.tied
-        )
-        lower = np.array([self.lower[name] for name in names])
-        return ServoModel(
-            self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
-            groups, self.rest, self.layout, tuple(self.gauges), self.begin,
-        )  # fmt: skip
-
-    def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
-        """Unknown atoms that act in a group; of the links those whose effect shows there."""
-        shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
-
-        def acts(atom: Atom) -> bool:
-            return bool(shown[atom.place]) if atom.kind == "link" else atom.kind == "delay" or atom.place in joints
-
-        return tuple(k for k, atom in enumerate(self.atoms) if np.any(G[k]) and acts(atom))

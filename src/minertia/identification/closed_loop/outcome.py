@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.closed_loop.fit import LoopFit
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import LoopJudged
 from minertia.identification.closed_loop.logs import LoopLog
 

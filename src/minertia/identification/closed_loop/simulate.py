@@ -12,18 +12,39 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel
 
 Array = NDArray[np.float64]
+STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
 STARTS = 6  # steps towards the start of a log that is only predicted
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Simulated positions of one log (N, outputs), and their derivatives (N, outputs, count + 2 coordinates).
+class GroupSlopes:
+    """Derivatives of the positions of one group: values (N, outputs, columns) of those outputs by those unknowns.
 
-    By the unknowns, and by the positions and velocities of all coordinates at the start.
+    Columns are the unknowns and, behind them, positions and velocities of all coordinates at the start.
     """
 
+    outputs: list[int]
+    columns: list[int]
+    values: Array
+
+    def counted(self, rows: NDArray[np.bool_]) -> GroupSlopes:
+        """The same with zeros where positions (N, all outputs) do not count."""
+        own = rows[:, self.outputs]
+        return self if own.all() else replace(self, values=self.values * own[:, :, None])
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Simulated positions of one log (N, outputs), and their derivatives, group by group: most others are zero."""
+
     q: Array
-    S: Array
+    slopes: tuple[GroupSlopes, ...]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the motion is still determined by its values."""
+        ends = [(s.values.min(initial=0.0), s.values.max(initial=0.0)) for s in self.slopes]
+        return all(-STEEPEST < least <= most < STEEPEST for least, most in ends)
 
 
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
@@ -31,7 +52,7 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
     values = model.atom_values(theta) + (0.0 if log.carried is None else log.carried)
     layout, size, count = model.layout, model.layout.size, model.count
     q = np.empty((len(log.u), len(layout.outputs)))
-    S = np.zeros((*q.shape, count + 2 * size if slopes else 0))
+    parts = []
     for group in model.groups:
         found = model_rollout(model, group, values, log, steps, slopes=slopes)
         if found is None:
@@ -41,11 +62,13 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
         shown = [simulates.index(layout.outputs[k]) for k in own]
         q[:, own] = found[0][:, shown]
         if slopes:
-            known = len(group.atoms)
-            S[:, own, :count] = found[1][:, shown, :known] @ model.G[list(group.atoms)]
-            places = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
-            S[np.ix_(range(len(q)), own, places)] = found[1][:, shown, known:]
-    return Simulated(q, S)
+            known, mixing = len(group.atoms), model.G[list(group.atoms)]
+            columns = np.flatnonzero(mixing.any(axis=0))
+            carried = found[1][:, shown].reshape(len(q) * len(own), -1)
+            S = np.concatenate([carried[:, :known] @ mixing[:, columns], carried[:, known:]], axis=1)
+            starts = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
+            parts.append(GroupSlopes(own, [*columns.tolist(), *starts], S.reshape(len(q), len(own), -1)))
+    return Simulated(q, tuple(parts))
 
 
 def model_rollout(
@@ -56,12 +79,12 @@ def model_rollout(
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))
     told = log.command(steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
-    unknowns = tuple((model.atoms[k].kind, model.place_in(group, model.atoms[k])) for k in group.atoms if slopes)
+    atoms = [model.atoms[k] for k in group.atoms if slopes]
+    unknowns = tuple(("link" if a.kind == "floor" else a.kind, model.place_in(group, a)) for a in atoms)
     if slopes:
         unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
-    task = Rollout(
-        model.loop_values(group, values), told, log.period / steps, steps, log.q0[own], log.v0[own], unknowns
-    )
+    h = log.period / steps
+    task = Rollout(model.loop_values(group, values, h), told, h, steps, log.q0[own], log.v0[own], unknowns)
     return group.kernel.run(task)
 
 
@@ -79,7 +102,11 @@ def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Loo
         if not cost < lowest:
             break
         best, lowest = replace(log, q0=begin.q0, v0=begin.v0), cost
-        S = found.S[:, :, model.count :].reshape(-1, 2 * n)
-        step, *_ = np.linalg.lstsq(S, e.ravel(), rcond=1e-6)
+        S = np.zeros((*e.shape, 2 * n))
+        for part in found.slopes:
+            starts = [(k, c - model.count) for k, c in enumerate(part.columns) if c >= model.count]
+            own, places = (list(x) for x in zip(*starts, strict=True))
+            S[np.ix_(range(len(e)), part.outputs, places)] = part.values[:, :, own]
+        step, *_ = np.linalg.lstsq(S.reshape(-1, 2 * n), e.ravel(), rcond=1e-6)
         begin = replace(begin, q0=begin.q0 + step[:n], v0=begin.v0 + step[n:])
     return best

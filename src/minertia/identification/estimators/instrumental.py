@@ -13,7 +13,6 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.dynamics.model import mass_matrix
 from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
@@ -21,7 +20,6 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.solve import inverse, weighted_solution
-from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
 LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot
@@ -133,14 +131,14 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
 
 def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Callable[..., tuple[Array, Array]]:
     """x' and v' of the observer; states: at which it is asked for them, in all."""
-    robot = model.robot
-    values = model.standard_values(beta)
-    chi = [{s: values.get(full_name(s, link + 1), 0.0) for s in x} for link, x in enumerate(_blank(model))]
 
     def rates(x: Array, v: Array, measured: tuple[Array, Array]) -> tuple[Array, Array]:
         q, tau = measured
-        bias = model.columns(x, v, np.zeros_like(x), samples=states) @ beta
-        D = mass_matrix(robot, x, parameters=chi)
+        count, n = x.shape
+        unit = np.vstack([np.zeros(n), np.eye(n)])  # efforts are affine in accelerations: those of n + 1 show D
+        state = (np.repeat(x, n + 1, axis=0), np.repeat(v, n + 1, axis=0), np.tile(unit, (count, 1)))
+        efforts = (model.columns(*state, samples=states * (n + 1)) @ beta).reshape(count, n + 1, n)
+        bias, D = efforts[:, 0], np.swapaxes(efforts[:, 1:] - efforts[:, :1], 1, 2)
         try:
             asked = np.linalg.solve(D, (tau - bias)[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
@@ -155,8 +153,3 @@ def _no_instruments(what: str) -> MinertiaError:
         f"the simulated motion of the least-squares values {what}, so it gives no instruments; excite the robot better "
         "or fit with --estimator weighted or physical"
     )
-
-
-def _blank(model: LinearModel) -> list[dict[str, float]]:
-    robot = model.robot
-    return robot.with_parameters({name: 0.0 for name in robot.columns(True, True)}).parameters()

@@ -21,6 +21,7 @@ import numpy as np
 
 from minertia.errors import RecordingError
 from minertia.extras import load
+from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import DELIMITERS
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, beside, torn_rows
 
@@ -279,7 +280,7 @@ def _some(lines: Iterator[str], rows: int) -> list[str]:
 
 
 def _block(table: Any, row: int) -> Block:
-    columns = {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
+    columns = {name: float_column(table[name]) for name in table.column_names}
     return Block(columns, row)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from minertia.errors import MinertiaError
 from minertia.extras import load
+from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.lerobot import EPISODE, WORDS, dataset_info, list_names
 from minertia.memory import room, too_large
@@ -106,7 +107,7 @@ class ParquetLog(LogFile):
         if place is not None:
             column = compute.list_element(column, place)
         try:
-            return np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
+            return float_column(column.cast(arrow.float64(), safe=False))
         except arrow.ArrowException:
             raise self.fail(f"the values are of type {column.type}, not numbers", name) from None
 

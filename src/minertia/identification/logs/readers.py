@@ -17,6 +17,7 @@ from minertia.identification.logs.columns_file import columns_beside, read_colum
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, freeze, joined
+from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
 from minertia.robot.robot import Robot, expect_robot
@@ -102,9 +103,14 @@ def is_bag(path: str | Path) -> bool:
     return is_file(Path(path) / "metadata.yaml")
 
 
+def is_folder(path: str | Path) -> bool:
+    """Whether this is a folder that is one log: a ROS 2 bag, or one of SAGE."""
+    return is_bag(path) or is_sage(path)
+
+
 def is_there(path: str | Path) -> bool:
-    """Whether there is such a log: a file, or the folder of a bag."""
-    return is_file(path) or is_bag(path)
+    """Whether there is such a log: a file, or a folder that is one."""
+    return is_file(path) or is_folder(path)
 
 
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
@@ -113,6 +119,8 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     reading(path, *_bag_files(path))
     if is_bag(path):
         suffix = ".mcap"
+    elif is_sage(path):
+        return SageLog(path, columns)
     elif not is_file(path):
         raise RecordingError(why_no_file(path), file=path)
     else:
@@ -127,7 +135,8 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
 
 def _bag_files(path: Path) -> list[Path]:
     """All files of the bag that this is, or belongs to."""
-    return [file for folder in (path, path.parent) if is_bag(folder) for file in folder.iterdir()]
+    folders = [folder for folder in (path, path.parent) if is_bag(folder)] + ([path] if is_sage(path) else [])
+    return [file for folder in folders for file in folder.iterdir()]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:

@@ -6,13 +6,17 @@ in a fixed tree, so the result does not depend on how a log was cut for reading.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dgeqrf
 
 from minertia.codegen.kernels import build
 
 Array = NDArray[np.float64]
+PANEL = 32  # columns that LAPACK factors at a time
 FAN = 8  # triangles merged at a time
 PIECE = 4096  # samples whose rows become triangles at a time, fewer where the rows would be more than
 PIECE_NUMBERS = 4_000_000  # numbers
@@ -22,12 +26,24 @@ SIMILAR = 30.0  # by how much directions may differ in length after precondition
 def triangle(rows: Array) -> Array:
     """R of [..., N, k] rows, shape [..., k, k] (padded with zeros where N < k)."""
     k = rows.shape[-1]
-    if rows.shape[-2] == 0:
+    if 0 in rows.shape[-2:]:
         return np.zeros((*rows.shape[:-2], k, k))
-    R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
+    R = _factor(rows) if rows.ndim == 2 else np.asarray(np.linalg.qr(rows, mode="r"))
     if R.shape[-2] < k:
         R = np.concatenate([R, np.zeros((*R.shape[:-2], k - R.shape[-2], k))], axis=-2)
     return np.asarray(R)
+
+
+def _factor(rows: Array) -> Array:
+    """R of rows (N, k) as NumPy's QR has it, without what that does around LAPACK: twice the speed where k is small."""
+    count, k = rows.shape
+    packed, *_ = dgeqrf(np.array(rows, float, order="F"), lwork=PANEL * k, overwrite_a=True)
+    return np.where(_upper(k)[:count], packed[:k], 0.0)
+
+
+@cache
+def _upper(k: int) -> NDArray[np.bool_]:
+    return np.triu(np.ones((k, k), bool))
 
 
 def upright(rows: Array) -> Array:

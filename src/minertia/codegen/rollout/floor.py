@@ -1,0 +1,102 @@
+"""A floor under a group of joints: a plane that frames of the robot cannot pass, as a stiff spring with friction.
+
+It enters the terms and slopes of a group, so that loops simulate it like any other part of the robot.  What is stiff in
+it is taken implicitly, as an addition to the mass matrix that depends on the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from minertia.algebra.derivative import reverse
+from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.scalar import Scalar, add, div, mul, sqrt, sub
+from minertia.dynamics.frame import frame_named, frame_pose, jacobian
+from minertia.errors import InputError
+from minertia.robot.robot import Robot
+
+FLOOR = ("height", "stiffness", "friction")  # [m], [N/m], coefficient: what a floor has, in order of its inputs
+SOFT = 5e-4  # m over which it begins to push
+CREEP = 0.01  # m/s below which its friction fades
+RELAXED = 5e-3  # s, damping over stiffness: what lands on it comes to rest and does not ring
+
+
+@dataclass(frozen=True)
+class FloorUnder:
+    """Frames (by name) that touch a floor whose normal points against gravity."""
+
+    touches: tuple[str, ...]
+
+    def inputs(self) -> int:
+        """Numbers that a program reads of it: those of `FLOOR`, and the step of the simulation [s]."""
+        return len(FLOOR) + 1
+
+
+class FloorEfforts(NamedTuple):
+    """What a floor does to n coordinates: efforts (n,), and what it adds to the mass matrix (n, n)."""
+
+    tau: list[Scalar]
+    M: list[list[Scalar]]
+
+
+def against_gravity(robot: Robot) -> tuple[float, float, float]:
+    """The direction up, in the base's frame."""
+    g = np.array([float(v) for v in robot.gravity])
+    size = float(np.linalg.norm(g))
+    if not size > 0:
+        raise InputError(f"'{robot.name}' has no gravity, so that no direction is up and there is no floor")
+    x, y, z = (int(v) if v in (0, 1, -1) else v for v in (-g / size).tolist())
+    return x, y, z
+
+
+def floor_efforts(
+    robot: Robot, floor: FloorUnder, q: Sequence[Scalar], qd: Sequence[Scalar], x: Sequence[Scalar]
+) -> FloorEfforts:
+    """Efforts of the floor at each coordinate; x: height, stiffness, friction and the step."""
+    n, up = robot.n_velocity, against_gravity(robot)
+    height, stiffness, friction, h = x
+    tau: list[Scalar] = [0] * n
+    M: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    for name in floor.touches:
+        frame = frame_named(robot, name)
+        J = jacobian(robot, q, frame, "world")
+        normal = [_dot(up, [J[r][j] for r in range(3)]) for j in range(n)]
+        depth = sub(height, _dot(up, frame_pose(robot, q, frame)[1]))
+        root = sqrt(add(mul(depth, depth), SOFT * SOFT))
+        push = mul(mul(stiffness, 0.5), add(depth, root))
+        steep = mul(mul(stiffness, 0.5), add(1, div(depth, root)))
+        slip = [_dot([J[r][j] for j in range(n)], qd) for r in range(3)]
+        away = _dot(up, slip)
+        carried = sub(push, mul(mul(RELAXED, steep), away))
+        along = [sub(s, mul(u, away)) for s, u in zip(slip, up, strict=True)]
+        drag = div(mul(friction, push), sqrt(add(_dot(along, along), CREEP * CREEP)))
+        stuck = mul(mul(h, 0.5), drag)
+        spring = mul(add(mul(mul(h, h), 0.25), mul(mul(h, 0.5), RELAXED)), steep)
+        for i in range(n):
+            column = [J[r][i] for r in range(3)]
+            tau[i] = add(tau[i], sub(mul(normal[i], carried), mul(drag, _dot(column, along))))
+            for j in range(n):
+                both, normals = _dot(column, [J[r][j] for r in range(3)]), mul(normal[i], normal[j])
+                M[i][j] = add(M[i][j], add(mul(spring, normals), mul(stuck, sub(both, normals))))
+    return FloorEfforts(tau, M)
+
+
+def floor_slopes(
+    graph: Graph, efforts: FloorEfforts, qdd: Sequence[Scalar], wanted: Sequence[Sequence[Scalar]]
+) -> list[list[list[Scalar]]]:
+    """Derivatives of what the floor asks for, M qdd - tau, by each of some sets of inputs: [set][coordinate][input]."""
+    asked = [sub(_dot(row, qdd), tau) for row, tau in zip(efforts.M, efforts.tau, strict=True)]
+    one = graph.constant(1.0)
+    slopes = [reverse(graph, [a], [one]) if isinstance(a, Expr) else {} for a in asked]
+    return [[[own.get(x.id, 0) if isinstance(x, Expr) else 0 for x in inputs] for own in slopes] for inputs in wanted]
+
+
+def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0
+    for a, b in zip(x, y, strict=True):
+        total = add(total, mul(a, b))
+    return total

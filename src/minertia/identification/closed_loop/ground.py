@@ -1,0 +1,53 @@
+"""A floor under a robot that follows commands: which joints it ties together, and where a fit starts with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.rollout.floor import against_gravity
+from minertia.dynamics.frame import frame_named, frame_pose
+from minertia.identification.campaigns.floor import Floor
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel, floor_name
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+BEGIN = {"stiffness": 1e4, "friction": 0.3}  # of a fit, where they are not known
+
+
+def tied_by_floor(robot: Robot, floor: Floor, groups: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Groups of joints, those that move a frame which touches the floor together."""
+    found = [set(group) for group in groups]
+    for name in floor.touches:
+        frame = frame_named(robot, name)
+        movers = set() if frame.joint is None else set(robot.ancestors(frame.joint))
+        touched = [group for group in found if group & movers]
+        found = [group for group in found if not group & movers] + ([set().union(*touched)] if touched else [])
+    return tuple(sorted(tuple(sorted(group)) for group in found))
+
+
+def heights(robot: Robot, floor: Floor, q: Array) -> Array:
+    """How high the frames are that touch the floor [m], (N, frames)."""
+    up, numeric = against_gravity(robot), robot.numeric
+    columns = [q[:, j] for j in range(robot.n)]
+    found = []
+    for name in floor.touches:
+        place = frame_pose(numeric, columns, frame_named(numeric, name))[1]
+        found.append(sum(np.broadcast_to(np.asarray(p, float) * u, len(q)) for p, u in zip(place, up, strict=True)))
+    return np.stack(found, axis=1)
+
+
+def with_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
+    """Values with a start for what is not known of the floor: the robot was nowhere lower than where it lies."""
+    found = theta.copy()
+    if not model.floor.touches:
+        return found
+    zeros = model.of_kind("zero", model.atom_values(theta))
+    lowest = min(float(heights(model.robot, model.floor, log.q[:, : model.robot.n] + zeros).min()) for log in logs)
+    for what, value in {"height": lowest, **BEGIN}.items():
+        if floor_name(what) in model.names:
+            found[model.names.index(floor_name(what))] = value
+    return found

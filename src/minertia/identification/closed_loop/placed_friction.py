@@ -1,0 +1,81 @@
+"""Friction that changes with the position, as of joints driven through linkages: taken where the logs ask for it.
+
+It is put into the fitted loop as a zero at every joint.  Where the first step of a fit moves it by many deviations and
+takes much of what a joint leaves, it is fitted there; it stays where a part that was left out is predicted better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.fit import output_error, probed
+from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.judge import left_out
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.problem.ladder import START, springs
+
+Array = NDArray[np.float64]
+SURE = 6.0  # deviations of the first step
+PART = 0.3  # of what a joint leaves, as a sum of squares, that it must take
+BETTER = 0.95  # of what a left-out part leaves without it
+
+
+def with_placed_friction(
+    campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]
+) -> tuple[Campaign, LoopFit, str] | None:
+    """Campaign and fit with such friction at some joints, and why; None where it is stated or does not help."""
+    is_open = campaign.effects is None and campaign.command.method == "output-error" and not fit.model.layout.elastic
+    joints = _asked_for(campaign, fit, logs) if is_open else {}
+    if not joints:
+        return None
+    changed = _with(campaign, logs, joints)
+    found = output_error(model := _model(changed, logs), logs, _moved(fit, model))
+    h = min(log.period / count for log, count in zip(logs, found.steps, strict=True))
+    before, after = left_out(fit, logs, h), left_out(found, logs, h)
+    if before is None or after is None or not after.relative < BETTER * before.relative:
+        return None
+    told = ", ".join(f"{campaign.robot.coordinate_names[j]} ({100 * part:.0f} %)" for j, part in joints.items())
+    note = (
+        f"friction that changes with the position (position_coulomb) was added at {told}, by the part of the squares "
+        f"left there that it takes; a part that was left out is predicted to {100 * after.relative:.3g} instead of "
+        f"{100 * before.relative:.3g} % (state effects to choose yourself)"
+    )
+    return changed, found, note
+
+
+def _with(campaign: Campaign, logs: Sequence[LoopLog], joints: Any) -> Campaign:
+    """The campaign with such friction at some joints, told from the middle of their motion."""
+    middle = np.median(np.concatenate([log.q[:, : campaign.robot.n] for log in logs]), axis=0)
+    more = [{"kind": "position_coulomb", "joints": [j + 1], "middle": round(float(middle[j]), 3)} for j in joints]
+    return replace(campaign, effects=(*START, *springs(campaign.robot), *more))  # type: ignore[arg-type]
+
+
+def _model(campaign: Campaign, logs: Sequence[LoopLog]) -> ServoModel:
+    return loop_model(campaign, min(log.period for log in logs))
+
+
+def _moved(fit: LoopFit, model: ServoModel) -> Array:
+    """Values of a fit as those of a model with more unknowns."""
+    own = dict(zip(fit.model.names, fit.theta, strict=True))
+    return np.array([own.get(name, 0.0) for name in model.names])
+
+
+def _asked_for(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> dict[int, float]:
+    """Joints (from 0) at which the first step asks for it, with the part of the squares left there that it takes."""
+    every = range(campaign.robot.n)
+    model = _model(_with(campaign, logs, every), logs)
+    masked = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
+    found = probed(model, masked, _moved(fit, model), fit.steps)
+    if found is None:
+        return {}
+    step, deviation, part = found
+    places = {j: model.names.index(f"FCQ{j + 1}") for j in every if f"FCQ{j + 1}" in model.names}
+    return {j: float(part[j]) for j, k in places.items() if abs(step[k]) > SURE * deviation[k] and part[j] > PART}

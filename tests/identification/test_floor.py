@@ -1,0 +1,109 @@
+"""A floor that a commanded robot touches: found with its height, part of the model, and refused where it cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia
+from minertia import Floor
+from minertia.algebra.vec3 import HERE
+from minertia.errors import CampaignError, InputError, MinertiaError
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.ground import heights, tied_by_floor
+from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.logs.recording import Recording
+from minertia.robot.robot import Frame
+from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
+
+ROBOT = replace(ARM.with_parameters(BODIES), frames={"tip": Frame(1, (HERE[0], (0.4, 0, 0)))})
+LAID = Floor(("tip",), height="?", friction="?", stiffness=5e4)
+CAMPAIGN = Campaign(ROBOT, command=Command(**GAINS, delay=0.0075), floor=LAID)
+PLANTED = TRUE | {"floor_height": -0.12, "floor_friction": 0.4}
+RATE = 200.0
+
+
+def recorded(seed: int, campaign: Campaign = CAMPAIGN, **changed: float) -> Recording:
+    """A log of an arm that presses on a floor now and then, simulated with other steps than a fit's."""
+    t = np.arange(round(4 * RATE)) / RATE
+    u = commands(t, seed)
+    model, zeros = loop_model(campaign, 1 / RATE), np.zeros((len(t), 2))
+    plain = LoopLog("plant", None, 1 / RATE, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(model, np.array([(PLANTED | changed)[name] for name in model.names]), plain, 40, slopes=False)
+    assert found is not None
+    return Recording(t=t, q=found.q + 1e-4 * np.random.default_rng(seed).normal(size=u.shape), channels={"command": u})
+
+
+def test_the_floor_is_found_with_the_values_of_the_joints() -> None:
+    log = recorded(0)
+    low = heights(ROBOT, LAID, log.q)[:, 0]
+    assert 0.05 < np.mean(low < -0.119) < 0.7  # it presses, and it moves freely
+    fit = output_error(loop_model(CAMPAIGN, 1 / RATE), [made_log(CAMPAIGN, "log", log)], steps=[10])
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert found["floor_height"] == pytest.approx(-0.12, abs=1e-3)
+    assert found["floor_friction"] == pytest.approx(0.4, rel=0.15)
+    for name in ("IA1", "FV1", "FC1", "FC2"):
+        assert found[name] == pytest.approx(PLANTED[name], rel=0.1), name
+    assert fit.sigma.max() < 5e-4 and not fit.pushed[0].any()
+
+
+def test_a_floor_that_is_not_told_spoils_the_fit() -> None:
+    campaign = replace(CAMPAIGN, floor=Floor(), command=replace(CAMPAIGN.command, leave_out_contact=False))
+    fit = output_error(loop_model(campaign, 1 / RATE), [made_log(campaign, "log", recorded(0))], steps=[5])
+    assert fit.sigma.min() > 1e-3
+
+
+def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
+    fit = output_error(
+        loop_model(CAMPAIGN, 1 / RATE), [made_log(CAMPAIGN, "log", recorded(0, floor_height=-5.0))], steps=[5]
+    )
+    deviation = dict(zip(fit.model.names, fit.deviation, strict=True))
+    assert "floor_friction" in fit.hidden or deviation["floor_friction"] > 0.3
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert found["FC1"] == pytest.approx(PLANTED["FC1"], rel=0.05)
+
+
+def test_a_saved_model_predicts_on_its_floor(tmp_path: Path) -> None:
+    campaign = replace(CAMPAIGN, train=(recorded(0),), validate=(recorded(1),))
+    found = minertia.identify(campaign)
+    unseen = found.validation[0].relative
+    assert found.verdict.is_good and unseen < 0.02
+    found.model().save(tmp_path / "model.toml")
+    again = minertia.validate(tmp_path / "model.toml", recorded(1))[0].relative
+    assert again == pytest.approx(unseen, abs=3e-3)
+
+
+def test_files_state_a_floor(tmp_path: Path) -> None:
+    file, log = tmp_path / "c.toml", tmp_path / "a.csv"
+    log.write_text("t,q1,q2,q_cmd1,q_cmd2\n0,0,0,0,0\n0.01,0,0,0,0\n")
+    floor = '[floor]\ntouches = "tip"\nheight = -0.02\nfriction = "?"\nstiffness = 5000\n'
+    text = f'format = 1\nrobot = "planar2r"\n[logs]\ntrain = ["a.csv"]\n{floor}'
+    file.write_text(text)
+    assert read_campaign(file).floor == Floor(("tip",), -0.02, "?", 5000)
+    file.write_text(text.replace("5000", "-1"))
+    with pytest.raises(MinertiaError, match="stiffness of a floor is a number from 100"):
+        read_campaign(file)
+
+
+def test_what_cannot_be_a_floor_is_refused() -> None:
+    with pytest.raises(InputError, match="no frame called 'nose'"):
+        loop_model(replace(CAMPAIGN, floor=Floor(("nose",))), 1 / RATE)
+    with pytest.raises(CampaignError, match="midpoint rule alone"):
+        loop_model(replace(CAMPAIGN, command=Command(**GAINS, integrator="euler", step=0.001)), 1 / RATE)
+    with pytest.raises(MinertiaError, match="touches names links or frames"):
+        Floor(3)  # type: ignore[arg-type]
+
+
+def test_a_floor_ties_joints_that_inertia_does_not() -> None:
+    apart = ((0,), (1,))
+    assert tied_by_floor(ROBOT, LAID, apart) == ((0, 1),)
+    assert tied_by_floor(ROBOT, Floor(), apart) == apart
+    assert tied_by_floor(ROBOT, Floor((ROBOT.joints[0].name,)), apart) == apart

@@ -1,0 +1,68 @@
+"""Friction that changes with the position, under commands: taken where it predicts better, kept by saved models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia
+from minertia.errors import CampaignError
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.command import Command
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.logs.recording import Recording
+from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
+
+ROBOT = ARM.with_parameters(BODIES)
+USUAL = ("rotor", "viscous", "coulomb", "offset")
+PLACED = {"kind": "position_coulomb", "joints": [1], "middle": 0.1}
+SLOW = {"kind": "stribeck", "joints": [2], "velocity": 0.2}
+CAMPAIGN = Campaign(ROBOT, command=Command(**GAINS, delay=0.0075, leave_out_contact=False))
+STATED = replace(CAMPAIGN, effects=(*USUAL, PLACED, SLOW))
+PLANTED = TRUE | {"FCQ1": 2.5, "FS2": 0.8}
+RATE = 100.0
+
+
+def recorded(seed: int, **changed: float) -> Recording:
+    """A log of an arm, simulated with other steps than a fit's."""
+    t = np.arange(round(5 * RATE)) / RATE
+    u, zeros = commands(t, seed), np.zeros((len(t), 2))
+    model, values = loop_model(STATED, 1 / RATE), PLANTED | changed
+    plain = LoopLog("plant", None, 1 / RATE, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(model, np.array([values[name] for name in model.names]), plain, 80, slopes=False)
+    assert found is not None
+    return Recording(t=t, q=found.q + 2e-4 * np.random.default_rng(seed).normal(size=u.shape), channels={"command": u})
+
+
+def test_planted_friction_of_place_and_speed_is_found() -> None:
+    fit = output_error(loop_model(STATED, 1 / RATE), [made_log(STATED, "log", recorded(0))])
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert found["FCQ1"] == pytest.approx(2.5, rel=0.1) and found["FS2"] == pytest.approx(0.8, rel=0.25)
+    assert found["FC1"] == pytest.approx(TRUE["FC1"], rel=0.1)
+
+
+def test_it_is_added_where_the_log_asks_for_it_and_a_saved_model_has_it(tmp_path: Path) -> None:
+    found = minertia.identify(replace(CAMPAIGN, train=(recorded(0, FS2=0.0),), validate=(recorded(1, FS2=0.0),)))
+    values = {p.name: p.value for p in found.parameters}
+    assert values["FCQ1"] == pytest.approx(2.5, rel=0.1) and "FCQ2" not in values
+    assert "position_coulomb" in " ".join(found.verdict.reasons)
+    found.model().save(tmp_path / "model.toml")
+    again = minertia.validate(tmp_path / "model.toml", recorded(1, FS2=0.0))[0].relative
+    assert again == pytest.approx(found.validation[0].relative, rel=0.05) and again < 0.01
+
+
+def test_it_is_not_added_elsewhere() -> None:
+    found = minertia.identify(replace(CAMPAIGN, train=(recorded(0, FS2=0.0, FCQ1=0.0),)))
+    assert "position_coulomb" not in " ".join(found.verdict.reasons)
+    assert not any(p.name.startswith("FCQ") for p in found.parameters)
+
+
+def test_a_velocity_of_stribeck_friction_must_be_stated() -> None:
+    with pytest.raises(CampaignError, match="velocity of FS1.* is not looked for under commands: state it"):
+        loop_model(replace(CAMPAIGN, effects=(*USUAL, "stribeck")), 1 / RATE)
