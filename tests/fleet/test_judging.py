@@ -18,6 +18,8 @@ from minertia.fleet.fit import FitOptions
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.judging import judge_stored
 from minertia.fleet.readout import StoredStacks
+from minertia.fleet.record import table_bytes
+from minertia.fleet.store import GROUP
 from minertia.report.fleet_page import fleet_page
 from tests.arm import FRICTION
 from tests.conftest import Run
@@ -75,8 +77,9 @@ def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(found.unpacked().rows, wanted.rows, strict=True))
 
 
-def test_of_a_month_one_robot_can_be_read_alone(tmp_path: Path) -> None:
+def test_of_a_month_one_robot_can_be_read_alone_and_old_months_too(tmp_path: Path) -> None:
     """Only the row groups that may hold it are read, and all of its records are in them."""
+    arrow = pytest.importorskip("pyarrow")
     made = SimulatedFleet(6, 20, 5, programs=2)
     fleet = simulated_store(str(tmp_path / "store"), made)
     fleet.compact(before="2100-01")
@@ -84,6 +87,13 @@ def test_of_a_month_one_robot_can_be_read_alone(tmp_path: Path) -> None:
     whole, part = fleet.store.table(name, ["robot"]), fleet.store.table(name, ["robot"], robot="r002")
     count = whole.column("robot").to_pylist().count("r002")
     assert count and part.column("robot").to_pylist().count("r002") == count and len(part) < len(whole)
+    new = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())["r002"]
+    table = fleet.store.table(name)  # as it was written before, with numbers that may be missing
+    kinds = [(f.name, arrow.list_(f.type.value_type) if arrow.types.is_list(f.type) else f.type) for f in table.schema]
+    fleet.store.place.write(name, table_bytes(table.cast(arrow.schema(kinds)), GROUP))
+    assert fleet.store.table(name).schema != table.schema
+    old = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())["r002"]
+    assert old.days == new.days and np.array_equal(old.packed, new.packed)
 
 
 def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:
