@@ -1,9 +1,10 @@
 """Planted position loops: how near fits of commands and positions come, and how many 95 % intervals hold the truth.
 
-    python -m benchmarks.planted_loops 2r|puma|go2 RATE SEEDS [GO2.xml]
+    python -m benchmarks.planted_loops 2r|puma|go2 RATE SEEDS [GO2.xml] [SECONDS]
 
 Logs are simulated with steps of an eighth of those that a fit begins with, or less.  An arm of two joints (8 s), a
-PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate.
+PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate; SECONDS
+is another length of the logs.
 """
 
 from __future__ import annotations
@@ -86,9 +87,12 @@ def recorded(planted, model, rate, seed, noise, counts):
     return Recording(t=t, q=q, channels={"command": u})
 
 
-def main(name, rate, seeds, *file):
+def main(name, rate, seeds, *more):
     """Print the figures of some seeds."""
-    planted = {"2r": arm, "puma": puma, "go2": go2}[name](*file)
+    files = [text for text in more if not text.replace(".", "", 1).isdigit()]
+    planted = {"2r": arm, "puma": puma, "go2": go2}[name](*files)
+    for text in more[len(files) :]:
+        planted = replace(planted, seconds=float(text))
     model = loop_model(planted.campaign, 1 / rate)
     truth = np.array([planted.theta[name] for name in model.names])
     is_zero = truth == 0

@@ -121,6 +121,42 @@ def random_loop(seed: int) -> Robot:
     )
 
 
+def planar_loops(seed: int) -> Robot:
+    """A random planar loop on a link of another one, in its plane or across it, on 0 to 3 random joints; letters.
+
+    A letter is the length from hinge to hinge of each link that carries another one of its loop.
+    """
+    rng = np.random.default_rng((17, seed))
+    first = _renamed(random_loop(seed), 0, "a")
+    points = np.array(FOUR_BAR if rng.random() < 0.5 else FIVE_BAR)
+    points = points + rng.uniform(-0.08, 0.08, points.shape)
+    x, y, z = (float(v) for v in rng.uniform(-0.2, 0.2, 3))
+    tilt = turn_x(turn(float(rng.choice([0.0, 0.0, 0.7]))))
+    both = planar_loop(
+        tuple((float(x), float(y)) for x, y in points),
+        active=(0,) if len(points) == 4 else (0, 4),
+        carrier=first,
+        placement=compose(shift(x, y, z), turn_z(turn(float(rng.uniform(-3, 3)))), tilt),
+        rng=rng,
+    )
+    both = _renamed(both, first.n_joints, "b")
+    joints, symbols = list(both.joints), dict[str, float | None]()
+    for j, joint in enumerate(joints):
+        parent = "" if joint.parent is None else joints[joint.parent].name
+        if parent.startswith("hinge") and parent[-1] == joint.name[-1]:
+            symbols[f"l{j + 1}"] = joint.p[0]
+            joints[j] = replace(joint, p=(letter(f"l{j + 1}"), *joint.p[1:]))
+    cuts = (*first.cuts, replace(both.cuts[0], name="other pin"))
+    return replace(both, name=f"planar{seed}", joints=tuple(joints), cuts=cuts, symbols=symbols)
+
+
+def _renamed(robot: Robot, start: int, end: str) -> Robot:
+    """The robot with an ending on the names of its hinges from one joint on."""
+    names = (j.name + end if k >= start and j.name.startswith("hinge") else j.name for k, j in enumerate(robot.joints))
+    joints = tuple(replace(joint, name=name) for joint, name in zip(robot.joints, names, strict=True))
+    return replace(robot, joints=joints)
+
+
 def ram(cut: str = "slider", carrier: Robot | None = None) -> Robot:
     """A lever moved by a ram, cut at the slider or at the ram's pin; its coordinate is the slider, else the lever."""
     rng = np.random.default_rng(11)

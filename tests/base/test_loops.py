@@ -18,7 +18,7 @@ from minertia.base.numeric import sample_regressor
 from minertia.base.sample import Sample
 from minertia.base.wide_rank import wide_rank
 from minertia.dynamics.closing import Closing
-from minertia.errors import RankError
+from minertia.errors import InputError, RankError
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
 from minertia.robot.loops import LoopsSaid, with_loops
@@ -30,6 +30,7 @@ from tests.loop_robots import (
     four_bar,
     mirrored_seed,
     planar_loop,
+    planar_loops,
     ram,
     random_loop,
     reordered,
@@ -40,7 +41,7 @@ from tests.loop_robots import (
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
-QUICK, MANY, SPATIAL = 8, 500, 150
+QUICK, MANY, SPATIAL, PLANAR = 8, 500, 150, 60
 
 
 def counts(robot: Robot) -> tuple[int, int, int]:
@@ -110,15 +111,24 @@ def test_rules_give_the_rank_of_many_planar_loops(seed: int) -> None:
     assert not any(check(random_loop(seed)).is_numeric)
 
 
-def check_letters(robot: Robot) -> None:
+def check_letters(robot: Robot) -> mi.BaseParameters:
     """Count = rank on closed states, and the relations in letters hold at a second draw of the letters."""
-    redrawn = check(robot).certificate.redrawn
+    base = check(robot)
+    redrawn = base.certificate.redrawn
     assert redrawn is not None and redrawn.error < 1e-9
+    return base
 
 
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
     check_letters(spatial_loops(seed))
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, PLANAR))]
+)
+def test_planar_loops_on_one_another_need_no_number(seed: int) -> None:
+    assert not any(check_letters(planar_loops(seed)).is_numeric)
 
 
 @pytest.mark.slow
@@ -159,15 +169,16 @@ def test_relations_of_cut_joints_have_no_effect(robot: Robot) -> None:
         assert np.abs(off).max() < 1e-12 * np.abs(W).max()
 
 
-def lettered_four_bar() -> Robot:
-    a, b, c, d = (letter(name) for name in ("a", "b", "c", "d"))
+def lettered_four_bar(names: str = "abcd") -> Robot:
+    """Crank, coupler, rocker and ground with these letters for their lengths."""
+    a, b, c, d = (letter(name) for name in names)
     joints = (
         Joint("crank", "revolute", None, *LYING),
         Joint("coupler", "revolute", 0, *shift(a), is_passive=True),
         Joint("rocker", "revolute", None, LYING[0], (d, 0, 0), is_passive=True),
     )
     cut = Cut("pin", "revolute", 1, 2, shift(b), shift(c))
-    symbols = {"a": 0.3, "b": 0.8, "c": 0.7, "d": 0.9}
+    symbols = dict(zip(names, (0.3, 0.8, 0.7, 0.9), strict=True))
     return Robot("lettered", joints, symbols=symbols, cuts=(cut,), seed=(0.5, 0.2, 1.9))
 
 
@@ -183,6 +194,18 @@ def test_the_relation_of_a_four_bar_is_the_one_of_the_literature() -> None:
     column = base.columns.index("MX3")
     found = {base.kept[k]: base.K[k, column] for k in range(base.count) if base.K[k, column] != 0}
     assert found == pytest.approx(expected)
+
+
+def test_letters_are_drawn_again_where_loops_do_not_close() -> None:
+    """A four-bar that is nearly stretched: some per cent more of its ground, and it cannot be put together."""
+    lean = np.arccos(0.3 / 0.31)
+    robot = replace(
+        lettered_four_bar("adcb"), symbols={"a": 0.3, "d": 0.31, "c": 0.31, "b": 0.9}, seed=(0.0, lean, np.pi - lean)
+    )
+    with pytest.raises(InputError, match="close"):
+        Sample.of(robot.at(robot.other_values(1)), robot.columns(), 20, 1)
+    redrawn = check(robot).certificate.redrawn
+    assert redrawn is not None and redrawn.rank == redrawn.count == 8
 
 
 def test_a_platform_on_six_legs_needs_no_number_in_its_relations() -> None:
@@ -218,7 +241,8 @@ def test_a_certificate_of_loops_wants_more(gap: float, smallest: float, is_clear
     assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest).is_clear is is_clear
     assert Certificate(3, gap, 0.0, 10, 0).is_clear
     assert Certificate(3, gap, 0.0, 10, 0, smallest=smallest, digits=60).is_clear is (gap > 1e5)
-    assert not Certificate(3, gap, 0.0, 10, 0, smallest=1e-15, digits=60).is_clear
+    assert not Certificate(3, gap, 0.0, 10, 0, smallest=8e-15, digits=60).is_clear
+    assert Certificate(3, 1e6, 0.0, 10, 0, smallest=2e-14, digits=60).is_clear
     assert ("smallest" in Certificate(3, gap, 0.0, 10, 0, smallest=smallest).to_dict()) is True
     assert "smallest" not in Certificate(3, gap, 0.0, 10, 0).to_dict()
 

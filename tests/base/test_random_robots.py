@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import base_parameters
+from minertia.base.grouping import matrix_of
 from minertia.base.numeric import random_states, rank_and_gap, triangle
 from minertia.dynamics.model import inverse_dynamics
 from tests.oracles import PinocchioOracle
@@ -80,5 +81,7 @@ def test_zero_gravity_needs_the_completion():
     for seed in range(3, 400, 4):
         found = base_parameters(random_robot(seed))
         assert found.count == found.certificate.rank
+        written = matrix_of(found.relations, found.columns, found.robot.symbol_values)
+        assert np.allclose(written, found.K, rtol=1e-9, atol=1e-9), seed
         marked += any(found.is_numeric)
     assert marked > 5

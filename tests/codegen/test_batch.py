@@ -338,9 +338,9 @@ def test_sine_and_cosine_are_within_two_ulp_next_to_right_angles(path):
                 assert abs(mpmath.mpf(float(value)) - wanted) < 2 * np.spacing(abs(float(wanted)))
 
 
-@pytest.mark.parametrize("sizes", [(1, 2, 3), (4, 5, 7), (6, 8, 9)])
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (4, 5, 7), (6, 8, 9, 11)])
 def test_entries_of_inputs_in_any_choice(path, sizes):
-    """Entries are loaded two at a time: alone, with the one beside it, and the last of an odd number; rows likewise."""
+    """Entries are loaded by fours and twos: alone, with those beside it, and what is left of a row; rows by twos."""
     rng, g = np.random.default_rng(sum(sizes)), Graph()
     ports = [Port(f"x{k}", (size,)) for k, size in enumerate(sizes)]
     variables = [g.variables(port.name, port.size) for port in ports]

@@ -18,6 +18,8 @@ from minertia.fleet.fit import FitOptions
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.judging import judge_stored
 from minertia.fleet.readout import StoredStacks
+from minertia.fleet.record import table_bytes
+from minertia.fleet.store import GROUP
 from minertia.report.fleet_page import fleet_page
 from tests.arm import FRICTION
 from tests.conftest import Run
@@ -57,6 +59,15 @@ def test_a_calibration_that_was_kept_serves_fewer_robots(found: FleetDrift, stor
     assert [a.robot for a in few.alarms] == ["r000"] and any("earlier calibration" in n for n in few.notes)
 
 
+def test_an_event_that_is_planned_has_not_happened(found: FleetDrift, store: Path, tmp_path: Path) -> None:
+    """Maintenance of a later year keeps nobody from being judged until then."""
+    planned = tmp_path / "events.csv"
+    planned.write_text("robot,day,joint,kind,note\nr000,2999-01-01,*,maintenance,planned\n", "utf-8")
+    later = Fleet.open(store).drift(options=DriftOptions(learning=10), events=planned)
+    assert [(a.robot, a.e) for a in later.alarms] == [(a.robot, a.e) for a in found.alarms]
+    assert later.not_judged == found.not_judged
+
+
 def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
     fleet = Fleet.open(store)
     stacks = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())
@@ -66,8 +77,9 @@ def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(found.unpacked().rows, wanted.rows, strict=True))
 
 
-def test_of_a_month_one_robot_can_be_read_alone(tmp_path: Path) -> None:
+def test_of_a_month_one_robot_can_be_read_alone_and_old_months_too(tmp_path: Path) -> None:
     """Only the row groups that may hold it are read, and all of its records are in them."""
+    arrow = pytest.importorskip("pyarrow")
     made = SimulatedFleet(6, 20, 5, programs=2)
     fleet = simulated_store(str(tmp_path / "store"), made)
     fleet.compact(before="2100-01")
@@ -75,6 +87,13 @@ def test_of_a_month_one_robot_can_be_read_alone(tmp_path: Path) -> None:
     whole, part = fleet.store.table(name, ["robot"]), fleet.store.table(name, ["robot"], robot="r002")
     count = whole.column("robot").to_pylist().count("r002")
     assert count and part.column("robot").to_pylist().count("r002") == count and len(part) < len(whole)
+    new = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())["r002"]
+    table = fleet.store.table(name)  # as it was written before, with numbers that may be missing
+    kinds = [(f.name, arrow.list_(f.type.value_type) if arrow.types.is_list(f.type) else f.type) for f in table.schema]
+    fleet.store.place.write(name, table_bytes(table.cast(arrow.schema(kinds)), GROUP))
+    assert fleet.store.table(name).schema != table.schema
+    old = StoredStacks(fleet.store, fleet.stored_type(), fleet.rows())["r002"]
+    assert old.days == new.days and np.array_equal(old.packed, new.packed)
 
 
 def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:

@@ -115,6 +115,15 @@ def test_uneven_steps_are_told_from_even_ones():
     assert found["rate"][0].text == "200 Hz, evenly sampled, 2000 samples, 9.995 s"
 
 
+def test_four_uneven_samples_are_enough_for_a_cubic():
+    t = np.array([0.0, 0.010, 0.022, 0.030])
+    even = repaired(Recording(t, (t**3)[:, None], t[:, None]), standstill=False)
+    assert np.allclose(np.diff(even.t), even.t[1]) and len(even) >= 3
+    assert np.allclose(even.q[:, 0], even.t**3, atol=1e-12) and np.allclose(even.tau[:, 0], even.t)
+    with pytest.raises(RecordingError, match="has 3 samples; that is too few"):
+        repaired(Recording(t[:3], (t[:3] ** 3)[:, None], t[:3, None]), standstill=False)
+
+
 def test_usual_step_leaves_repeats_and_gaps_out():
     t = np.cumsum([0.0, *[0.01, 0.0] * 20, 0.016, 5.0, *[0.01] * 9])
     assert usual_step(t) == pytest.approx(0.01, abs=1e-12)

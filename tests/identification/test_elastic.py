@@ -19,6 +19,8 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import made_log
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.logs.recording import Recording
 from minertia.robot.dh.write import toml_text
@@ -197,3 +199,16 @@ def test_intervals_hold_planted_stiffness_and_damping(encoder: str) -> None:
 
 def test_intervals_hold_a_first_sample() -> None:
     assert held_by_intervals("both", range(2)).sum() >= 6
+
+
+def test_heavy_rotors_behind_a_late_effort_have_a_start() -> None:
+    command = Command(**GAINS, delay=0.02, delay_of="effort")
+    campaign = replace(CAMPAIGN, command=command, elastic=replace(CAMPAIGN.elastic, encoder="both"))
+    log = sprung_log(campaign, PLANTED | {"IA1": 0.6, "IA2": 1.5}, seconds=4.0)
+    model, made = loop_model(campaign, 0.004), made_log(campaign, "log", log)
+    begin = with_springs(model, [made], np.full(model.count, 1e-3))[0]  # rotors far too light to be held
+    assert simulated(model, begin, made, 2, slopes=False) is not None
+    fit = output_error(model, [made], steps=[4])
+    found = dict(zip(fit.model.names, fit.theta, strict=True))
+    assert 1 / found["CJ1"] == pytest.approx(1500, rel=0.05) and 1 / found["CJ2"] == pytest.approx(600, rel=0.05)
+    assert found["IA2"] == pytest.approx(1.5, rel=0.05)

@@ -18,11 +18,13 @@ from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.ground import heights, tied_by_floor
-from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.judge import position_residuals
+from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.robot.robot import Frame
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
+from tests.shared import SHARED, needs_shared
 
 ROBOT = replace(ARM.with_parameters(BODIES), frames={"tip": Frame(1, (HERE[0], (0.4, 0, 0)))})
 LAID = Floor(("tip",), height="?", friction="?", stiffness=5e4)
@@ -107,3 +109,19 @@ def test_a_floor_ties_joints_that_inertia_does_not() -> None:
     assert tied_by_floor(ROBOT, LAID, apart) == ((0, 1),)
     assert tied_by_floor(ROBOT, Floor(), apart) == apart
     assert tied_by_floor(ROBOT, Floor((ROBOT.joints[0].name,)), apart) == apart
+
+
+@pytest.mark.slow
+@needs_shared
+def test_a_real_arm_on_a_table_is_predicted_by_a_fit_of_other_motions() -> None:
+    data = SHARED / "data" / "so101_sage"
+    campaign = read_campaign(Path(__file__).parents[2] / "benchmarks" / "so101.toml", data)
+    names = ("multisine", "chirp_sweep", "step_response", "figure_eight", "random_waypoints")
+    chosen = {name: next(log for log in campaign.train if name in log.name) for name in names}
+    logs = [loop_log(campaign, replace(log, stop=14.0)) for log in chosen.values()]
+    left = []
+    for floor in (campaign.floor, Floor()):
+        model = loop_model(replace(campaign, floor=floor), logs[0].period)
+        fit = output_error(model, logs[:-1], steps=[10] * 4)
+        left.append(position_residuals(model, fit.theta, logs[-1], 2e-3).relative)
+    assert left[0] < 0.33 and left[1] > 0.45

@@ -62,12 +62,14 @@ def test_exact_without_noise_in_any_frame():
         identify_payload(campaign(robot, fourier_motion(robot, 60, 1)), fourier_motion(loaded, 60, 2), at="nowhere")
 
 
-def test_a_model_with_friction_by_load():
+@pytest.mark.parametrize("way", ["logs", "model"])
+def test_friction_by_load(way):
     """The load to be found changes the friction: both are found, to within what the fit of the model left."""
     robot = read_robot("puma560").with_parameters({f"FCL{j}": 0.08 for j in (1, 2, 3)})
-    model = fitted(robot, fourier_motion(robot, 600, 1), effects=robot_effects(robot)).model()
+    how = campaign(robot, fourier_motion(robot, 600, 1), effects=robot_effects(robot))
     loaded = fourier_motion(robot.with_payload(MASS, COM, INERTIA), 600, 2)
-    assert identify_payload(model, loaded).mass == pytest.approx(MASS, rel=2e-3)
+    found = identify_payload(how if way == "logs" else identify(how).model(), loaded)
+    assert found.mass == pytest.approx(MASS, rel=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
+from tests.shared import SHARED, needs_shared
 
 ROBOT = ARM.with_parameters(BODIES)
 USUAL = ("rotor", "viscous", "coulomb", "offset")
@@ -66,3 +67,14 @@ def test_it_is_not_added_elsewhere() -> None:
 def test_a_velocity_of_stribeck_friction_must_be_stated() -> None:
     with pytest.raises(CampaignError, match="velocity of FS1.* is not looked for under commands: state it"):
         loop_model(replace(CAMPAIGN, effects=(*USUAL, "stribeck")), 1 / RATE)
+
+
+@pytest.mark.slow
+@needs_shared
+def test_knees_of_a_real_quadruped_rub_more_as_they_bend() -> None:
+    robot = minertia.read_robot(SHARED / "robots" / "go2.mjcf.xml", base="fixed")
+    log = SHARED / "data" / "go2_iit" / "go2_middle.csv.gz"
+    found = minertia.identify(Campaign(robot, log, command=Command(kp=20.0, kd=1.5)))
+    values = {p.name: p.value for p in found.parameters}
+    assert found.training.relative < 0.03 and {"FCQ3", "FCQ9", "FCQ12"} <= set(values)
+    assert values["FCQ9"] < -0.8

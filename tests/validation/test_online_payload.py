@@ -96,6 +96,8 @@ def test_refusals(puma: Robot) -> None:
     for wrong in ({"every": 0}, {"memory": -1.0}):
         with pytest.raises(Infeasible, match="at least one sample"):
             PayloadListener(puma, control_model(puma), 0.1, 1e-3, **wrong)
+    with pytest.raises(Infeasible, match="positive memory and period"):
+        PayloadListener(puma, control_model(puma), 0.1, 0.0)
     assert PayloadListener(puma, control_model(puma), 0.1, 1e-3, every=1).every == 1
     with pytest.raises(Infeasible, match="too short"):
         PayloadListener(puma, control_model(puma), 0.1, 1e-3).result()

@@ -12,6 +12,7 @@ BASE = (
     "tests/base/test_facts.py",
     "tests/base/test_lettered_robots.py",
     "tests/base/test_perturbed_robots.py",
+    "tests/base/test_loops.py",
     *(f"{RANDOM}::test_every_method_finds_the_rank_and_the_same_space[{start}]" for start in (0, 400, 800)),
     f"{RANDOM}::test_numeric_method_and_regrouped_torques[0]",
     f"{RANDOM}::test_zero_gravity_needs_the_completion",

@@ -16,10 +16,10 @@ campaign = typer.Typer(name="campaign", help="Campaign files: everything an iden
 
 
 def is_log(path: str) -> bool:
-    """Whether a name is that of a log file, by its ending, or of a bag."""
-    from minertia.identification.logs.readers import FORMATS, is_bag
+    """Whether a name is that of a log file, by its ending, or of a folder that is a log."""
+    from minertia.identification.logs.readers import FORMATS, is_folder
 
-    return path.lower().endswith(tuple(FORMATS)) or is_bag(path)
+    return path.lower().endswith(tuple(FORMATS)) or is_folder(path)
 
 
 def check_log(path: str, robot_name: str | None, columns: Path | None, drop_torn: bool, as_json: bool) -> None:

@@ -26,6 +26,7 @@ from minertia.fleet.store import EvidenceStore, day_name
 from minertia.identification.logs.columns import MARKS, ColumnMap
 from minertia.identification.logs.readers import column_names, iter_blocks
 from minertia.identification.logs.recording import Recording
+from minertia.memory import keep_freed_memory
 
 BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
 SHARES = 4  # tasks for each worker, at least, where the logs are few
@@ -108,6 +109,7 @@ _one_at_a_time = threading.Lock()  # the number of threads of linear algebra bel
 
 def work(batch: Batch) -> list[AddedLog]:
     """Make the records of a batch; one row for each log, whatever happens to it."""
+    keep_freed_memory()
     with _one_at_a_time:
         type = _type(batch.type)
         key, store = type.key(batch.kind), EvidenceStore(place(batch.store))

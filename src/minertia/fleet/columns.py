@@ -157,24 +157,19 @@ class ColumnSet:
         """
         q, qd, qdd = state
         Y = self.model.columns(q, qd, qdd, samples=MANY)
-        own = self._own(JointState(q, qd, qdd, Y @ self.reference, temperature))
+        joints, width = JointState(q, qd, qdd, Y @ self.reference, temperature), len(self.own)
         moves = np.abs(qd) >= self.rest
-        found = []
-        for i, inertial in enumerate(self.seen):
-            rows = np.empty((len(q), own.shape[2] + len(inertial) + 1))
-            rows[:, : own.shape[2]] = own[:, i]
-            rows[:, own.shape[2] : -1] = Y[:, i, list(inertial)]
+        found = [np.empty((len(q), width + len(inertial) + 1)) for inertial in self.seen]
+        for k, column in enumerate(self.own):
+            values = np.broadcast_to(np.asarray(column.effect.shape(joints, column.constants), float), q.shape)
+            for i, rows in enumerate(found):
+                rows[:, k] = values[:, i]
+        for i, (rows, inertial) in enumerate(zip(found, self.seen, strict=True)):
+            rows[:, width:-1] = Y[:, i, list(inertial)]
             rows[:, -1] = tau[:, i]
-            rows[~moves[:, i]] = 0.0
-            found.append(rows)
+            if not moves[:, i].all():
+                rows[~moves[:, i]] = 0.0
         return found, moves
-
-    def _own(self, state: JointState) -> Array:
-        """The columns of each coordinate, (N, n, columns)."""
-        shape = np.shape(state.q)
-        return np.stack(
-            [np.broadcast_to(np.asarray(c.effect.shape(state, c.constants), float), shape) for c in self.own], axis=2
-        )
 
 
 def column_set(

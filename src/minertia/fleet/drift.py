@@ -7,7 +7,7 @@ e-BH rule: at most a part q of them is false, whenever the page is made and howe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -159,13 +159,12 @@ class FleetDrift:
     def statement(self) -> str:
         """One sentence on what the alarms are worth."""
         guilty, judged = len({a.robot for a in self.alarms}), len({s.stream.robot for s in self.streams})
-        part = f"{100 * self.options.q:g} %"
         if not judged:
             return "no robot could be judged"
         if not self.alarms:
             return f"none of {plural(judged, 'robot')} needs a look"
         verb = "needs" if guilty == 1 else "need"
-        often = "one alarm in ten is" if self.options.q == RATE else f"{part} of the alarms are"
+        often = "one alarm in ten is" if self.options.q == RATE else f"{100 * self.options.q:g} % of the alarms are"
         return f"{guilty} of {plural(judged, 'robot')} {verb} a look; on average at most {often} false"
 
     def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:
@@ -213,12 +212,12 @@ def fleet_drift(
     quiet = [NotJudged(r, f"no logs since {_newest(streams, r)}") for r in sorted(silent)]
     judged = [s for s in streams if s.stream.robot not in silent]
     chosen = set(e_bh([s.process.last for s in judged], opts.q))
-    raw = set(e_bh([float(s.process.raw[-1]) if len(s.process.raw) else 1.0 for s in judged], opts.q)) - chosen
+    raw = set(e_bh([s.process.last_raw for s in judged], opts.q)) - chosen
     robots = {r.robot: r for own in found for r in own.robots}
     kinds = {own.kind.name: own.kind for own in types}
     alarms = [_alarm(judged[k], robots, kinds) for k in chosen]
     watch = [_alarm(judged[k], robots, kinds) for k in raw]
-    marked = tuple(_marked(s, k in chosen) for k, s in enumerate(judged))
+    marked = tuple(replace(s, is_alarm=k in chosen) for k, s in enumerate(judged))
     return FleetDrift(
         opts,
         (min(own.first for own in found), today),
@@ -234,10 +233,6 @@ def fleet_drift(
 
 def _newest(streams: Sequence[JudgedStream], robot: str) -> str:
     return day_name(max(int(s.stream.days[-1]) for s in streams if s.stream.robot == robot))
-
-
-def _marked(judged: JudgedStream, is_alarm: bool) -> JudgedStream:
-    return JudgedStream(judged.type, judged.stream, judged.process, judged.events, is_alarm)
 
 
 def e_bh(values: Sequence[float], q: float) -> list[int]:

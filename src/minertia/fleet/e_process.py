@@ -2,7 +2,7 @@
 
 A mixture over the days on which a step may have begun, of likelihood ratios for steps of unknown size.  Under no drift
 it is a martingale of mean 1, so it exceeds 1/alpha at any time with probability at most alpha (Ville).  Innovations
-are clipped, which keeps that true for days that are further off than a Gaussian world has them.
+are clipped, which can only lower its mean, and keeps the bound for days further off than a Gaussian world has them.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ class EProcess:
         """Evidence of the last day; 1 where nothing has been watched."""
         return float(self.e[-1]) if len(self.e) else 1.0
 
+    @property
+    def last_raw(self) -> float:
+        """The same without clipping."""
+        return float(self.raw[-1]) if len(self.raw) else 1.0
+
     def span(self, part: float = 0.95) -> tuple[int, int]:
         """Days between which the step began, with this probability."""
         edge = (1 - part) / 2
@@ -80,7 +85,7 @@ def e_process(
     with one_thread():
         w, L = innovations(stream, effects, events)
         first = int(np.searchsorted(stream.days, watched_from))
-        p, D = stream.y.shape[1], len(stream.days)
+        p = stream.y.shape[1]
         kappa = np.full(p, LOAD_STEP if stream.joint is None else STEP)
         watched = stream.days[first:]
         e, raw = np.ones(len(watched)), np.ones(len(watched))
@@ -88,15 +93,15 @@ def e_process(
         last = None
         for begin, end in itertools.pairwise([*cuts, len(watched)]):
             if end > begin:
-                part = _Segment.of(w, L, kappa, first + begin, first + end, p, D)
+                part = _Segment.of(w, L, kappa, first + begin, first + end)
                 e[begin:end], raw[begin:end] = part.evidence(horizon)
                 last = part
     if last is None:
         nothing = np.zeros(p)
         return EProcess(watched, e, raw, watched_from, watched, np.zeros(0), np.zeros(0), nothing, nothing, nothing)
     begun = stream.days[last.begin : last.end]
-    change, deviation, causes = last.step(kappa)
     posterior, clipped = (_normalised(_log_ratio(last.A[-1], B[-1])) for B in (last.raw, last.B))
+    change, deviation, causes = last.step(kappa, posterior)
     return EProcess(watched, e, raw, int(begun[0]), begun, posterior, clipped, change, deviation, causes)
 
 
@@ -123,13 +128,12 @@ class _Segment:
     alive: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, w: Array, L: Array, kappa: Array, begin: int, end: int, p: int, D: int) -> _Segment:
-        n = end - begin
-        step = (np.arange(D)[:, None] >= np.arange(begin, end)).astype(float)  # (D, starts)
-        right = np.einsum("ds,ij->disj", step, np.diag(kappa)).reshape(D * p, n * p)
+    def of(cls, w: Array, L: Array, kappa: Array, begin: int, end: int) -> _Segment:
+        n, p = end - begin, len(kappa)
         rows = slice(begin * p, end * p)
-        tail = solve_triangular(L[begin * p : end * p, begin * p : end * p], right[rows], lower=True)
-        sig = tail.reshape(n, p, n, p)  # days, levels, starts, levels of the step
+        steps = np.kron(np.tri(n), np.diag(kappa))  # of each level, from each start on
+        sig = solve_triangular(L[rows, rows], steps, lower=True)
+        sig = sig.reshape(n, p, n, p)  # days, levels, starts, levels of the step
         own = w[rows].reshape(n, p)
         A = np.cumsum(np.einsum("disk,disl->dskl", sig, sig), axis=0) + np.eye(p)
         B = np.cumsum(np.einsum("disk,di->dsk", sig, np.clip(own, -CLIP, CLIP)), axis=0)
@@ -145,13 +149,12 @@ class _Segment:
             found.append(ratio.sum(axis=1) / horizon + left)
         return found[0], found[1]
 
-    def step(self, kappa: Array) -> tuple[Array, Array, Array]:
-        """The step and its deviation; how well each level alone explains it.
+    def step(self, kappa: Array, posterior: Array) -> tuple[Array, Array, Array]:
+        """The step, begun as the posterior says, and its deviation; how well each level alone explains it.
 
-        Clipping guards the evidence; when a step began and how large it is are read from the days as they are.
+        Clipping guards the evidence; how large a step is, is read from the days as they are.
         """
         A, B = self.A[-1], self.B[-1]
-        posterior = _normalised(_log_ratio(A, self.raw[-1]))
         known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
         mean = np.linalg.solve(known, self.raw[-1][..., None])[..., 0]
         change = posterior @ mean

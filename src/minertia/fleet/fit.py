@@ -33,12 +33,12 @@ from minertia.fleet.robot_fit import from_stretches, robot_fit
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.memory import keep_freed_memory
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 WORKERS = 2
-KEPT_BYTES = 30 * 2**20
 NEIGHBOURS = 16  # robots that one thread works on at once
 Result = TypeVar("Result")
 Days = DayStack | PackedStack
@@ -86,7 +86,7 @@ def fit_fleet(
     if not robots:
         raise MinertiaError(f"the type '{name}' has no robot with evidence; add logs first")
     order = sorted(robots)
-    _keep_freed_memory()
+    keep_freed_memory()
     with one_thread():
         some = order[:: max(1, len(order) // LOOKED_AT)]
         look = looked_at or robots.__getitem__
@@ -105,15 +105,6 @@ def fit_fleet(
         if one_day is not None:
             fits = {r: from_stretches(own, levels, sigma, shared, one_day) for r, own in fits.items()}
         return FleetFit(_pooled(name, pooled, opts, model), fits, tuple(symbols), sigma, memory, faults)
-
-
-def _keep_freed_memory() -> None:
-    """Let the C library keep what one robot frees for the next: handing it back and asking again is a fifth of a fit.
-
-    glibc keeps blocks that are smaller than the largest one it has mapped and freed so far; the pages of this one are
-    never touched.
-    """
-    np.empty(KEPT_BYTES // 8)
 
 
 def _mean_load(

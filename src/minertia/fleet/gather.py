@@ -260,12 +260,13 @@ def _in_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
     held: list[Recording] = []
     count = 0
     for block in blocks:
-        held.append(block)
-        count += len(block)
-        while count >= BLOCK:
-            whole = joined(held)
-            yield whole.select(slice(0, BLOCK))
-            held, count = [whole.select(slice(BLOCK, None))], count - BLOCK
+        while count + len(block) >= BLOCK:
+            missing = BLOCK - count
+            yield joined([*held, block if missing == len(block) else block.select(slice(0, missing))])
+            held, count, block = [], 0, block.select(slice(missing, None))
+        if len(block):
+            held.append(block)
+            count += len(block)
     if count:
         yield joined(held)
 

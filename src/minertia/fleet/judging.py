@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 
 from minertia.documents import DocumentError, json_document
 from minertia.errors import MinertiaError
+from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, fleet_drift
 from minertia.fleet.events import RobotEvent, read_events
@@ -49,14 +51,18 @@ def judge_stored(
     options: DriftOptions,
     events: Sequence[RobotEvent],
 ) -> FleetDrift:
-    """The drift of all types; what was learnt of day effects is kept for days on which fewer robots tell it."""
-    fleets = []
+    """The drift of all types; what was learnt of day effects is kept for days on which fewer robots tell it.
+
+    Events that are planned, later than today and than all logs, have not happened: nothing starts anew at them.
+    """
+    fleets, page = [], max([date.today().isoformat(), *(row.day for row in rows)])
+    happened = [event for event in events if day_name(event.day) <= page]
     for stored in types:
         own = [row for row in rows if row.key == stored.key]
         if own:
             known = read_calibration(store, stored)
             fleets.append(TypeFleet(stream_type(stored), StoredDays(store, stored, own), known))
-    found = fleet_drift(fleets, options, events)
+    found = fleet_drift(fleets, options, happened)
     for stored in types:
         learnt = found.calibration.get(stored.type.name)
         if learnt:

@@ -7,6 +7,8 @@ do.
 from __future__ import annotations
 
 import abc
+import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -72,8 +74,13 @@ class LocalPlace(StorePlace):
     def write(self, name: str, data: bytes) -> None:
         """Put a file there by a draft that is renamed."""
         target = self.root / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, data)
+        for left in (True, False):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return write_whole(target, data)
+            except FileNotFoundError:  # somebody took the last file out of the folder, and the folder with it
+                if not left:
+                    raise
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -83,10 +90,11 @@ class LocalPlace(StorePlace):
         """Take a file away, and the folders that are empty then."""
         target = self.root / name
         target.unlink(missing_ok=True)
-        for folder in target.parents:
-            if folder == self.root or not folder.is_dir() or any(folder.iterdir()):
+        for folder in itertools.takewhile(lambda parent: parent != self.root, target.parents):
+            try:
+                folder.rmdir()
+            except OSError:  # not empty, or gone: others write and tidy up at the same time
                 return
-            folder.rmdir()
 
     def names(self, below: str = "") -> list[str]:
         """Names of all files below a folder; drafts are none."""
@@ -122,7 +130,8 @@ class RemotePlace(StorePlace):
     def remove(self, name: str) -> None:
         """Take an object away."""
         if self.exists(name):
-            self.fs.rm_file(f"{self.root}/{name}")
+            with contextlib.suppress(FileNotFoundError):  # others tidy up, too
+                self.fs.rm_file(f"{self.root}/{name}")
 
     def names(self, below: str = "") -> list[str]:
         """Names of all objects below a prefix."""

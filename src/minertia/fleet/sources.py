@@ -10,15 +10,16 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path, PurePosixPath
 
 from minertia.errors import MinertiaError, RecordingError
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.places import chunks, file_system, is_remote
-from minertia.identification.logs.readers import FORMATS, is_bag
+from minertia.identification.logs.readers import FORMATS, is_folder
 
-PARTITION = re.compile(r"(robot|day)=([^/]+)")
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+PARTITION = re.compile(r"(?:^|/)(robot|day)=([^/]+)(?=/)")  # a folder, and no part of another word
+DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,13 @@ class LogSource:
 
     @property
     def day(self) -> str | None:
-        """The day that its path names."""
+        """The day that its path names; None where it names none that the calendar has."""
         told = dict(PARTITION.findall(self.url)).get("day")
-        if told is None:
-            found = DAY.search(self.url.rpartition("/")[2])
-            return found[0] if found else None
-        return told if DAY.fullmatch(told) else None
+        found = DAY.search(self.url.rpartition("/")[2]) if told is None else DAY.fullmatch(told)
+        try:
+            return date.fromisoformat(found[0]).isoformat() if found else None
+        except ValueError:
+            return None
 
 
 def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
@@ -67,18 +69,31 @@ def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
 
 
 def _local(path: Path) -> Iterator[LogSource]:
-    if is_bag(path) or path.is_file():
+    if is_folder(path) or path.is_file():
         yield _looked_at(path)
         return
     if not path.is_dir():
         raise RecordingError("there is no such file or folder", file=path)
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_refuse_folder):
         own = Path(folder)
-        bags = [name for name in sorted(folders) if is_bag(own / name)]
+        bags = [name for name in sorted(folders) if is_folder(own / name)]
         folders[:] = [name for name in sorted(folders) if name not in bags]
         for name in (*bags, *sorted(names)):
             if name in bags or (_is_log(name) and not name.startswith(".")):
-                yield _looked_at(own / name)
+                yield _listed(own / name)
+
+
+def _refuse_folder(err: OSError) -> None:
+    """Refuse a folder that cannot be listed: its logs would be missing without a word."""
+    raise RecordingError(f"the folder cannot be listed ({err.strerror or err})", file=err.filename)
+
+
+def _listed(path: Path) -> LogSource:
+    """A log of a folder; one that has gone meanwhile, or is a link to nothing, is named by whoever opens it."""
+    try:
+        return _looked_at(path)
+    except OSError:
+        return LogSource(str(path), 0, "")
 
 
 def _is_log(name: str) -> bool:

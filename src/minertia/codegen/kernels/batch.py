@@ -7,14 +7,16 @@ straight-line code between the inputs and the entries is written here.  No name 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from minertia.codegen.kernels.order import interleaved
 from minertia.codegen.kernels.schedule import Schedule
 from minertia.codegen.kernels.steps import KernelStep
 
-SMALL_BLOCK, LARGE_BLOCK = 32, 64  # samples
-MANY_ENTRIES = 96  # a block with more is kept small, so that it stays in the first-level cache
+BLOCK = 32  # samples
+MANY_ENTRIES = 96  # of which 16 samples are taken at a time where vectors are wide, so that they stay in cache
+FOUR = 4  # entries of a sample that are loaded together where there are as many
 FEW_PARTS = 2  # sines and what follows: together in one function they overlap
 PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
 
@@ -54,7 +56,7 @@ NUMBER |= {"exp": "exp", "tanh": "tanh"}
 
 def batch_source(schedule: Schedule) -> str:
     """A C file with `minertia_run(task)`, which runs tasks over blocks of samples."""
-    block = SMALL_BLOCK if len(schedule.entries) > MANY_ENTRIES else LARGE_BLOCK
+    is_large = len(schedule.entries) > MANY_ENTRIES
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
     writer = _BatchWriter(schedule, "vd", VECTOR, store)
@@ -66,8 +68,8 @@ def batch_source(schedule: Schedule) -> str:
     )
     rows = ", ".join(f"in[{p}]" for p in range(len(schedule.inputs)))
     return f"""{_text("vector.h")}
-#define BLOCK {block}
-#define VECTORS (BLOCK / LANES)
+#define VECTORS ({BLOCK} / LANES)
+#define PORTION ({int(is_large)} && LANES >= 4 ? 16 / LANES : VECTORS)
 #define LEAST_SQUARES {int(is_matrix)}
 {_text("task.h")}
 {_text("blocks.h")}
@@ -147,6 +149,8 @@ class _BatchWriter:
         self.parts: list[tuple[list[KernelStep], list[KernelStep]]] = []
         for plain, trig in schedule.stages():
             pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
+            if real == "vd":
+                pieces = [interleaved(piece) for piece in pieces]
             self.parts += [(piece, []) for piece in pieces[:-1]] + [(pieces[-1], trig)]
         self.place: dict[int, str] = {}  # of values that are read from an array
         self.n_trig = self._place_trig()
@@ -202,41 +206,41 @@ class _BatchWriter:
 
     def _plain(self, steps: Sequence[KernelStep]) -> Iterator[str]:
         known: set[int] = set()
-        loads = {step.operands: step for step in steps if step.operation == "load"}
+        loads = {step.operands: step.results[0] for step in steps if step.operation == "load"}
         for step in steps:
             for v in step.reads:
                 if v not in known:  # made elsewhere: fetched before its first use
                     known.add(v)
                     yield f"const {self.real} t{v} = {self.place[v]};"
-            if step.results[0] in known:  # came with the entry beside it
+            if step.results[0] in known:  # came with the entries beside it
                 continue
             made = [step.results[0]]
-            if step.operation == "load" and self._is_loaded_by_two(step):
-                made = yield from self._load_two(step, loads)
+            if step.operation == "load" and self._is_loaded_with_others(step):
+                made = yield from self._load_together(step, loads, known)
             else:
                 yield f"const {self.real} t{made[0]} = {self._text(step)};"
             known.update(made)
             for v in made:
                 yield from (f"{place} = t{v};" for place in (self.store.get(v), self.place.get(v)) if place is not None)
 
-    def _is_loaded_by_two(self, load: KernelStep) -> bool:
+    def _is_loaded_with_others(self, load: KernelStep) -> bool:
         port = load.operands[0]
         return self.real == "vd" and not self.schedule.common[port] and self.schedule.inputs[port].size > 1
 
-    def _load_two(
-        self, load: KernelStep, loads: Mapping[tuple[int, ...], KernelStep]
+    def _load_together(
+        self, load: KernelStep, loads: Mapping[tuple[int, ...], int], known: Collection[int]
     ) -> Generator[str, None, list[int]]:
-        """Two entries of each sample that stand side by side; the values among them that are loaded here."""
+        """Entries of each sample that stand side by side; the values among them that are loaded here."""
         port, entry = load.operands
         size = self.schedule.inputs[port].size
-        first = min(entry & ~1, size - 2)
-        found = [loads.get((port, first + k)) for k in range(2)]
-        if first != entry & ~1:  # the last of an odd number: the one before it came with another
-            found[0] = None
-        names = [f"t{step.results[0]}" if step else f"unused{load.results[0]}" for step in found]
-        yield f"{self.real} {names[0]}, {names[1]};"
-        yield f"load_two(in[{port}] + {first}, {size}, &{names[0]}, &{names[1]});"
-        return [step.results[0] for step in found if step]
+        first, count = _beside(entry, size)
+        found = [loads.get((port, first + k)) for k in range(count)]
+        made = [v for v in found if v is not None and v not in known]  # others came with entries before them
+        names = [f"t{v}" if v in made else f"unused{load.results[0]}_{k}" for k, v in enumerate(found)]
+        yield f"{self.real} {', '.join(names)};"
+        places = ", ".join(f"&{name}" for name in names)
+        yield f"load_{'two' if count == 2 else 'four'}(in[{port}] + {first}, {size}, {places});"
+        return made
 
     def _trig(self, trig: list[KernelStep], start: int) -> Iterator[str]:
         if not trig:
@@ -266,6 +270,16 @@ class _BatchWriter:
         a, b, c = (*step.operands, 0, 0, 0)[:3]
         text = self.text[step.operation]
         return text.format(a=f"t{a}", b=f"t{b}", c=f"t{c}", k=number(step.constant) if "{k}" in text else "")
+
+
+def _beside(entry: int, size: int) -> tuple[int, int]:
+    """The first of the entries of a sample that are loaded with one of them, and how many these are."""
+    whole = size // FOUR * FOUR
+    if entry < whole:
+        return entry // FOUR * FOUR, FOUR
+    if size - whole == FOUR - 1 and whole:  # three are left: once more the one before them
+        return size - FOUR, FOUR
+    return min(whole + (entry - whole) // 2 * 2, size - 2), 2
 
 
 def number(value: float) -> str:

@@ -40,6 +40,7 @@ SMALL_FALL = 1e-6  # of the sum of squares
 MOVED = 0.3  # deviations by which half the step may change a value
 WIDEST = 10.0  # times that: such changes are too large however correlated residuals widen the deviations
 ITERATIONS = 40
+SOFTER = 0.1  # of a compliance that is left at least by one step: at a rigid joint nothing shows that it was none
 FEW = 10  # iterations from each of several starts
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
@@ -92,6 +93,7 @@ class _OutputError:
         self.upper = np.concatenate([model.upper, np.full(self.total - p, np.inf)])
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
+        self.compliant = np.array([name.startswith("CJ") for name in self.names])
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
@@ -239,7 +241,10 @@ class _OutputError:
         R = triangle(np.concatenate(columns, axis=1))
         A, b = R[:-1, :-1], R[:-1, -1]
         lengths = np.linalg.norm(A, axis=0)
-        own, lower = point.theta[kept], self.lower[kept]
+        own, lower = (
+            point.theta[kept],
+            np.maximum(self.lower, np.where(self.compliant, SOFTER * point.theta, -np.inf))[kept],
+        )
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
         found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 RESONANCES = np.geomspace(1.5, 60.0, 12)  # Hz, of the link against a held motor, that are tried
 DAMPED = 0.1  # part of critical damping that a fit starts with
 ROTORS, USUAL_ROTOR = (0.01, 3.0), 0.2  # inertia of a rotor over that of its link: between which it is believed, else
+STEADY = 1.2  # damping times delay over the inertia of a rotor, below which its loop does not swing by itself
+MOST_STEADY = 20.0  # times that inertia: up to which a rotor is believed, however light its link
 APART = np.log(3.0)  # of compliances of two starts
 STARTS = 3  # that are followed from each set of other values
 ROUNDS = 2  # of the scan over all elastic joints
@@ -39,13 +41,12 @@ def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> li
         return [theta]
     found = theta.copy()
     inertia = link_inertias(model, theta, logs[0])
+    held = steady_rotors(model, theta)
     for j in model.layout.elastic:  # rotors that least squares does not tell from their links
-        name = f"IA{j + 1}"
-        if (
-            name in model.names
-            and not ROTORS[0] * inertia[j] <= found[model.names.index(name)] <= ROTORS[1] * inertia[j]
-        ):
-            found[model.names.index(name)] = USUAL_ROTOR * inertia[j]
+        if f"IA{j + 1}" in model.names:
+            k = model.names.index(f"IA{j + 1}")
+            is_believed = ROTORS[0] * inertia[j] <= found[k] <= max(ROTORS[1] * inertia[j], MOST_STEADY * held[j])
+            found[k] = max(found[k] if is_believed else USUAL_ROTOR * inertia[j], held[j])
     for j in model.layout.elastic:
         own = model.begin[j].stiffness
         stiff = inertia[j] * (2 * np.pi * RESONANCES[-1]) ** 2 if own is None else own
@@ -53,6 +54,15 @@ def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> li
     if model.layout.encoder == "both":
         return [_from_both_sides(model, logs, found, inertia)]
     return _scanned(model, logs[0], found, inertia)
+
+
+def steady_rotors(model: ServoModel, theta: Array) -> Array:
+    """Inertia that a rotor must have to be held by a law whose effort is late [kg m2, kg]; zero where it is not."""
+    if model.command.delay_of != "effort":
+        return np.zeros(model.robot.n)
+    values = model.atom_values(theta)
+    delay = max(float(values[model.places["delay"][0]]), 0.0)
+    return np.asarray(STEADY * delay * (model.of_kind("kd", values) + delay * model.of_kind("kp", values)))
 
 
 def link_inertias(model: ServoModel, theta: Array, log: LoopLog) -> Array:

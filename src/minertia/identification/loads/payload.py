@@ -130,8 +130,8 @@ def payload_beside(
     unloaded: Sequence[LogMotion],
     loaded: Sequence[LogMotion],
     *,
+    physical: bool,
     at: str | None = None,
-    physical: bool = True,
     gains: Array | None = None,
 ) -> Payload:
     """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
@@ -140,11 +140,14 @@ def payload_beside(
     can exist.  gains: relative deviation of the gain of each effort, where efforts come from gains.
     """
     with one_thread():
-        load = None
-        for _ in range(2 if model.choice.needs_load else 1):  # the first pass finds the rigid-body torques
-            problem = _loaded_and_unloaded(model, unloaded, loaded, at, load or _no_load(model))
+        empty = full = _no_load(model)
+        for _ in range(ROUNDS if model.choice.needs_load else 1):  # the first one finds the rigid-body torques
+            without = observe(loaded_model(model, at, False), unloaded, load=empty)
+            problem = without.appended(observe(loaded_model(model, at, True), loaded, load=full))
             values, covariance, silent = _from_logs(problem, gains)
-            load = load_efforts(model, values[:-10]) if model.choice.needs_load else None
+            if model.choice.needs_load:
+                own = values[:-10]
+                empty, full = load_efforts(model, own), _efforts(model, own, at, values[-10:])
     return payload_of(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
 
 
@@ -152,8 +155,8 @@ def payload_on(
     known: KnownRobot,
     loaded: Sequence[LogMotion],
     *,
+    physical: bool,
     at: str | None = None,
-    physical: bool = True,
     gains: Array | None = None,
 ) -> Payload:
     """The load of logs of a robot that is known without it; the rest as for `payload_beside`."""
@@ -180,13 +183,6 @@ def _no_load(model: LinearModel) -> Load | None:
     if not model.choice.needs_load:
         return None
     return lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity))
-
-
-def _loaded_and_unloaded(
-    model: LinearModel, unloaded: Sequence[LogMotion], loaded: Sequence[LogMotion], at: str | None, load: Load | None
-) -> Observation:
-    without = observe(loaded_model(model, at, False), unloaded, load=load)
-    return without.appended(observe(loaded_model(model, at, True), loaded, load=load))
 
 
 def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array, dict[str, str]]:

@@ -34,7 +34,7 @@ def check_finite(recording: Recording) -> None:
     """Refuse values that are not numbers, with column and rows."""
     for name in MATRICES:
         values = getattr(recording, name)
-        if values is None or np.isfinite(values).all():
+        if values is None or np.isfinite(values.sum()) or np.isfinite(values).all():  # a sum is quicker
             continue
         rows, joints = np.nonzero(~np.isfinite(values))
         j = int(joints[0])

@@ -16,7 +16,8 @@ from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choos
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import MOST_TORN, Block, LogFile
-from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.logs.recording import Recording, freeze, joined
+from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
 from minertia.robot.robot import Robot, expect_robot
@@ -102,9 +103,14 @@ def is_bag(path: str | Path) -> bool:
     return is_file(Path(path) / "metadata.yaml")
 
 
+def is_folder(path: str | Path) -> bool:
+    """Whether this is a folder that is one log: a ROS 2 bag, or one of SAGE."""
+    return is_bag(path) or is_sage(path)
+
+
 def is_there(path: str | Path) -> bool:
-    """Whether there is such a log: a file, or the folder of a bag."""
-    return is_file(path) or is_bag(path)
+    """Whether there is such a log: a file, or a folder that is one."""
+    return is_file(path) or is_folder(path)
 
 
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
@@ -113,6 +119,8 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     reading(path, *_bag_files(path))
     if is_bag(path):
         suffix = ".mcap"
+    elif is_sage(path):
+        return SageLog(path, columns)
     elif not is_file(path):
         raise RecordingError(why_no_file(path), file=path)
     else:
@@ -127,7 +135,8 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
 
 def _bag_files(path: Path) -> list[Path]:
     """All files of the bag that this is, or belongs to."""
-    return [file for folder in (path, path.parent) if is_bag(folder) for file in folder.iterdir()]
+    folders = [folder for folder in (path, path.parent) if is_bag(folder)] + ([path] if is_sage(path) else [])
+    return [file for folder in folders for file in folder.iterdir()]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
@@ -205,10 +214,15 @@ class _Reading:
         }
         if further["command"] is not None:
             further["command"] = further["command"] + convert.offset
-        further["motor"] = self._motors(block, q + convert.offset)
+        if np.any(convert.offset):
+            q = q + convert.offset
+        further["motor"] = self._motors(block, q)
+        for fresh in (q, qd, qdd, tau, *further.values()):
+            if fresh is not None:
+                freeze(fresh)  # so that the recording need not copy it
         return Recording(
             t=self._times(block, np.flatnonzero(whole)),
-            q=q + convert.offset,
+            q=q,
             qd=qd,
             qdd=qdd,
             tau=tau,
@@ -245,8 +259,10 @@ class _Reading:
                 found = logged * np.diag(matrix)
             else:
                 found = logged @ matrix.T
+        if not (found.min(initial=0.0) >= -LARGEST and found.max(initial=0.0) <= LARGEST):  # nor is it with NaN
             absurd = np.isfinite(logged) & ~(np.abs(found) <= LARGEST)
-        if absurd.any():
+            if not absurd.any():
+                return found
             row, j = (int(k) for k in np.argwhere(absurd)[0])
             raise self.log.fail(
                 f"the value is {logged[row, j]:.3g}, and {found[row, j]:.3g} at the joint in SI units, which no robot "

@@ -10,21 +10,29 @@
 
        static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
 
-   which computes the entries of `vectors` vectors of samples, where in[p] is the first row of input p.  LEAST_SQUARES 0
-   leaves out what only matrices need. */
+   which computes the entries of `vectors` vectors of samples, where in[p] is the first row of input p.  PORTION, an even
+   number of vectors, is how much of a block is taken at a time where larger ones have no use.  LEAST_SQUARES 0 leaves out
+   what only matrices need. */
 #if !defined(LEAST_SQUARES)
 #define LEAST_SQUARES 1
 #endif
 
+#if !defined(PORTION)
+#define PORTION VECTORS
+#endif
+
 #define SAMPLES (VECTORS * LANES)
-#define STRIDE (VECTORS + 1)
+#define STRIDE (VECTORS | 1)
 #define LEADING (STRIDE * LANES)
 #define TILE 4
 
 static void evaluate(const Task *task, const double *const *in, int vectors, vd *W);
 
+/* Torques of row r stand before the entries, as the entry of number -1 - r. */
+#define TORQUES(W, r) ((W) - (1 + (r)) * STRIDE)
+
 typedef struct {
-    vd *W, *T, *Z, *sums;
+    vd *W, *Z, *sums;
     double *tail;
 } Space;
 
@@ -51,29 +59,36 @@ static void *reserve(const Task *task, Space *space)
     const int64_t vectors = w + t + z + n_sums(task) + 1;
     char *memory = malloc((size_t)vectors * sizeof(vd) + (size_t)tail * sizeof(double) + 64);
     if (!memory) return NULL;
-    space->W = (vd *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-    space->T = space->W + w;
-    space->Z = space->T + t;
+    space->W = (vd *)(((uintptr_t)memory + 63) & ~(uintptr_t)63) + t;
+    space->Z = space->W + w;
     space->sums = space->Z + z;
     space->tail = (double *)(space->sums + n_sums(task));
     memset(space->sums, 0, (size_t)n_sums(task) * sizeof(vd));
     return memory;
 }
 
-/* Entries of one block; a last block that is not full is padded with copies of its last sample. */
+/* Vectors of samples that are computed before they are used: few entries of many samples are as good as many of few
+   only for sums over tiles, which read and write their sums once for each block. */
+static int portion(const Task *task)
+{
+    return task->mode == GRAM || task->mode == PRECONDITIONED || task->mode == NONZEROS ? VECTORS : PORTION;
+}
+
+/* Entries of one block, or of a portion of one; where it is not full it is padded with copies of its last sample. */
 static void compute(const Task *task, int64_t first, int64_t samples, Space *space)
 {
     const double *in[PORTS];
     double *tail = space->tail;
+    const int64_t room = portion(task) * LANES;
     for (int64_t p = 0; p < task->n_inputs; p++) {
         const int64_t stride = task->stride[p];
         in[p] = task->input[p] + first * stride;
-        if (samples == SAMPLES || stride == 0) continue;
+        if (samples == room || stride == 0) continue;
         memcpy(tail, in[p], (size_t)(samples * stride) * sizeof(double));
-        for (int64_t s = samples; s < SAMPLES; s++)
+        for (int64_t s = samples; s < room; s++)
             memcpy(tail + s * stride, tail + (samples - 1) * stride, (size_t)stride * sizeof(double));
         in[p] = tail;
-        tail += SAMPLES * stride;
+        tail += room * stride;
     }
     evaluate(task, in, (int)((samples + LANES - 1) / LANES), space->W);
 }
@@ -109,7 +124,7 @@ static void write_rows(const Task *task, int64_t first, int64_t samples, const d
     }
 }
 
-/* Asks for the memory that a block of rows is written to, so that it has arrived once the block is computed. */
+/* Asks for the memory that rows are written to, so that it has arrived once they are computed. */
 static void expect_rows(const Task *task, int64_t first, int64_t samples)
 {
     for (int64_t p = 0; p < task->n_outputs; p++) {
@@ -141,18 +156,19 @@ static void write_block(const Task *task, int64_t first, int64_t samples, const 
 /* Torques beside the entries, rows scaled, samples beyond the last one set to zero. */
 static void complete(const Task *task, int64_t first, int64_t samples, Space *space)
 {
-    double *W = (double *)space->W, *T = (double *)space->T;
+    double *W = (double *)space->W;
     const int64_t rows = task->n_rows;
+    const int vectors = portion(task);
     const double *tau = task->tau + first * rows;
     const int64_t whole = rows < 2 ? 0 : samples / LANES * LANES;
     for (int64_t s = 0; s < whole; s += LANES)
         for (int64_t r = 0; r < rows; r += 2) {
             const int64_t at = r + 1 < rows ? r : r - 1; /* of an odd number the last but one is read twice */
-            double *to = T + at * LEADING + s;
-            load_two(tau + s * rows + at, rows, (vd *)to, (vd *)(to + LEADING));
+            double *to = (double *)TORQUES(space->W, at) + s;
+            load_two(tau + s * rows + at, rows, (vd *)to, (vd *)(to - LEADING));
         }
     for (int64_t s = whole; s < samples; s++)
-        for (int64_t r = 0; r < rows; r++) T[r * LEADING + s] = tau[s * rows + r];
+        for (int64_t r = 0; r < rows; r++) ((double *)TORQUES(space->W, r))[s] = tau[s * rows + r];
     if (task->weights) {
         const double *weight = task->weights + first * task->weight_stride;
         for (int64_t r = 0; r < rows; r++) {
@@ -160,36 +176,29 @@ static void complete(const Task *task, int64_t first, int64_t samples, Space *sp
             memset(scale, 0, sizeof scale);
             for (int64_t s = 0; s < samples; s++) ((double *)scale)[s] = weight[s * task->weight_stride + r];
             for (int64_t e = task->row_start[r] - 1; e < task->row_start[r + 1]; e++) {
-                vd *x = e < task->row_start[r] ? space->T + r * STRIDE : space->W + e * STRIDE;
-                for (int k = 0; k < VECTORS; k++) /* a row of weight 0 is left out, even one that holds NaN */
+                vd *x = e < task->row_start[r] ? TORQUES(space->W, r) : space->W + e * STRIDE;
+                for (int k = 0; k < vectors; k++) /* a row of weight 0 is left out, even one that holds NaN */
                     x[k] = (vd)((vi)(x[k] * scale[k]) & (scale[k] != 0.0));
             }
         }
     }
-    if (samples == SAMPLES) return;
-    const size_t rest = (size_t)(SAMPLES - samples) * sizeof(double);
-    for (int64_t e = 0; e < task->n_entries; e++) memset(W + e * LEADING + samples, 0, rest);
-    for (int64_t r = 0; r < rows; r++) memset(T + r * LEADING + samples, 0, rest);
-}
-
-/* Entry numbers below zero stand for tau: -1 is row 0. */
-INLINE const vd *entry(const vd *W, const vd *T, int32_t number)
-{
-    return number >= 0 ? W + (int64_t)number * STRIDE : T + (int64_t)(-1 - number) * STRIDE;
+    if (samples == vectors * LANES) return;
+    const size_t rest = (size_t)(vectors * LANES - samples) * sizeof(double);
+    for (int64_t e = -rows; e < task->n_entries; e++) memset(W + e * LEADING + samples, 0, rest);
 }
 
 /* Products of up to TILE columns with up to TILE others (or among themselves), summed over rows and samples. */
-INLINE vd *tile(const int na, const int nb, const int symmetric, const int32_t *table, int rows, const vd *W,
-                const vd *T, vd *sum)
+INLINE vd *tile(const int na, const int nb, const int symmetric, const int32_t *table, int rows, const vd *W, vd *sum)
 {
     vd g[TILE][TILE];
+    const vd *before = sum;
     UNROLL for (int i = 0; i < na; i++)
-        UNROLL for (int j = 0; j < nb; j++) g[i][j] = (vd){0};
+        UNROLL for (int j = symmetric ? i : 0; j < nb; j++) g[i][j] = *before++;
     for (int r = 0; r < rows; r++, table += symmetric ? na : na + nb) {
         const vd *a[TILE], *b[TILE];
-        UNROLL for (int i = 0; i < na; i++) a[i] = entry(W, T, table[i]);
-        UNROLL for (int j = 0; j < nb; j++) b[j] = symmetric ? a[j] : entry(W, T, table[na + j]);
-        for (int k = 0; k < VECTORS; k++) {
+        UNROLL for (int i = 0; i < na; i++) a[i] = W + (int64_t)table[i] * STRIDE;
+        UNROLL for (int j = 0; j < nb; j++) b[j] = symmetric ? a[j] : W + (int64_t)table[na + j] * STRIDE;
+        UNROLL for (int k = 0; k < VECTORS; k++) {
             vd x[TILE], y[TILE];
             UNROLL for (int i = 0; i < na; i++) x[i] = a[i][k];
             UNROLL for (int j = 0; j < nb; j++) y[j] = symmetric ? x[j] : b[j][k];
@@ -198,16 +207,16 @@ INLINE vd *tile(const int na, const int nb, const int symmetric, const int32_t *
         }
     }
     UNROLL for (int i = 0; i < na; i++)
-        UNROLL for (int j = symmetric ? i : 0; j < nb; j++) *sum++ += g[i][j];
+        UNROLL for (int j = symmetric ? i : 0; j < nb; j++) *sum++ = g[i][j];
     return sum;
 }
 
 #define SHAPE(NA, NB, SYMMETRIC) \
-    case ((NA)*16 + (NB)*2 + (SYMMETRIC)): sum = tile(NA, NB, SYMMETRIC, table, rows, W, T, sum); break;
+    case ((NA)*16 + (NB)*2 + (SYMMETRIC)): sum = tile(NA, NB, SYMMETRIC, table, rows, W, sum); break;
 #define SHAPES(NA) SHAPE(NA, 1, 0) SHAPE(NA, 2, 0) SHAPE(NA, 3, 0) SHAPE(NA, 4, 0) SHAPE(NA, NA, 1)
 
 /* All tiles of the normal equations; each is (columns, other columns, symmetric, rows, then entry numbers per row). */
-static void gram(const Task *task, const vd *W, const vd *T, vd *sum)
+static void gram(const Task *task, const vd *W, vd *sum)
 {
     const int32_t *table = task->tiles;
     for (int64_t n = 0; n < task->n_tiles; n++) {
@@ -219,31 +228,38 @@ static void gram(const Task *task, const vd *W, const vd *T, vd *sum)
 }
 
 /* rho = tau - Y theta, then Y' rho per entry and the square of rho per row. */
-static void residual(const Task *task, const vd *W, vd *T, vd *sum)
+static void residual(const Task *task, vd *W, vd *sum)
 {
     for (int64_t r = 0; r < task->n_rows; r++) {
-        vd *rho = T + r * STRIDE;
+        vd *rho = TORQUES(W, r);
         const int32_t start = task->row_start[r], stop = task->row_start[r + 1];
-        for (int k = 0; k < VECTORS; k += 4) {
-            vd a = rho[k], b = rho[k + 1], c = rho[k + 2], d = rho[k + 3];
-            for (int32_t e = start; e < stop; e++) {
-                const vd *x = W + e * STRIDE + k;
-                const double theta = task->theta[task->column[e]];
-                a -= x[0] * theta, b -= x[1] * theta, c -= x[2] * theta, d -= x[3] * theta;
+        for (int k = 0; k < PORTION; k += 2) { /* entries by turns: one sum of all would be a long chain */
+            vd a = rho[k], b = rho[k + 1], c = {0}, d = {0};
+            int32_t e = start;
+            for (; e + 1 < stop; e += 2) {
+                const vd *x = W + e * STRIDE + k, *y = x + STRIDE;
+                const double one = task->theta[task->column[e]], other = task->theta[task->column[e + 1]];
+                a -= x[0] * one, b -= x[1] * one, c -= y[0] * other, d -= y[1] * other;
             }
-            rho[k] = a, rho[k + 1] = b, rho[k + 2] = c, rho[k + 3] = d;
+            if (e < stop) {
+                const vd *x = W + e * STRIDE + k;
+                const double one = task->theta[task->column[e]];
+                a -= x[0] * one, b -= x[1] * one;
+            }
+            rho[k] = a + c, rho[k + 1] = b + d;
         }
         for (int32_t e = start - 1; e < stop; e++) { /* first rho itself */
             const vd *x = e < start ? rho : W + e * STRIDE;
-            vd a = {0}, b = {0};
-            for (int k = 0; k < VECTORS; k += 2) a += x[k] * rho[k], b += x[k + 1] * rho[k + 1];
-            sum[e < start ? task->n_entries + r : e] += a + b;
+            vd *to = sum + (e < start ? task->n_entries + r : e);
+            vd a = *to, b = {0};
+            for (int k = 0; k < PORTION; k += 2) a += x[k] * rho[k], b += x[k + 1] * rho[k + 1];
+            *to = a + b;
         }
     }
 }
 
 /* Z = [Y tau] times an upper triangle; row r of it starts at column z_start[r]. */
-static void precondition(const Task *task, const vd *W, const vd *T, vd *Z)
+static void precondition(const Task *task, const vd *W, vd *Z)
 {
     const int64_t width = task->z_columns;
     for (int64_t r = 0; r < task->n_rows; r++) {
@@ -256,7 +272,7 @@ static void precondition(const Task *task, const vd *W, const vd *T, vd *Z)
                 for (int32_t e = start; e <= stop; e++) {
                     const int64_t column = e < stop ? task->column[e] : task->n_columns;
                     if (column >= c + TILE) break; /* columns ascend */
-                    const vd *x = (e < stop ? W + e * STRIDE : T + r * STRIDE) + k;
+                    const vd *x = (e < stop ? W + e * STRIDE : TORQUES(W, r)) + k;
                     const double *factor = task->theta + column * width + c;
                     UNROLL for (int i = 0; i < TILE; i++)
                         UNROLL for (int j = 0; j < 4; j++) z[i][j] += x[j] * factor[i];
@@ -271,11 +287,11 @@ static void precondition(const Task *task, const vd *W, const vd *T, vd *Z)
 static void accumulate(const Task *task, int64_t first, int64_t samples, Space *space)
 {
     complete(task, first, samples, space);
-    if (task->mode == GRAM) gram(task, space->W, space->T, space->sums);
-    if (task->mode == RESIDUAL) residual(task, space->W, space->T, space->sums);
+    if (task->mode == GRAM) gram(task, space->W, space->sums);
+    if (task->mode == RESIDUAL) residual(task, space->W, space->sums);
     if (task->mode == PRECONDITIONED) {
-        precondition(task, space->W, space->T, space->Z);
-        gram(task, space->Z, space->T, space->sums);
+        precondition(task, space->W, space->Z);
+        gram(task, space->Z, space->sums);
     }
 }
 #endif
@@ -288,10 +304,12 @@ static int run_task(const Task *task)
     Space space;
     void *memory = reserve(task, &space);
     if (!memory) return 1;
-    for (int64_t done = 0; done < task->count; done += SAMPLES) {
-        const int64_t first = task->first + done;
-        const int64_t samples = task->count - done < SAMPLES ? task->count - done : SAMPLES;
-        if (task->mode == ROWS) expect_rows(task, first, samples);
+    const int64_t room = portion(task) * LANES;
+    if (task->mode == ROWS) expect_rows(task, task->first, task->count < room ? task->count : room);
+    for (int64_t done = 0; done < task->count; done += room) {
+        const int64_t first = task->first + done, left = task->count - done - room; /* after these */
+        const int64_t samples = left < 0 ? left + room : room;
+        if (task->mode == ROWS && left > 0) expect_rows(task, first + room, left < room ? left : room);
         compute(task, first, samples, &space);
         if (is_sum && task->n_outputs) write_entries(task, first, samples, (double *)space.W);
         if (task->mode == ROWS) write_rows(task, first, samples, (double *)space.W);

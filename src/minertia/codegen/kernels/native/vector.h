@@ -81,6 +81,34 @@ INLINE void load_two(const double *x, const int64_t stride, vd *first, vd *secon
 #endif
 }
 
+/* Entries x[0] to x[3] of LANES rows, `stride` doubles apart, as four vectors. */
+INLINE void load_four(const double *x, const int64_t stride, vd *first, vd *second, vd *third, vd *fourth)
+{
+#if LANES == 8 && defined(SHUFFLE)
+    typedef double four __attribute__((vector_size(32)));
+    typedef double four_anywhere __attribute__((vector_size(32), aligned(8), may_alias));
+#define ROW(l) ((four)(*(const four_anywhere *)(x + (l)*stride)))
+#if defined(__clang__)
+#define TWO_ROWS(l, m) SHUFFLE(ROW(l), ROW(m), 0, 1, 2, 3, 4, 5, 6, 7)
+#else /* which would load both before it puts them together */
+#define TWO_ROWS(l, m) \
+    __builtin_ia32_insertf64x4_mask(__builtin_ia32_pd512_256pd(ROW(l)), ROW(m), 1, (vd){0}, (unsigned char)255)
+#endif
+    const vd a = TWO_ROWS(0, 2), b = TWO_ROWS(1, 3), c = TWO_ROWS(4, 6), d = TWO_ROWS(5, 7);
+    const vd ab = SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14), cd = SHUFFLE(c, d, 0, 8, 2, 10, 4, 12, 6, 14);
+    const vd ba = SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15), dc = SHUFFLE(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
+    *first = SHUFFLE(ab, cd, 0, 1, 4, 5, 8, 9, 12, 13);
+    *second = SHUFFLE(ba, dc, 0, 1, 4, 5, 8, 9, 12, 13);
+    *third = SHUFFLE(ab, cd, 2, 3, 6, 7, 10, 11, 14, 15);
+    *fourth = SHUFFLE(ba, dc, 2, 3, 6, 7, 10, 11, 14, 15);
+#undef ROW
+#undef TWO_ROWS
+#else
+    load_two(x, stride, first, second);
+    load_two(x + 2, stride, third, fourth);
+#endif
+}
+
 /* The other way round. */
 INLINE void store_two(vd first, vd second, double *x, const int64_t stride)
 {
@@ -111,20 +139,92 @@ INLINE void store_two(vd first, vd second, double *x, const int64_t stride)
 #endif
 }
 
-/* Largest |x| the reduction below is made for: k < 2^17 keeps k * HALF_PI_1 and k * HALF_PI_2 exact. */
+/* Largest |x| the reductions below are made for. */
 #define SINCOS_LIMIT 2e5
 #define SIGN_BIT INT64_MIN
 
-/* What turns a number to the nearest integer: the low bits of the sum hold it, plus 2^17 so that it is never negative. */
-#define TO_INTEGER (6755399441055744.0 + 131072.0) /* 1.5 * 2^52 */
+/* What turns a number k to the nearest integer: the low REDUCED_BITS of the sum hold it, plus half of what they can hold
+   so that it is never negative. */
+#if LANES == 8
+#define REDUCED_BITS 20
+#else
+#define REDUCED_BITS 18
+#endif
+#define TO_INTEGER (6755399441055744.0 + (double)(1 << (REDUCED_BITS - 1))) /* 1.5 * 2^52 */
 
-/* sin and cos for |x| <= SINCOS_LIMIT, at most 2 ulp off.  The return value has bits above the 18th set in the lanes where
-   |x| is larger, infinite or not a number.
+#if LANES == 8
+/* a b + c with one rounding: of two products in a sum it matters which one is rounded. */
+INLINE vd fused(vd a, vd b, vd c)
+{
+    return __builtin_ia32_vfmaddpd512_mask(a, b, c, 255, 4); /* rounding as the processor is set to */
+}
+
+/* Entry number (index modulo 16) of a table of 16. */
+INLINE vd looked_up(const double *table, vi index)
+{
+    const vd low = *(const vd *)table, high = *(const vd *)(table + 8);
+#if defined(__clang__)
+    typedef long long eight __attribute__((vector_size(64)));
+    return __builtin_ia32_vpermi2varpd512(low, (eight)index, high);
+#else
+    return __builtin_shuffle(low, high, index);
+#endif
+}
+
+#define AT_ONCE 3 /* angles whose operations take turns: one alone is a long chain of dependent operations */
+#define EACH_ANGLE UNROLL for (int i = 0; i < count; i++)
+
+/* sin and cos of up to AT_ONCE vectors; the return value is as below, and so is the reduction, but x = k pi/8 + r: sine
+   and cosine of k pi/8 come from tables of 16, each in two vectors, which leaves short polynomials for r.  The first
+   difference is exact because products are fused with it, which goes with vectors of 8. */
+INLINE vi sincos_reduced(const int count, const vd *x, vd *sine, vd *cosine)
+{
+#define S1 0x1.87de2a6aea963p-2
+#define S2 0x1.6a09e667f3bcdp-1
+#define S3 0x1.d906bcf328d46p-1
+    static const _Alignas(64) double sines[16] = {-0.0, S1, S2, S3, 1, S3, S2, S1, 0, -S1, -S2, -S3, -1, -S3, -S2, -S1};
+    static const _Alignas(64) double cosines[16] = {1, S3, S2, S1, 0, -S1, -S2, -S3, -1, -S3, -S2, -S1, 0, S1, S2, S3};
+#undef S1
+#undef S2
+#undef S3
+    vd shifted[AT_ONCE], k[AT_ONCE], r[AT_ONCE], y[AT_ONCE], s[AT_ONCE], c[AT_ONCE];
+    vd a[AT_ONCE], b[AT_ONCE], u[AT_ONCE], v[AT_ONCE];
+    vi bits = {0};
+    EACH_ANGLE shifted[i] = x[i] * 0x1.45f306dc9c883p+1 + TO_INTEGER;
+    EACH_ANGLE k[i] = shifted[i] - TO_INTEGER;
+    EACH_ANGLE r[i] = x[i] - k[i] * 0x1.921fb54440000p-2;
+    EACH_ANGLE r[i] = r[i] - k[i] * 0x1.68c234c4c0000p-41;
+    EACH_ANGLE r[i] = r[i] - k[i] * 0x1.98a2e03707345p-79;
+    EACH_ANGLE y[i] = r[i] * r[i];
+    EACH_ANGLE s[i] = y[i] * 2.7533788524684361257e-6 - 0.00019841262220323771678; /* sine - r = y s */
+    EACH_ANGLE c[i] = y[i] * -2.7533601252666133742e-7 + 0.000024801577274858294382; /* cosine - 1 = y c */
+    EACH_ANGLE s[i] = s[i] * y[i] + 0.0083333333323605305483;
+    EACH_ANGLE c[i] = c[i] * y[i] - 0.0013888888886964624776;
+    EACH_ANGLE s[i] = s[i] * y[i] - 0.16666666666666280672;
+    EACH_ANGLE c[i] = c[i] * y[i] + 0.041666666666665054991;
+    EACH_ANGLE s[i] = s[i] * r[i];
+    EACH_ANGLE c[i] = c[i] * y[i] - 0.49999999999999999562;
+    EACH_ANGLE a[i] = looked_up(sines, (vi)shifted[i]);
+    EACH_ANGLE b[i] = looked_up(cosines, (vi)shifted[i]);
+    EACH_ANGLE u[i] = b[i] * s[i];
+    EACH_ANGLE v[i] = a[i] * s[i];
+    EACH_ANGLE u[i] = y[i] * (a[i] * c[i] + u[i]);
+    EACH_ANGLE v[i] = y[i] * (b[i] * c[i] - v[i]);
+    EACH_ANGLE sine[i] = a[i] + fused(b[i], r[i], u[i]);
+    EACH_ANGLE cosine[i] = b[i] + fused(-a[i], r[i], v[i]);
+    EACH_ANGLE bits |= (vi)shifted[i] ^ (vi)((vd){0} + TO_INTEGER);
+    return bits;
+}
+#else
+#define AT_ONCE 2
+
+/* sin and cos for |x| <= SINCOS_LIMIT, at most 2 ulp off.  The return value has bits above REDUCED_BITS set in the lanes
+   where |x| is larger, infinite or not a number.
 
    x = k pi/2 + r with pi/2 in three parts of 36, 36 and 53 bits, so that the first two products are exact with or without
    fused multiply-add, and so is the first difference; the other two are off by half an ulp of r each.  Polynomials of
    our own (minimax) on |r| <= pi/4.  Needs IEEE arithmetic as written: never compile with -ffast-math. */
-INLINE vi sincos_reduced(vd x, vd *sine, vd *cosine)
+INLINE vi sincos_one(vd x, vd *sine, vd *cosine)
 {
     const vd shifted = x * 0x1.45f306dc9c883p-1 + TO_INTEGER;
     const vi quadrant = (vi)shifted;
@@ -153,36 +253,56 @@ INLINE vi sincos_reduced(vd x, vd *sine, vd *cosine)
     return quadrant ^ (vi)((vd){0} + TO_INTEGER);
 }
 
+/* The same of up to AT_ONCE vectors: one alone is a long chain of dependent operations. */
+INLINE vi sincos_reduced(const int count, const vd *x, vd *sine, vd *cosine)
+{
+    const vd u = x[0], v = x[count - 1];
+    vd su, cu, sv, cv;
+    vi bits = sincos_one(u, &su, &cu);
+    if (count > 1) {
+        bits |= sincos_one(v, &sv, &cv);
+        sine[1] = sv, cosine[1] = cv;
+    }
+    sine[0] = su, cosine[0] = cu;
+    return bits;
+}
+#endif
+
 /* Which lanes are beyond the reduction: too large or infinite.  What is not a number goes through it and stays so. */
 INLINE vi beyond_reduction(vd x)
 {
     return (vd)((vi)x & INT64_MAX) > SINCOS_LIMIT;
 }
 
-INLINE int64_t united(vi bits)
+/* Whether any lane has bits above REDUCED_BITS. */
+INLINE int is_any_beyond(vi bits)
 {
+#if LANES == 8
+    typedef long long eight __attribute__((vector_size(64)));
+    const vi above = bits & -((int64_t)1 << REDUCED_BITS);
+#if defined(__clang__)
+    return __builtin_ia32_cmpq512_mask((eight)above, (eight){0}, 4, 255) != 0;
+#else
+    return __builtin_ia32_ptestmq512((eight)above, (eight)above, 255) != 0;
+#endif
+#else
     int64_t found = 0;
     UNROLL for (int l = 0; l < LANES; l++) found |= bits[l];
-    return found;
+    return found >> REDUCED_BITS != 0;
+#endif
 }
 
 /* sin and cos of `count` vectors; lanes beyond the reduction are taken from the C library. */
-static void sincos_many(int count, const vd *x, vd *sine, vd *cosine)
+INLINE void sincos_many(const int count, const vd *x, vd *sine, vd *cosine)
 {
     vi bits = {0};
     int i = 0;
-    for (; i + 1 < count; i += 2) { /* two at a time: one alone is a long chain of dependent operations */
-        const vd u = x[i], v = x[i + 1];
-        vd su, cu, sv, cv;
-        bits |= sincos_reduced(u, &su, &cu);
-        bits |= sincos_reduced(v, &sv, &cv);
-        sine[i] = su, sine[i + 1] = sv, cosine[i] = cu, cosine[i + 1] = cv;
+    UNROLL for (; i + AT_ONCE <= count; i += AT_ONCE) bits |= sincos_reduced(AT_ONCE, x + i, sine + i, cosine + i);
+    switch (count - i) {
+    case 1: bits |= sincos_reduced(1, x + i, sine + i, cosine + i); break;
+    case 2: bits |= sincos_reduced(2, x + i, sine + i, cosine + i); break;
     }
-    if (i < count) {
-        const vd u = x[i];
-        bits |= sincos_reduced(u, sine + i, cosine + i);
-    }
-    if (__builtin_expect(united(bits) >> 18 != 0, 0)) {
+    if (__builtin_expect(is_any_beyond(bits), 0)) {
         for (int i = 0; i < count; i++) {
             const vi mask = beyond_reduction(x[i]);
             for (int l = 0; l < LANES; l++)
