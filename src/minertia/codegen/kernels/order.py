@@ -19,8 +19,8 @@ REGISTERS = 24  # for values that are needed later; the others hold constants an
 
 def interleaved(steps: Sequence[KernelStep]) -> list[KernelStep]:
     """The steps in an order that keeps more of them going at a time, unless more values would wait in memory for it."""
-    order = _Order(steps).run()
-    return order if most_alive(order) <= max(REGISTERS, most_alive(steps)) else list(steps)
+    order = _Order(steps).run(max(REGISTERS, most_alive(steps)))
+    return list(steps) if order is None else order
 
 
 def most_alive(steps: Sequence[KernelStep]) -> int:
@@ -56,12 +56,15 @@ class _Order:
         self.alive: set[int] = set()
         self.cycle = self.started = 0
 
-    def run(self) -> list[KernelStep]:
+    def run(self, most: int) -> list[KernelStep] | None:
+        """The order, None where more values than `most` would be alive in it."""
         order = []
         while self.ready:
             chosen = self._choose()
             self._take(chosen)
             order.append(self.steps[chosen])
+            if len(self.alive) > most:
+                return None
         return order
 
     def _latency(self, k: int) -> int:
