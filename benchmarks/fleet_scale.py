@@ -41,7 +41,7 @@ from minertia.robot.read import read_robot
 ARM, RATE, CUTOFF, KEPT_HZ = "puma560_physical", 1000.0, 10.0, 50.0
 ROBOTS, DAYS = 1000, 30
 MINUTES = 20  # of the logs that speed is measured on
-LOGS = 8  # that processes share
+LOGS = 32  # that processes share, 11 hours in all
 SPEED_GOAL, SCALING_GOAL, MEMORY_GOAL, SIZE_GOAL, REFIT_GOAL = 0.7e6, 1.7, 500, 170e3, 10.0
 START = 1_772_431_200.0  # s: 2026-03-02 06:00 UTC
 PIECE = 250_000  # samples in a row group
