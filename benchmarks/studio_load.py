@@ -16,6 +16,7 @@ from benchmarks.measure import Row
 
 READERS, SECONDS = 50, 10.0
 PATHS = ("/api/project", "/api/jobs/{robot}/view", "/api/jobs/{job}", "/api/openapi.json", "/")
+LONG = {"duration": 60.0, "harmonics": 20}  # searches that last longer than the readers stay
 PATIENCE = 60.0
 
 
@@ -65,7 +66,7 @@ def measured(readers: int = READERS, seconds: float = SECONDS) -> Readers:
     with tempfile.TemporaryDirectory() as place, running(Path(place) / "project") as at, client(at) as c:
         c.put("/api/robot", json={"bundled": "puma560"}).raise_for_status()
         robot = done(c, "robot")["name"]
-        asked = [{"kind": "excite", "settings": {"starts": 20, "patience": 10, "seed": k}} for k in range(2)]
+        asked = [{"kind": "excite", "settings": {"starts": 20, "patience": 10, "seed": k, **LONG}} for k in range(2)]
         jobs = [c.post("/api/jobs", json=one).raise_for_status().json()["name"] for one in asked]
         paths = [path.format(robot=robot, job=jobs[0]) for path in PATHS]
         until = time.monotonic() + seconds
