@@ -12,6 +12,7 @@ import minertia as mi
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.trajectory import Trajectory
+from minertia.robot.identified import identified_robot
 from minertia.validation.closed_plant import ClosedPlant, plant_of
 from minertia.validation.control_model import control_model
 from minertia.validation.control_test import control_tests
@@ -189,6 +190,20 @@ def test_a_delta_comes_back_from_a_rehearsal(tmp_path):
     assert len(found.returned) >= 40 and found.within >= 0.97 and found.over_floor <= 1.15
     assert found.soft is not None and found.soft.rigid < 1e-3
     assert found.is_compiled and found.control and not any("loop" in text for text in found.skipped)
+    feedback = found.control[0]
+    assert sum(feedback.row("computed torque").rms) < 0.2 * sum(feedback.row("PD + gravity").rms)
+
+
+def test_links_without_mass_stay_without_in_the_robot_of_a_model():
+    """No effort shows them, so a fit gives them anything; the robot must have the efforts of the model all the same."""
+    robot = mi.read_robot("delta").numeric
+    names = robot.columns(True, True)
+    fitted = dict(zip(names, robot.parameter_vector(True, True).tolist(), strict=True))
+    fitted |= {name: 1.0 for name in robot.massless_columns if name.startswith("M")}
+    again = identified_robot(robot, fitted, [], is_physical=True, excess=0.0)
+    assert robot.massless and again.massless == robot.massless
+    q, (qd, qdd) = start(robot), np.random.default_rng(0).normal(size=(2, robot.n))
+    np.testing.assert_allclose(mi.inverse_dynamics(again, q, qd, qdd), mi.inverse_dynamics(robot, q, qd, qdd))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from scipy.linalg import lapack
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import torque_regressor
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -44,14 +43,9 @@ def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int
 def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Y stacked over states, shape (states * n, columns)."""
     Y = torque_regressor(robot, q, qd, qdd, columns=columns)
-    absent = massless_columns(robot)
+    absent = robot.massless_columns
     Y[..., [k for k, name in enumerate(columns) if name in absent]] = 0.0
     return np.ascontiguousarray(Y.reshape(-1, len(columns)))
-
-
-def massless_columns(robot: Robot) -> frozenset[str]:
-    """Columns of links without mass that only stand between two joints of a loop (universal joints): none counts."""
-    return frozenset(full_name(symbol, j + 1) for j in robot.massless for symbol in LINK_SYMBOLS)
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:

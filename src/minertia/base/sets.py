@@ -17,7 +17,6 @@ from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, prefer
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import Array, matrix_of
 from minertia.base.mlc import minimal_combinations
-from minertia.base.numeric import massless_columns
 from minertia.base.sample import Sample
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
@@ -60,7 +59,7 @@ class Sets:
         self.robot, self.columns, self.keep, self.sample, self.other = robot, columns, keep, sample, other
         self.samples = [(sample, robot.symbol_values), *([] if other is None else [(other, values)])]
         self.where = {name: c for c, name in enumerate(columns)}
-        self.absent = massless_columns(robot)
+        self.absent = robot.massless_columns
         self.present = tuple(name for name in columns if name not in self.absent)
         self.axes, self.rules = self._rules()
 

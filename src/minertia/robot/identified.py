@@ -73,7 +73,7 @@ def identified_robot(
     standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
     joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.
     """
-    own = set(robot.columns(True, True))
+    own = set(robot.columns(True, True)) - robot.massless_columns  # no effort shows them, so a fit gives them anything
     values = {name: float(v) for name, v in standard.items() if name in own}
     values |= {name: 0.0 for name in (*own, *robot.effect_values) if name not in values}
     constants: dict[str, Mapping[str, float]] = {}

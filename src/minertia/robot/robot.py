@@ -271,6 +271,11 @@ class Robot:
         """Joints whose links have no mass and only stand between two joints of a loop: they have no parameters."""
         return *self.crosses, *self.pins
 
+    @property
+    def massless_columns(self) -> frozenset[str]:
+        """Names of the parameters that links without mass do not have: none of them counts."""
+        return frozenset(full_name(symbol, j + 1) for j in self.massless for symbol in LINK_SYMBOLS)
+
     def _is_between(self, j: int) -> bool:
         """Whether a link's one joint further out starts at its origin, and no loop is cut at it."""
         further = [joint for joint in self.numeric.joints if joint.parent == j]
