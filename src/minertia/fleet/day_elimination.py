@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
 from minertia.codegen.kernels import build
-from minertia.fleet.day_stack import DayStack, merged_stack
+from minertia.fleet.day_stack import DayStack, merged_stack, upper_places
 from minertia.fleet.elimination import RANK, Head, projected, shows_all
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.packed_stack import PackedStack
@@ -91,7 +91,7 @@ def _plan(layout: EvidenceLayout, names: tuple[str, ...], kept: tuple[str, ...])
         count, stay = len(gone), np.array([*own, size - 1], np.int32)
         rows = np.arange(count)
         begins = start + rows * size - rows * (rows + 1) // 2  # a row of packed numbers lacks those below the diagonal
-        upper = np.flatnonzero(np.triu(np.ones((count, count))))
+        upper = upper_places(count)
         square, head = (begins[:, None] + rows).ravel()[upper], np.asarray(begins[:, None] + stay, np.intp)
         efforts.append(_EffortPlan(number, start, size, gone, head, square, upper, stay, gone == titles[:count]))
         start += size * (size + 1) // 2

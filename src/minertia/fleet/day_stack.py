@@ -49,7 +49,7 @@ class DayStack:
         packed, rows, done = np.asarray(packed, float)[order], [], 0
         for k in layout.sizes:
             R, count = np.zeros((len(order), k * k)), k * (k + 1) // 2
-            R[:, _upper(k)] = packed[:, done : done + count]
+            R[:, upper_places(k)] = packed[:, done : done + count]
             rows.append(R.reshape(-1, k, k))
             done += count
         return cls(layout, tuple(int(days[k]) for k in order), tuple(rows), np.asarray(samples, float)[order])
@@ -103,7 +103,7 @@ def _merged(rows: Array) -> Array:
 
 
 @cache
-def _upper(k: int) -> NDArray[np.intp]:
+def upper_places(k: int) -> NDArray[np.intp]:
     """Places of the upper triangle among the k k numbers of a square, row by row."""
     return np.flatnonzero(np.triu(np.ones((k, k))))
 

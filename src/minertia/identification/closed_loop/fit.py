@@ -241,10 +241,8 @@ class _OutputError:
         R = triangle(np.concatenate(columns, axis=1))
         A, b = R[:-1, :-1], R[:-1, -1]
         lengths = np.linalg.norm(A, axis=0)
-        own, lower = (
-            point.theta[kept],
-            np.maximum(self.lower, np.where(self.compliant, SOFTER * point.theta, -np.inf))[kept],
-        )
+        softest = np.where(self.compliant, SOFTER * point.theta, -np.inf)
+        own, lower = point.theta[kept], np.maximum(self.lower, softest)[kept]
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
         found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths
@@ -264,10 +262,8 @@ class _OutputError:
 
     def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
         """Gauss-Newton steps, damped as needed, until they are small."""
-        damping, is_likely = (
-            DAMPING,
-            True,
-        )  # whether the next step is likely to be better: then its derivatives are wanted
+        damping = DAMPING
+        is_likely = True  # that the next step is better: then its derivatives are wanted, too
         for _ in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
