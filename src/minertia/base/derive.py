@@ -72,12 +72,19 @@ class _Derivation:
 
     def _redraw(self) -> Sample:
         """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""
-        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS if self.robot.open_cuts else SECOND_DRAW):
+        if not self.robot.open_cuts:
+            return self._drawn(SECOND_DRAW)
+        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS):
             try:
                 return self._drawn(draw)
             except InputError:
                 continue
-        return self._drawn(SECOND_DRAW)
+        loops = ", ".join(f"'{cut.name}'" for cut in self.robot.open_cuts)
+        raise InputError(
+            f"the loops of '{self.robot.name}' ({loops}) close at the values of their letters and at none of {DRAWS} "
+            "other draws near these; write lengths that must be equal for a loop to close with one letter, or ask for "
+            "numbers (--numbers, letters=False in Python)"
+        )
 
     def _drawn(self, draw: int) -> Sample:
         self.values = self.robot.other_values(draw)
