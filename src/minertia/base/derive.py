@@ -48,10 +48,13 @@ def base_parameters(
     can be certified, which happens to axes that are nearly but not quite aligned.
     """
     expect_robot(robot)
-    if method not in METHODS:
+    if str(method) not in METHODS:
         raise UnknownName("method", method, METHODS)
     robot = robot if gravity is None else robot.with_gravity(gravity)
     columns = robot.columns(rotors, friction)
+    keep = (keep,) if isinstance(keep, str) else keep or ()
+    if not (isinstance(seed, int) and seed >= 0):
+        raise InputError(f"the seed is a whole number from 0, not {seed}")
     for name in keep:
         if name not in columns:
             raise UnknownName("column", name, columns)
