@@ -15,7 +15,7 @@ from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
-from minertia.identification.logs.file import MOST_TORN, Block, LogFile
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
@@ -284,7 +284,7 @@ class _Reading:
         t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
         bad = np.flatnonzero(~np.isfinite(t))
         if len(bad):
-            raise self.log.fail("the time is not a number", self.chosen.t, block.first_row + int(bad[0]))
+            raise self.log.fail(f"the time is not a number; {DROP}", self.chosen.t, block.first_row + int(bad[0]))
         return self._plausible(np.asarray(t), block)
 
     def _plausible(self, t: Array, block: Block) -> Array:
