@@ -256,6 +256,27 @@ def stewart() -> Robot:
     return Robot("stewart", tuple(joints), links=tuple(links), cuts=tuple(cuts), seed=(0.0,) * len(joints))
 
 
+def planar_platform() -> Robot:
+    """A platform on three driven arms of two links each in a horizontal plane (3-RRR); every joint at 0 in the seed."""
+    rng = np.random.default_rng(2)
+    feet, elbows = ((0.0, 0.0), (1.0, 0.0), (0.5, 0.9)), ((0.12, 0.36), (0.92, 0.37), (0.22, 0.62))
+    pins = ((0.4, 0.24), (0.6, 0.24), (0.5, 0.41))
+    joints: list[Joint] = []
+    for k in range(3):
+        joints.append(Joint(f"arm{k}", "revolute", None, *shift(*feet[k])))
+        bent = shift(elbows[k][0] - feet[k][0], elbows[k][1] - feet[k][1])
+        joints.append(Joint(f"rod{k}", "revolute", 2 * k, *bent, is_passive=True))
+    first = shift(pins[0][0] - elbows[0][0], pins[0][1] - elbows[0][1])
+    joints.append(Joint("platform", "revolute", 1, *first, is_passive=True))
+    cuts = tuple(
+        Cut(f"pin{k}", "revolute", 2 * k + 1, 6, shift(pins[k][0] - elbows[k][0], pins[k][1] - elbows[k][1]),
+            shift(pins[k][0] - pins[0][0], pins[k][1] - pins[0][1]))
+        for k in (1, 2)
+    )  # fmt: skip
+    links = tuple(random_ten(rng) for _ in joints)
+    return Robot("3-RRR", tuple(joints), links=links, cuts=cuts, seed=(0.0,) * 7)
+
+
 def with_rough_pins(robot: Robot, cut: str = "FV = 0.3\nFC = 0.2", hinge: str = "FV = 0.3\nFC = 0.2") -> Robot:
     """A loop with the same friction at all of its hinges, that of the cut one from the table of its file."""
     head, *joints = toml_text(robot).split("[[joint]]")

@@ -20,6 +20,7 @@ from tests.loop_robots import (
     four_bar,
     mirrored_seed,
     planar_loop,
+    planar_platform,
     ram,
     random_loop,
     spatial_four_bar,
@@ -70,6 +71,18 @@ def test_rates_and_drift_are_the_derivatives_of_closed_positions(robot: Robot) -
     second = (G @ qdd[:, :, None])[:, :, 0] + closing.drift(here, rates)
     assert np.allclose((after - 2 * here + before) / h**2, second, atol=2e-4 * np.abs(second).max())
     assert np.abs(closing.equations(here)[0]).max() < 1e-13
+
+
+def test_postures_that_are_no_motion_are_reached_each_by_itself() -> None:
+    """Whether one is within reach must not hang on which others stand beside it in a list."""
+    closing, rng = closing_of(planar_platform()), np.random.default_rng(0)
+    q = rng.uniform(-1.5, 1.5, (200, 3))
+    reached = np.flatnonzero(closing.is_reached(q, alone=True))
+    assert 20 < len(reached) < 180
+    for _ in range(2):
+        some = rng.permutation(reached)
+        found = closing.close(q[some])
+        assert np.abs(closing.equations(found)[0]).max() < 1e-9
 
 
 @every_loop

@@ -13,6 +13,7 @@ from minertia.excitation.excite import mixing
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
+from minertia.excitation.newton import _updated
 from minertia.excitation.objective import MotionProblem, Objective
 from minertia.excitation.space import Workspace
 from tests.random_robots import random_robot
@@ -173,3 +174,10 @@ def test_limits_of_effort_count_every_effect():
     assert np.all(effort.largest(tau) >= true) and np.all(effort.largest(tau) < 1.25 * true)
     plain = EffortModel(base_parameters(robot.without_effects(robot.other_effects), rotors=True, friction=True))
     assert plain.others is None and np.all(plain.gain == 1)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-170])
+def test_a_step_too_small_to_tell_anything_changes_no_curvature(size: float):
+    B, step = np.diag([2.0, 3.0]), np.array([size, 0.0])
+    assert np.array_equal(_updated(B, step, np.zeros(2)), B)
+    assert np.isfinite(_updated(None, step, np.zeros(2))).all()

@@ -87,8 +87,13 @@ class Closing(LoopEquations):
             raise self._unreached(q, int(np.flatnonzero(~done)[0]))
         return found
 
-    def is_reached(self, q: Array) -> Flags:
-        """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed."""
+    def is_reached(self, q: Array, *, alone: bool = False) -> Flags:
+        """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed.
+
+        alone: each straight from the seed, as neighbours in a list of postures are none in a motion.
+        """
+        if alone and self.iterated:
+            return self._reached(np.tile(self.seed, (len(q), 1)), q, SINGULAR)[1]
         return self.found(q)[1]
 
     def found(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
@@ -179,6 +184,9 @@ class Closing(LoopEquations):
     def _carried_on(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
         """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
         found, done = self._reached(self._starts(q) if near is None else near, q, SINGULAR)
+        if near is None and len(q) > MANY and not done.all():  # a neighbour in a list of postures may be far away
+            left = np.flatnonzero(~done)
+            found[left], done[left] = self._reached(np.tile(self.seed, (len(left), 1)), q[left], SINGULAR)
         while not done.all() and done.any():  # what cannot be reached straight from the seed may be from a neighbour
             left, beside = _next_to(done)
             if not left.size:

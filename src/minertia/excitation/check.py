@@ -181,7 +181,7 @@ class Checker:
         if loops is None:
             return self._room(q)
         rooms = np.nan_to_num(loops.rooms(q, np.zeros_like(q)).min(axis=1), nan=-1.0)
-        closed = (rooms > 0) & loops.is_on_branch(q)
+        closed = (rooms > 0) & loops.is_on_branch(q, alone=True)
         found = np.minimum(rooms, np.where(closed, 1.0, -1.0))
         if closed.any():
             found[closed] = np.minimum(2 * found[closed], self._room(q[closed]))

@@ -168,9 +168,9 @@ class LoopModel:
         rooms, slopes = zip(*found, strict=True)
         return np.column_stack(rooms), list(slopes)
 
-    def is_on_branch(self, q: Array) -> Flags:
-        """Which postures (N, n) the loops reach from the seed."""
-        return np.ones(len(q), bool) if self._closing is None else self._closing.is_reached(q)
+    def is_on_branch(self, q: Array, *, alone: bool = False) -> Flags:
+        """Which postures (N, n) the loops reach from the seed; alone: which are not those of a motion."""
+        return np.ones(len(q), bool) if self._closing is None else self._closing.is_reached(q, alone=alone)
 
     # ------------------------------------------------------------------ what a motion does
 

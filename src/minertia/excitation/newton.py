@@ -80,13 +80,16 @@ def _updated(B: Array | None, s: Array, y: Array) -> Array:
     """Powell's damped BFGS: stays positive definite where the criterion curves down."""
     sy = float(s @ y)
     if B is None:
-        B = np.eye(len(s)) * max(float(y @ y) / sy if sy > 0 else float(np.linalg.norm(y) / np.linalg.norm(s)), 1e-8)
+        length = max(float(np.linalg.norm(s)), 1e-300)
+        B = np.eye(len(s)) * max(float(y @ y) / sy if sy > 0 else float(np.linalg.norm(y)) / length, 1e-8)
     Bs = B @ s
     sBs = float(s @ Bs)
     if sy < 0.2 * sBs:
         theta = 0.8 * sBs / (sBs - sy)
         y = theta * y + (1 - theta) * Bs
         sy = float(s @ y)
+    if not (sBs > 0 and 0 < sy < np.inf):  # a step too small to tell anything
+        return B
     return B + np.outer(y, y / sy) - np.outer(Bs, Bs / sBs)
 
 
