@@ -11,6 +11,7 @@ from typing import Any
 
 from minertia.codegen.count import Count, count_c
 from minertia.codegen.draft import PASSIVE
+from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
@@ -34,7 +35,7 @@ from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
 from minertia.dynamics.frame import LAST_LINK, frame_named
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import MinertiaError, UnknownName, expect_one_of, expect_path
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
@@ -119,9 +120,15 @@ def generate(
     write, or that were edited since.
     """
     expect_robot(robot)
-    if target not in TARGETS:
+    given: tuple[tuple[object, type], ...] = ((model, CodeModel), (arithmetic, Arithmetic), (search, CodeSearch))
+    for value, kind in given:
+        expect_one_of(value, (kind,), f"what is given for {kind.__name__}")
+    if out is not None:
+        expect_path(out, "a folder of code")
+    if str(target) not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     row = TARGETS[target]
+    programs = [programs] if isinstance(programs, str) else programs
     for name in programs or ():
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
@@ -142,9 +149,18 @@ def generate(
         files = row.render(unit)
         chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
         paths = write_files(folder, files | chosen, force=force)
-    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
+    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting), *_rigid_notes(robot, asked))
     made = (folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects, unit.iterated)
     return GenerationResult(*made)
+
+
+def _rigid_notes(robot: Robot, asked: Sequence[str]) -> list[str]:
+    """A sentence where programs of a robot with elastic joints know nothing of its springs."""
+    rigid = [name for name in asked if name not in ELASTIC_BUILDERS]
+    if not robot.elastic or not rigid:
+        return []
+    joints = ", ".join(robot.coordinate_names[j] for j in robot.elastic)
+    return [f"{joints}: elastic, taken as rigid in {', '.join(rigid)}; {' and '.join(ELASTIC_BUILDERS)} have springs"]
 
 
 def _effect_notes(setting: Setting) -> list[str]:
