@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minertia as mi
@@ -40,6 +42,83 @@ def test_odd_values_get_a_sentence(name: str, given: dict[str, Any], said: str) 
     with pytest.raises(mi.MinertiaError, match=said) as caught:
         getattr(mi, name)(**given)
     assert "\n" not in str(caught.value)
+
+
+KINDS: list[tuple[str, dict[str, Any], str]] = [
+    *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number or None, not") for v in ("8", [8], 10**400)),
+    *(("Filter", {"order": v}, "order of Filter must be a whole number, not") for v in (None, 2.5, "4", NAN, True)),
+    ("Fourier", {"duration": "10"}, "duration of Fourier must be a number, not '10'"),
+    ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be a whole number, not 'many'"),
+    ("Optimality", {"rotors": "no"}, "rotors of Optimality must be True or False, not 'no'"),
+    ("Workspace", {"floor": [1]}, "floor of Workspace must be a number or a text or None"),
+    ("CodeSearch", {"effort": "high"}, "effort of CodeSearch must be a number"),
+    ("RehearsalOptions", {"rate": "fast"}, "rate of RehearsalOptions must be a number"),
+    ("Drive", {"gains": [1, "a"]}, "gains of a drive must be numbers"),
+    ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "str is no array of numbers"),
+    ("Recording", {"t": [0, 1], "q": None, "tau": None}, "needs positions q"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "said"), KINDS)
+def test_values_of_another_kind_get_a_sentence(name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(mi.MinertiaError, match=re.escape(said)) as caught:
+        getattr(mi, name)(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_and_flags_of_numpy_are_numbers_and_flags() -> None:
+    asked = mi.Filter(cutoff_hz=np.float32(8), order=np.int64(4), degree=3.0)  # type: ignore[arg-type]
+    assert (asked.cutoff_hz, asked.order, asked.degree) == (8, 4, 3)
+    assert mi.Optimality(rotors=np.bool_(False), friction=0).rotors == 0  # type: ignore[arg-type]
+
+
+MISUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    *(("read_robot", (v,), {}, "a robot needs the name or path of a file, not") for v in (None, 3, ["a"])),
+    *(("read_robot", ("planar2r",), {"gravity": v}, "such as [0, 0, -9.81], not") for v in (9.81, "down", [1, "a"])),
+    ("read_robot", ("planar2r",), {"snap": "x"}, "must be a number, not 'x'"),
+    ("base_parameters", (None,), {}, "the robot must be a Robot"),
+    *(("read_model", (v,), {}, "a model needs the name or path of a file") for v in (None, 3)),
+    ("read_campaign", (None,), {}, "a campaign needs the name or path of a file"),
+    ("compare_models", (None, None), {}, "must be an IdentifiedModel"),
+    ("identify_payload", (None, None), {}, "is not an identified model"),
+]
+OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    ("base_parameters", (), {"gravity": -9.81}, "three finite numbers"),
+    ("base_parameters", (), {"seed": -1}, "a whole number from 0"),
+    *(("excite", (v,), {}, "must be Fourier(...) or Spline(...), not") for v in ("fourier", None)),
+    ("excite", (), {"limits": {"velocity": 1}}, "limits must be MotionLimits(...), not dict"),
+    ("excite", (), {"optimality": "condition"}, "optimality must be Optimality(...), not 'condition'"),
+    ("excite", (), {"start": [1, "a"]}, "a start posture needs 2 finite numbers"),
+    ("motion_limits", (), {"velocity": "x"}, "one finite number or 2"),
+    ("generate", (3,), {}, "a folder of code needs the name or path"),
+    ("generate", (None,), {"model": "base"}, "must be CodeModel(...), not 'base'"),
+    ("identify", ("x.csv",), {"fix": "M1=1"}, "values by name"),
+    ("identify", ("x.csv",), {"effects": 3}, "must be a list, not int"),
+    ("identify", ("x.csv",), {"joints": 2.5}, "must be a list, not float"),
+    ("write_robot", (None,), {}, "a robot to write needs the name or path"),
+]
+
+
+@pytest.mark.parametrize(("name", "positional", "named", "said"), MISUSED)
+def test_misuse_gets_a_sentence(name: str, positional: tuple[Any, ...], named: dict[str, Any], said: str) -> None:
+    with pytest.raises(mi.MinertiaError, match=re.escape(said)):
+        getattr(mi, name)(*positional, **named)
+
+
+@pytest.mark.parametrize(("name", "positional", "named", "said"), OF_A_ROBOT)
+def test_misuse_with_a_robot_gets_a_sentence(
+    name: str, positional: tuple[Any, ...], named: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(mi.MinertiaError, match=re.escape(said)):
+        getattr(mi, name)(mi.read_robot("planar2r"), *positional, **named)
+
+
+def test_one_name_is_a_list_of_one() -> None:
+    """Not a list of its letters."""
+    robot = mi.read_robot("planar2r")
+    assert "ZZ1" in mi.base_parameters(robot, keep="ZZ1").kept
+    counted = mi.generate(mi.read_robot("puma560_physical"), None, programs="gravity")
+    assert list(counted.counts) == ["gravity"]
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in ODD} | {"Recorded"}))

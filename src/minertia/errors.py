@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from difflib import get_close_matches
+from numbers import Real
 from os import PathLike
+from typing import Any
 
 LONGEST = 1200  # characters of a sentence; names in files may be of any length
 MOST_NAMES = 30  # listed in one sentence
+SHOWN = 60  # characters of a value that is refused
 
 
 class MinertiaError(Exception):
@@ -46,6 +50,59 @@ def expected(value: object, kind: type, what: str, reader: str) -> None:
     told = f"'{value}'" if is_name else f"{value.__class__.__name__}"
     how = f"read it first: {reader}('{value}')" if is_name else f"{reader} reads one"
     raise InputError(f"{what} must be {article} {kind.__name__}, not {told}; {how}")
+
+
+def expect_kinds(options: Any) -> None:
+    """Refuse fields of a dataclass that are no number, text or flag where they are declared as one."""
+    for field in fields(options):
+        kinds = str(field.type).split(" | ")  # declarations are texts in this package
+        value = getattr(options, field.name)
+        if {*kinds} <= {*KINDS} and not any(KINDS[kind][1](value) for kind in kinds):
+            words = " or ".join(KINDS[kind][0] for kind in kinds)
+            shown = f"'{value}'" if isinstance(value, str) else one_line(repr(value))[:SHOWN]
+            raise InputError(f"{field.name} of {type(options).__name__} must be {words}, not {shown}")
+
+
+def expect_one_of(value: object, kinds: tuple[type, ...], what: str) -> None:
+    """Refuse a value that is of none of some kinds which a user makes by calling them."""
+    if not isinstance(value, kinds):
+        names = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
+        shown = f"'{value}'" if isinstance(value, str) else value.__class__.__name__
+        raise InputError(f"{what} must be {names}, not {shown}")
+
+
+def expect_path(path: object, what: str) -> None:
+    """Refuse what is neither the name nor the path of a file."""
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"{what} needs the name or path of a file, not {path.__class__.__name__}")
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number that a float can hold; infinity and NaN are refused where they mean nothing."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _is_whole(value: object) -> bool:
+    return _is_number(value) and value == value // 1  # type: ignore[operator]
+
+
+def _is_flag(value: object) -> bool:
+    return value.__class__.__name__ in ("bool", "bool_") or (_is_number(value) and value in (0, 1))
+
+
+KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "int": ("a whole number", _is_whole),
+    "float": ("a number", _is_number),
+    "str": ("a text", lambda value: isinstance(value, str)),
+    "bool": ("True or False", _is_flag),
+    "None": ("None", lambda value: value is None),
+}
 
 
 class DescriptionError(MinertiaError):

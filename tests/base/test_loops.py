@@ -208,6 +208,44 @@ def test_letters_are_drawn_again_where_loops_do_not_close() -> None:
     assert redrawn is not None and redrawn.rank == redrawn.count == 8
 
 
+def watt() -> Robot:
+    """Watt's six-bar on a turntable.  Where b is 0.6, its middle lies below the hinge of link5 by chance."""
+    first, second = ((LYING[0], (x, 0, 0.05)) for x in (0.1, 0.8))
+    joints = (
+        Joint("yaw", "revolute", None, IDENTITY, (0, 0, 0)),
+        Joint("crank", "revolute", 0, *first),
+        Joint("coupler", "revolute", 1, IDENTITY, (letter("a"), 0, 0), is_passive=True),
+        Joint("rocker", "revolute", 0, *second, is_passive=True),
+        Joint("link5", "revolute", 2, IDENTITY, (0.3, 0.35, 0), is_passive=True),
+        Joint("link6", "revolute", 3, IDENTITY, (0.25, 0.4, 0), is_passive=True),
+    )
+    cuts = (
+        Cut("pin1", "revolute", 2, 3, shift(letter("b")), shift(letter("c"))),
+        Cut("pin2", "revolute", 4, 5, shift(0.5), shift(0.45)),
+    )
+    symbols: dict[str, float | None] = {"a": 0.3, "b": 0.6, "c": 0.5}
+    seed = (0.0, 1.0, -0.5748334922296554, 1.5534499945289508, -0.9730458143480163, -1.1475443755228008)
+    return Robot("Watt", joints, symbols=symbols, cuts=cuts, seed=seed)
+
+
+def test_factors_that_vanish_by_chance_stay_in_relations_in_letters() -> None:
+    """b - 2 * 0.3 is zero at the lengths of the file, and at no others."""
+    base = check(watt())
+    redrawn = base.certificate.redrawn
+    assert base.count == 30 and not any(base.is_numeric)
+    assert redrawn is not None and redrawn.rank == 30
+
+
+def test_letters_that_no_other_draw_lets_close_are_named() -> None:
+    """Two hinges at heights that are letters of their own: the loop leaves its plane as soon as one changes."""
+    robot = four_bar(heights=(0.1, 0.1, 0.1, 0.1))
+    joints = [replace(joint, p=(*joint.p[:1], letter(name), *joint.p[2:])) if joint.parent is None else joint
+              for joint, name in zip(robot.joints, ("h", "", "k"), strict=True)]  # fmt: skip
+    values = {name: float(robot.joints[j].p[1]) for name, j in (("h", 0), ("k", 2))}
+    with pytest.raises(InputError, match=r"close at the values of their letters .* one letter, or ask for numbers"):
+        mi.base_parameters(replace(robot, joints=tuple(joints), symbols=values))
+
+
 def test_a_platform_on_six_legs_needs_no_number_in_its_relations() -> None:
     base = check(stewart())
     assert base.count == 82

@@ -14,8 +14,8 @@ from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.novelty import alike, other_combinations
 from minertia.identification.evidence.overlap import row_prints, shared_part
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.evidence.setups import suspicions
-from minertia.identification.evidence.trial import Setup, trial_of
+from minertia.identification.evidence.setups import _is_believed, suspicions
+from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.problem.linear import linear_model
 from tests.identification.motions import Motion, fourier_motion, noisy
@@ -60,6 +60,29 @@ def test_gravity_is_found_by_its_vector():
     run = motion()
     _, found = tried(run).inertia_and_gravity()
     assert found == pytest.approx([0, 0, -9.81], abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "said"),
+    [((3.2, -2.4, -8.96), "24 degrees elsewhere"), ((0.0, 0.0, -2.94), "30 % of gravity")],
+    ids=["a small slope", "partly compensated"],
+)
+def test_gravity_near_none_of_the_axes_is_fitted(gravity, said: str):
+    """Nothing is nearer to it than no gravity at all, and neither is right."""
+    moved = fourier_motion(ROBOT.with_gravity(gravity), 1500, 1, duration=15.0)
+    first = suspicions(tried(noisy(moved, np.random.default_rng(1), 0.01)))[0]
+    assert first.check == "gravity" and said in first.what
+    assert first.after.masses is not None and first.after.masses < 0.1
+    stated = [float(v) for v in first.change.split("[")[1].split("]")[0].split(",")]
+    assert stated == pytest.approx(gravity, abs=0.3)
+
+
+@pytest.mark.parametrize(("refit", "is_believed"), [(0.033, True), (0.040, False)])
+def test_masses_fitted_anew_must_not_contradict(refit: float, is_believed: bool):
+    """Masses that are 30 % off look like a clock that is off; such a clock leaves masses fitted anew more."""
+    before, after = Left(0.21, 0.031), Left(0.083, refit)
+    assert _is_believed(before, after, "clock") == is_believed
+    assert _is_believed(Left(0.21, 0.001), Left(0.083, 0.009), "clock"), "what filters leave is no contradiction"
 
 
 def test_a_log_that_the_masses_explain_asks_for_nothing_else():

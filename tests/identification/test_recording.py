@@ -87,6 +87,23 @@ def test_csv_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         read_recording(path, ROBOT)
 
 
+@pytest.mark.parametrize("has_arrow", [True, False])
+@pytest.mark.parametrize(
+    "before",
+    ["# cell 3, joint 2 replaced\n", "% a\n#\n# b; c\n", "# made by numpy\n# "],
+    ids=["one", "several", "header"],
+)
+def test_comments_before_the_header(tmp_path: Path, before: str, has_arrow: bool, monkeypatch: pytest.MonkeyPatch):
+    """Lines that say something else; the last one may be the header itself, as NumPy writes it."""
+    if not has_arrow:
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "pyarrow" else find(name, *a))
+    m = motion()
+    path = write_csv(tmp_path / "run.csv", table(m))
+    path.write_text(before + path.read_text())
+    same(read_recording(path, ROBOT), m)
+
+
 def test_decimal_comma_and_given_header(tmp_path: Path):
     path = tmp_path / "run.csv"
     path.write_text("0,0;1,5;2,5\n0,1;1,6;2,7\n")

@@ -46,9 +46,17 @@ def reading(tmp_path: Path, text: str | bytes, name: str = "run.csv", columns: C
         (HEAD + "0,1,2,3,4\n1,2,3,4,5,6\n", r"row 2: the line holds 6 values; the header names 5"),
         (HEAD + "0,1,2,3,4\n1,2,oops,4,5\n", r"column 'q2', row 2: 'oops' is not a number"),
         (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; a second header"),
-        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number"),
+        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number; leave .* --drop-torn"),
         ("t,q1,q2,tau1,tau2,q1,q2,tau1,tau2\n" + ",".join("123456789") + "\n", "does the file hold two robots"),
         ("0,1,2,3,4\n1,2,3,4,5\n", "the first line holds numbers, not names"),
+        (
+            b"# d\xe9j\xe0 vu\n" + HEAD.encode() + b"0,1,2,3,4\n",
+            "not a table of text in UTF-8; save it as CSV in UTF-8",
+        ),
+        ((HEAD + "0,1,2,3,4\n").encode("utf-16"), "not a table of text in UTF-8; save it as CSV in UTF-8"),
+        ("t;q1;q2;tau1;tau2\n0,5;1;2;3;4\n", r"decimal sign a comma\? write columns.decimal = ',' into '.*run.toml'"),
+        (HEAD + "2026-01-01 00:00:00.5,1,2,3,4\n", "write times as numbers of seconds"),
+        (HEAD.upper() + "0,1,2,3,4\n", r"write columns.q = \[\"c1\", \"c2\"\] into .*the log has: T, Q1"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is not a table of text"),
     ],
 )

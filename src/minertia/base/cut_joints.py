@@ -7,7 +7,7 @@ So the part written at the cut's frame and moved to the first link, less the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -125,20 +125,21 @@ def _as_hinge(robot: Robot, cut: Cut, chains: Chains) -> Cut:
 
 
 def with_relations(
-    left: Mapping[str, Linear], relations: Iterable[Relation], values: Mapping[str, float]
+    left: Mapping[str, Linear], relations: Iterable[Relation], draws: Sequence[Mapping[str, float]]
 ) -> dict[str, Linear]:
-    """Forms with one kept column less for each relation between them that is new; values: of the letters.
+    """Forms with one kept column less for each relation between them that is new; draws: values of the letters.
 
     A relation of columns is one of kept columns, K rho; one column that has a part in it goes, and the others take on
     its form in the ratio of their factors to its own.
     """
     forms = dict(left)
     for relation in relations:
-        kept = _between_kept(forms, relation, values)
-        if not kept:
-            continue
-        sizes = {name: abs(float(number_of(factor, values))) for name, factor in kept.items()}
-        free = [name for name, size in sizes.items() if size >= PIVOT * max(sizes.values())]
+        kept = _between_kept(forms, relation, draws)
+        sizes = {name: abs(float(number_of(factor, draws[0]))) for name, factor in kept.items()}
+        largest = max(sizes.values(), default=0.0)
+        if largest <= ROUNDING * _size(relation.values(), draws):
+            continue  # it says nothing at the robot's own lengths
+        free = [name for name, size in sizes.items() if size >= PIVOT * largest]
         gone = max(free, key=lambda name: _readiness(name, kept[name]))
         form = forms.pop(gone)
         for name, factor in kept.items():
@@ -148,16 +149,16 @@ def with_relations(
 
 
 def without_columns(
-    left: Mapping[str, Linear], absent: Collection[str], values: Mapping[str, float]
+    left: Mapping[str, Linear], absent: Collection[str], draws: Sequence[Mapping[str, float]]
 ) -> dict[str, Linear]:
     """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
-    stripped = {name: _without(form, absent, values) for name, form in left.items()}
+    stripped = {name: _without(form, absent, draws) for name, form in left.items()}
     forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
     for name in [name for name in forms if name in absent]:
         form = forms.pop(name)
         if not form.terms:
             continue
-        sizes = {str(c): abs(float(number_of(factor, values))) for c, factor in form.terms.items()}
+        sizes = {str(c): abs(float(number_of(factor, draws[0]))) for c, factor in form.terms.items()}
         free = [c for c, size in sizes.items() if size >= PIVOT * max(sizes.values())]
         place = max(free, key=lambda c: _wanted(c, form.terms[c]))
         lead = form / form.terms[place]
@@ -168,12 +169,16 @@ def without_columns(
     return {name: form for name, form in forms.items() if form.terms}
 
 
-def _without(form: Linear, absent: Collection[str], values: Mapping[str, float]) -> Linear:
+def _without(form: Linear, absent: Collection[str], draws: Sequence[Mapping[str, float]]) -> Linear:
     """A form without what is zero, and without the rounding that would then be all there is."""
-    sizes = {name: abs(float(number_of(factor, values))) for name, factor in form.terms.items()}
-    least = ROUNDING * max(sizes.values(), default=0.0)
-    kept = [name for name in form.terms if name not in absent and sizes[name] > least]
+    least = ROUNDING * _size(form.terms.values(), draws)
+    kept = [name for name, factor in form.terms.items() if name not in absent and _size([factor], draws) > least]
     return Linear({name: form.terms[name] for name in kept})
+
+
+def _size(factors: Iterable[Scalar], draws: Sequence[Mapping[str, float]]) -> float:
+    """The largest of some factors, at any values of the letters: one may vanish at the robot's own by chance."""
+    return max((abs(float(number_of(factor, values))) for factor in factors for values in draws), default=0.0)
 
 
 def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
@@ -182,16 +187,16 @@ def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
     return *simplicity(factor), link, -preference(symbol)
 
 
-def _between_kept(forms: Mapping[str, Linear], relation: Relation, values: Mapping[str, float]) -> Relation:
+def _between_kept(forms: Mapping[str, Linear], relation: Relation, draws: Sequence[Mapping[str, float]]) -> Relation:
     """A relation as one of kept columns; what is only the rounding of a sum is none of it."""
-    largest = max((abs(float(number_of(factor, values))) for factor in relation.values()), default=0.0)
+    least = ROUNDING * _size(relation.values(), draws)
     found: Relation = {}
     for name, form in forms.items():
         summed: Scalar = 0
         for column, factor in form.terms.items():
             if str(column) in relation:
                 summed = add(summed, mul(relation[str(column)], factor))
-        if not is_zero(summed) and abs(float(number_of(summed, values))) > ROUNDING * largest:
+        if not is_zero(summed) and _size([summed], draws) > least:
             found[name] = summed
     return found
 

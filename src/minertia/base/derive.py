@@ -48,10 +48,13 @@ def base_parameters(
     can be certified, which happens to axes that are nearly but not quite aligned.
     """
     expect_robot(robot)
-    if method not in METHODS:
+    if str(method) not in METHODS:
         raise UnknownName("method", method, METHODS)
     robot = robot if gravity is None else robot.with_gravity(gravity)
     columns = robot.columns(rotors, friction)
+    keep = (keep,) if isinstance(keep, str) else keep or ()
+    if not (isinstance(seed, int) and seed >= 0):
+        raise InputError(f"the seed is a whole number from 0, not {seed}")
     for name in keep:
         if name not in columns:
             raise UnknownName("column", name, columns)
@@ -72,12 +75,19 @@ class _Derivation:
 
     def _redraw(self) -> Sample:
         """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""
-        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS if self.robot.open_cuts else SECOND_DRAW):
+        if not self.robot.open_cuts:
+            return self._drawn(SECOND_DRAW)
+        for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS):
             try:
                 return self._drawn(draw)
             except InputError:
                 continue
-        return self._drawn(SECOND_DRAW)
+        loops = ", ".join(f"'{cut.name}'" for cut in self.robot.open_cuts)
+        raise InputError(
+            f"the loops of '{self.robot.name}' ({loops}) close at the values of their letters and at none of {DRAWS} "
+            "other draws near these; write lengths that must be equal for a loop to close with one letter, or ask for "
+            "numbers (--numbers, letters=False in Python)"
+        )
 
     def _drawn(self, draw: int) -> Sample:
         self.values = self.robot.other_values(draw)

@@ -65,11 +65,12 @@ class Sets:
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
         """The closed form; with the finest tolerance where the usual one would change the torques."""
+        draws = [values for _, values in self.samples]
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
             left = closed_form(self.robot, self.columns, axes)
-            left = without_columns(left, self.absent, self.robot.symbol_values) if self.absent else left
-            left = with_relations(left, self._loop_relations(), self.robot.symbol_values)
+            left = without_columns(left, self.absent, draws) if self.absent else left
+            left = with_relations(left, self._loop_relations(), draws)
             left = {name: left[name] for name in self.columns if name in left}
             forms, kept = tuple(left.values()), tuple(self.where[name] for name in left)
             K = matrix_of(forms, self.columns, self.robot.symbol_values)

@@ -35,7 +35,7 @@ from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
 from minertia.documents import json_document
 from minertia.dynamics.frame import LAST_LINK, frame_named
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import MinertiaError, UnknownName, expect_one_of, expect_path
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
@@ -120,9 +120,15 @@ def generate(
     write, or that were edited since.
     """
     expect_robot(robot)
-    if target not in TARGETS:
+    given: tuple[tuple[object, type], ...] = ((model, CodeModel), (arithmetic, Arithmetic), (search, CodeSearch))
+    for value, kind in given:
+        expect_one_of(value, (kind,), f"what is given for {kind.__name__}")
+    if out is not None:
+        expect_path(out, "a folder of code")
+    if str(target) not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     row = TARGETS[target]
+    programs = [programs] if isinstance(programs, str) else programs
     for name in programs or ():
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)

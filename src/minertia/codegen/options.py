@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from minertia.codegen.setting import CLOSING_STEPS, PARAMETERS, Representative, Setting
 from minertia.dynamics.frame import LAST_LINK, ChosenFrame
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import MinertiaError, UnknownName, expect_kinds
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
@@ -46,6 +46,7 @@ class CodeModel:
     closing_steps: int = CLOSING_STEPS
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
         if not 1 <= self.closing_steps <= MOST_STEPS:
@@ -91,6 +92,7 @@ class Arithmetic:
     sincos: str = "libm"
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if self.precision not in PRECISIONS:
             raise UnknownName("precision", self.precision, PRECISIONS)
         if self.sincos not in SINCOS:
@@ -109,6 +111,7 @@ class CodeSearch:
     representatives: Mapping[str, Representative] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if not (math.isfinite(self.effort) and self.effort >= 0):
             raise MinertiaError(f"the effort of a search is a time in seconds from 0, not {self.effort:g}")
         if self.seed < 0:

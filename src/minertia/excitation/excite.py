@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible, ShapeError, UnknownName
+from minertia.errors import Infeasible, ShapeError, UnknownName, expect_one_of
 from minertia.excitation import criteria
 from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
@@ -25,6 +25,7 @@ from minertia.excitation.optimise import FoundMotion, Progress, Search
 from minertia.excitation.options import MotionSearch, Optimality, Recorded
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
+from minertia.excitation.spline import Spline
 from minertia.excitation.trajectory import Family, Trajectory
 from minertia.excitation.transfer import transfer
 from minertia.robot.robot import Robot, expect_robot
@@ -54,6 +55,7 @@ def excite(
     was recorded before; the motion is that which adds most to it.
     """
     expect_robot(robot)
+    _expect_options(family, limits, optimality, after, search)
     _check(robot, family, start, search)
     limits = motion_limits(robot) if limits is None else limits
     base = base_parameters(robot, rotors=optimality.rotors, friction=optimality.friction)
@@ -76,6 +78,19 @@ def excite(
     with threadpool_limits(1):  # small matrices: threads only wait for one another
         run = Search(objective, task.criterion(optimality.criterion), checker, progress, search.patience)
         return _report(task, optimality.criterion, level, known, run.run(search.starts, search.seed))
+
+
+def _expect_options(family: object, limits: object, optimality: object, after: object, search: object) -> None:
+    """Refuse what is asked for by name, or by plain values, and is made by a class."""
+    expect_one_of(family, (Fourier, Spline), "the family of motions")
+    for value, kind, what in (
+        (optimality, Optimality, "optimality"),
+        (after, Recorded, "after"),
+        (search, MotionSearch, "search"),
+    ):
+        expect_one_of(value, (kind,), what)
+    if limits is not None:
+        expect_one_of(limits, (MotionLimits,), "limits")
 
 
 def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: MotionSearch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, expect_kinds
 from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
 
 
@@ -60,6 +60,7 @@ class Fourier(Family):
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         check_family(self.duration, self.harmonics, "harmonic")
         if not self.base_frequency > 0:
             raise Infeasible(f"the lowest frequency of a motion is positive, not {self.base_frequency:g} Hz")

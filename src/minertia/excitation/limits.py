@@ -189,7 +189,7 @@ def _ends(robot: Robot, j: int) -> tuple[float, float]:
 
 def _ranges(robot: Robot, given: ArrayLike) -> Array:
     """Position limits as given, shape (n, 2)."""
-    values = np.asarray(given, float)
+    values = _numbers(given)
     if values.shape == (robot.n, 2) and np.isfinite(values).all():
         return values
     reach = _per_joint(robot, "position", values)
@@ -251,9 +251,17 @@ def _per_joint(robot: Robot, what: str, given: ArrayLike) -> Array:
     return per_joint(robot.coordinate_names, what, given, f" of '{robot.name}'")
 
 
+def _numbers(given: ArrayLike) -> Array:
+    """What is given as an array; nan where it is no number."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError, OverflowError):
+        return np.array(np.nan)
+
+
 def per_joint(names: Sequence[str], what: str, given: ArrayLike, whose: str = "") -> Array:
     """One finite number for all joints or one for each, shape (n,)."""
-    values = np.asarray(given, float)
+    values = _numbers(given)
     if values.shape not in ((), (1,), (len(names),)) or not np.all(np.isfinite(values)):
         raise ShapeError(f"limits of {what} must be one finite number or {len(names)}, one per joint{whose}")
     return np.broadcast_to(values, (len(names),)).copy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from minertia.errors import Infeasible, UnknownName
+from minertia.errors import Infeasible, UnknownName, expect_kinds
 from minertia.excitation.trajectory import MOST, Trajectory
 
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
@@ -30,6 +30,7 @@ class Optimality:
     noise: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if self.criterion not in CRITERIA:
             raise UnknownName("criterion", self.criterion, CRITERIA)
 
@@ -65,6 +66,7 @@ class MotionSearch:
     come_from: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if self.seed < 0:
             raise Infeasible(f"the seed of a search is a whole number from 0, not {self.seed}")
         if not (1 <= self.starts <= MOST and 1 <= self.n_samples <= MOST):

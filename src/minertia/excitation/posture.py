@@ -42,7 +42,10 @@ def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Ar
 
 def _given(checker: Checker, start: ArrayLike) -> Array:
     n = len(checker.limits.names)
-    q = np.asarray(start, float)
+    try:
+        q = np.asarray(start, float)
+    except (TypeError, ValueError, OverflowError):
+        q = np.empty(0)
     if q.shape != (n,) or not np.all(np.isfinite(q)):
         raise ShapeError(f"a start posture needs {n} finite numbers")
     margins = checker.posture(q)

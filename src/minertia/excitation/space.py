@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import Infeasible, UnknownName
+from minertia.errors import Infeasible, UnknownName, expect_kinds
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import USUAL_DEG
@@ -50,6 +50,7 @@ class Workspace:
     transmission_deg: float = USUAL_DEG
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         for name in ("obstacles", "boxes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if isinstance(self.floor, str) and self.floor != BASE:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, expect_kinds
 from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
 
 DEGREES = (3, 5)
@@ -55,6 +55,7 @@ class Spline(Family):
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         check_family(self.duration, self.pieces, "piece")
         if self.degree not in DEGREES:
             raise Infeasible(f"splines of motions have degree 3 or 5, not {self.degree}")

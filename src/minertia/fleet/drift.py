@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, expect_kinds
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
 from minertia.fleet.e_process import HORIZON, EProcess, e_process
@@ -53,6 +53,7 @@ class DriftOptions:
     today: int | None = None
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if not 0 < self.q < 1:
             raise MinertiaError(f"the part of false alarms must lie between 0 and 1, not {self.q:g}")
         if self.horizon < 1 or self.learning < 2:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, UnknownName
+from minertia.errors import MinertiaError, UnknownName, expect_kinds
 from minertia.fleet.columns import DAY
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
@@ -61,6 +61,7 @@ class FitOptions:
     workers: int = WORKERS
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         for symbol in self.symbols or ():
             if symbol not in (*DAY, *ROBOT):
                 raise UnknownName("effect", symbol, (*DAY, *ROBOT))

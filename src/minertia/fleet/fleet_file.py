@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, expect_path
 from minertia.files import is_file
 from minertia.fleet.columns import TEMPERATURE
 from minertia.fleet.places import is_remote
@@ -71,6 +71,7 @@ class FleetFile:
 
 def read_fleet(path: str | Path) -> FleetFile:
     """A fleet from its file; robot files are looked up beside it, then among the bundled ones."""
+    expect_path(path, "a fleet")
     return _FleetReader(Path(path)).fleet()
 
 

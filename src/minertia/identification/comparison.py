@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from minertia.errors import InputError
+from minertia.errors import InputError, expected
 from minertia.identification.model import IdentifiedModel
 from minertia.notebook import clipped, html_table, plural
 
@@ -85,6 +85,8 @@ def compare_models(
     first: IdentifiedModel, second: IdentifiedModel, titles: tuple[str, str] = ("first", "second")
 ) -> ModelComparison:
     """Two models of one robot side by side; titles: what they are called."""
+    for model in (first, second):
+        expected(model, IdentifiedModel, "what is compared", "read_model")
     if first.nominal.coordinate_names != second.nominal.coordinate_names:
         raise InputError(
             f"the models are of different robots: '{first.nominal.name}' has the coordinates "

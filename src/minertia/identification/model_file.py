@@ -11,7 +11,7 @@ import tomli_w
 
 from minertia.algebra.vec3 import Pose
 from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, expected
+from minertia.errors import DescriptionError, expect_path, expected
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
@@ -70,6 +70,7 @@ def is_model_file(path: str | Path) -> bool:
 
 def read_model(path: str | Path) -> IdentifiedModel:
     """A model from its file."""
+    expect_path(path, "a model")
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     try:

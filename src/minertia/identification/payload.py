@@ -106,7 +106,7 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
 
 
 def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:
-    if not isinstance(given, IdentifiedModel) and not is_model_file(given):
+    if not isinstance(given, IdentifiedModel) and not (isinstance(given, str | Path) and is_model_file(given)):
         raise InputError(
             f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from minertia.errors import DescriptionError, UnknownName
+from minertia.errors import DescriptionError, UnknownName, expect_kinds, expect_path
 from minertia.files import is_file, reading, why_no_file
 from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
@@ -32,6 +32,9 @@ class ReadOptions:
     snap: float = ANGLE_TOLERANCE
     letters: bool = True
     loops: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        expect_kinds(self)
 
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
@@ -67,6 +70,7 @@ def read_robot(
     """
     if base not in (None, "fixed", "floating"):
         raise UnknownName("kind of base", base, ("fixed", "floating"))
+    expect_path(name_or_path, "a robot")
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
     robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix)))

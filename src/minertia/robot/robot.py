@@ -563,9 +563,15 @@ class Robot:
 
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
-        g = tuple(float(v) for v in gravity)
+        try:
+            g = tuple(float(v) for v in gravity)
+        except (TypeError, ValueError, OverflowError):
+            g = ()
         if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
-            raise InputError(f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, not {g}")
+            raise InputError(
+                f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, such as [0, 0, -9.81], not "
+                f"{clipped(str(gravity), 60)}"
+            )
         return replace(self, gravity=(g[0], g[1], g[2]))
 
     def with_notes(self, notes: Sequence[Note]) -> Robot:

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import DescriptionError
+from minertia.errors import DescriptionError, expect_path
 from minertia.robot.robot import Note, Robot, expect_robot
 
 # suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
@@ -28,6 +28,7 @@ def write_robot(
     never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
     expect_robot(robot)
+    expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         known = ", ".join(WRITERS)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import Infeasible, UnknownName
+from minertia.errors import Infeasible, UnknownName, expect_kinds
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
@@ -59,6 +59,7 @@ class RehearsalOptions:
     watch: float = 60.0
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
         for name in self.show:
             if name not in SHOWS:

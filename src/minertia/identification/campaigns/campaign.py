@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -161,9 +161,9 @@ class Campaign:
         put("name", self.name or self.robot.name)
         put("joints", joint_names(self.robot, self.joints))
         if self.effects is not None:
-            put("effects", (self.effects,) if isinstance(self.effects, str) else tuple(self.effects))
+            put("effects", (self.effects,) if isinstance(self.effects, str) else tuple(_many(self.effects, "effects")))
         for key in ("options", "fix"):
-            put(key, MappingProxyType(dict(getattr(self, key) or {})))
+            put(key, MappingProxyType(dict(_named(getattr(self, key) or {}, key))))
 
     def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
         """Logs of whatever was given; recordings without a name get this word and a number."""
@@ -268,9 +268,25 @@ class Campaign:
         return Path(log)
 
 
+def _many(given: Any, what: str) -> Any:
+    """What can be gone through."""
+    if not isinstance(given, Iterable):
+        raise InputError(f"{what} of a campaign must be a list, not {given.__class__.__name__}")
+    return given
+
+
+def _named(given: Any, what: str) -> Any:
+    """Values by name."""
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{what} of a campaign must be values by name, such as {{'M1': 2.0}}, not {clipped(given, 40)}"
+        )
+    return given
+
+
 def joint_names(robot: Robot, joints: Any) -> tuple[str, ...]:
     """Names of coordinates given by name, or by number from 1, in the robot's order."""
-    items = [joints] if isinstance(joints, str | int) else list(joints or ())
+    items = [joints] if isinstance(joints, str | int) else list(_many(() if joints is None else joints, "joints"))
     names = robot.coordinate_names
     found = set()
     for item in items:

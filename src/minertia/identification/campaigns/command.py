@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName
+from minertia.errors import CampaignError, MinertiaError, UnknownName, expect_kinds
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.notebook import stated
 
@@ -64,6 +64,7 @@ class Command:
         return stated(self)
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         for what, value, known in (
             ("law of a position loop", self.law, LAWS),
             ("hold of a command", self.hold, HOLDS),

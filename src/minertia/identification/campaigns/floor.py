@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, expect_kinds
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.notebook import stated
 
@@ -33,6 +33,7 @@ class Floor:
         return stated(self)
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         given: Any = self.touches
         if isinstance(given, str):
             object.__setattr__(self, "touches", (given,))

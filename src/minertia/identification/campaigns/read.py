@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import CampaignError, FilterError, MinertiaError
+from minertia.errors import CampaignError, FilterError, MinertiaError, expect_path
 from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
 from minertia.identification.campaigns.command import LINKS, parse_command
 from minertia.identification.campaigns.effects import joint_list, parse_effects
@@ -43,6 +43,7 @@ def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
 
     The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.
     """
+    expect_path(path, "a campaign")
     return _CampaignReader(Path(path), None if data is None else Path(data)).campaign()
 
 

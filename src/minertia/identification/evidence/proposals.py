@@ -107,24 +107,35 @@ def _zero(trial: Trial, j: int, value: float, step: float, is_turning: bool) -> 
 
 
 def gravities(trial: Trial) -> Iterator[Proposal]:
-    """Another direction of gravity, or none in the efforts."""
+    """Another direction of gravity, or none in the efforts, or little."""
     stated = np.array(trial.robot.gravity)
     size = float(np.linalg.norm(stated))
     if size == 0:
         return
-    none = "gravity seems to be compensated in the efforts already"
-    yield Proposal(Setup(gravity=(0.0, 0.0, 0.0)), none, "set gravity = [0, 0, 0], or log the whole effort")
+    none, change = "gravity seems to be compensated in the efforts already", "set gravity = [0, 0, 0]"
+    change += ", or log the whole effort"
+    yield Proposal(Setup(gravity=(0.0, 0.0, 0.0)), none, change, _fitted(trial, stated))
     for direction in (*np.eye(3), *-np.eye(3), -stated / size):
         if direction @ stated < math.cos(ELSEWHERE) * size:
             yield _mounted(trial, stated, size * direction)
 
 
+def _fitted(trial: Trial, stated: Array) -> Callable[[], Iterable[Proposal]]:
+    """What fits the file's masses best, to be tried where a plain direction, or none, does better than the others."""
+    return (lambda: _fitted_gravity(trial, stated)) if trial.has_masses else tuple
+
+
 def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
-    """The direction that fits the file's masses best."""
-    _, fitted = trial.inertia_and_gravity()
+    """The direction that fits the file's masses best; where that is the one stated, a size that is far smaller."""
+    inertia, fitted = trial.inertia_and_gravity()
     size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
     if length > 0 and fitted @ stated < math.cos(ELSEWHERE) * size * length:
         yield _mounted(trial, stated, fitted * size / length)
+    elif 0 < length < inertia * size / SCALE:
+        part = length / (inertia * size)
+        g = (part * float(stated[0]), part * float(stated[1]), part * float(stated[2]))
+        what = f"{100 * part:.0f} % of gravity seems to be in the efforts (is the rest compensated already?)"
+        yield Proposal(Setup(gravity=g), what, f"set gravity = {_plain(g)}, or log the whole effort")
 
 
 def _mounted(trial: Trial, stated: Array, gravity: Array) -> Proposal:
@@ -132,10 +143,12 @@ def _mounted(trial: Trial, stated: Array, gravity: Array) -> Proposal:
     angle = math.degrees(math.acos(float(np.clip(stated @ gravity / size**2, -1, 1))))
     g = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
     word = "gravity seems reversed" if angle > 175 else f"gravity seems to point {angle:.0f} degrees elsewhere"
-    text = _list([float(f"{v:.3g}") + 0.0 for v in g])
-    what, change = f"{word} (is the robot mounted another way?)", f"set gravity = {text}"
-    known = trial.has_masses
-    return Proposal(Setup(gravity=g), what, change, lambda: _fitted_gravity(trial, stated) if known else ())
+    what, change = f"{word} (is the robot mounted another way?)", f"set gravity = {_plain(g)}"
+    return Proposal(Setup(gravity=g), what, change, _fitted(trial, stated))
+
+
+def _plain(gravity: Sequence[float]) -> str:
+    return _list([float(f"{v:.3g}") + 0.0 for v in gravity])
 
 
 def clocks(trial: Trial) -> Iterator[Proposal]:

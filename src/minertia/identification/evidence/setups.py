@@ -6,6 +6,7 @@ more.  Masses that are 30 % off leave a right set-up some tenths of the efforts,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was,
 REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
 REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
-NO_MORE = 0.01  # or how much more of the efforts
+NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
 MENDED = 0.5  # of the efforts: a set-up that leaves more mends nothing
 TOGETHER = 8  # set-ups whose columns are made together
 PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
@@ -118,7 +119,7 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
         return falls and before.refit - after.refit > REFIT_ALONE
     if after.masses > MENDED:
         return False
-    refit_stays = after.refit <= NO_WORSE * before.refit + NO_MORE
+    refit_stays = after.refit <= math.hypot(NO_WORSE * before.refit, NO_MORE)
     masses_stay = after.masses <= NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
         return after.masses < 0.8 * before.masses and refit_stays

@@ -374,9 +374,12 @@ class _HeaderChoice:
                     "'minertia campaign new' shows how joints that are not logged are held",
                 )
         what = "positions" if signal == "q" else "efforts"
+        listed = ", ".join(f'"c{k + 1}"' for k in range(n))
         self._fail(
             f"no columns of {what} for the {n} coordinates of '{self.robot.name}' "
-            f"({', '.join(self.joints)}) are recognised, such as {examples[signal]}; the log has: {self._listed()}"
+            f"({', '.join(self.joints)}) are recognised, such as {examples[signal]}; "
+            f"{beside(self.source, f'{signal} = [{listed}]')}, with names of columns in place of c1 ...; the log has: "
+            f"{self._listed()}"
         )
 
     def _absent(self, name: str, role: str) -> None:

@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
+COMMENT = ("#", "%")  # start of a line before the header that says something else, or of the header itself
+MOST_COMMENTS = 1000  # lines before the header
 MAX_LINE = 2_000_000  # characters; longer lines are not those of a table
 CHUNK = 1_000_000  # characters read at once
 MANY_CHARACTERS = 16_000_000  # of the lines of a block
+DECIMAL = "decimal = ','"
 BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -48,6 +51,7 @@ class CsvLog(LogFile):
         self.decimal = columns.decimal
         self.has_header = not columns.header
         self._names: tuple[str, ...] | None = None
+        self._skipped = 0  # lines before the first row
 
     def names(self) -> tuple[str, ...]:
         """Names of all columns, from the header line."""
@@ -70,7 +74,7 @@ class CsvLog(LogFile):
                 file.seek(-4, os.SEEK_END)
                 size = max(size, int.from_bytes(file.read(), "little"))  # as gzip has it at the end of a file
         columns = len(self.names())
-        row = max(len(self._first_lines()[1 if self.has_header else 0]) + 1, 2 * columns)
+        row = max(len(self._first_lines()[int(self.has_header)]) + 1, 2 * columns)
         return 8 * columns * (size // row)
 
     # ------------------------------------------------------------------ the header
@@ -100,16 +104,32 @@ class CsvLog(LogFile):
         return names
 
     def _first_lines(self) -> tuple[str, str]:
+        """The header, or where names are given the first row, and the line after it."""
         try:
             with self._open() as file:
-                first, second = file.readline(MAX_LINE), file.readline(MAX_LINE)
+                lines = [file.readline(MAX_LINE), file.readline(MAX_LINE)]
+                while _is_comment(lines[-2]) and len(lines) < MOST_COMMENTS:
+                    lines.append(file.readline(MAX_LINE))
         except BAD_FILE as err:
             raise self._unreadable(err) from None
+        start = self._start(lines)
+        self._skipped = start + int(self.has_header)
+        first, second = lines[start], (*lines, "")[start + 1]
         if not first.strip():
             raise self.fail("the file is empty")
         if len(first) >= MAX_LINE or "\0" in first or not first.rstrip("\r\n").isprintable() and "\t" not in first:
             raise self.fail("the file is not a table of text")
         return first.rstrip("\r\n"), second.rstrip("\r\n")
+
+    def _start(self, lines: Sequence[str]) -> int:
+        """Which of the first lines is the header: the last comment where numbers follow it, else what follows."""
+        count = next((k for k, line in enumerate(lines) if not _is_comment(line)), 0)
+        if not count or not self.has_header:
+            return count
+        cells = (
+            lines[count].replace(";", " ").replace("\t", " ").replace(",", "." if self.decimal == "," else " ").split()
+        )
+        return count - all(_number(cell, self.decimal) is not None for cell in cells)
 
     def _cells(self, line: str) -> list[str]:
         if self.delimiter == " ":
@@ -128,7 +148,7 @@ class CsvLog(LogFile):
         if isinstance(err, EOFError):
             return self.fail("the compressed file ends too early")
         if isinstance(err, UnicodeDecodeError):
-            return self.fail("the file is not a table of text")
+            return self.fail("the file is not a table of text in UTF-8; save it as CSV in UTF-8")
         return self.fail(f"the file cannot be read ({getattr(err, 'strerror', None) or err})")
 
     # ------------------------------------------------------------------ the rows
@@ -141,7 +161,7 @@ class CsvLog(LogFile):
             reader = table_csv.open_csv(
                 str(self.path),
                 read_options=table_csv.ReadOptions(
-                    use_threads=False, column_names=list(names), skip_rows=int(self.has_header), block_size=MAX_LINE
+                    use_threads=False, column_names=list(names), skip_rows=self._skipped, block_size=MAX_LINE
                 ),
                 parse_options=table_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=table_csv.ConvertOptions(
@@ -193,7 +213,7 @@ class CsvLog(LogFile):
     def _lines(self, rows: int) -> Iterator[list[str]]:
         try:
             with self._open() as file:
-                for _ in range(int(self.has_header)):
+                for _ in range(self._skipped):
                     file.readline(MAX_LINE)
                 full = (line for line in self._split(file) if line.strip())
                 while block := _some(full, rows):
@@ -262,9 +282,15 @@ class CsvLog(LogFile):
         if value is None:
             hint = "; a second header: does the file hold two logs?" if cell in self.names() else ""
             if _number(cell, ",") is not None:
-                hint = "; is the decimal sign a comma?"
+                hint = f"; is the decimal sign a comma? {beside(self.path, DECIMAL)}"
+            elif cell.count(":") > 1:
+                hint = "; write times as numbers of seconds"
             raise self.fail(f"{cell[:40]!r} is not a number{hint}", name, row)
         return value
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip('\ufeff \t"').startswith(COMMENT)
 
 
 def _some(lines: Iterator[str], rows: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.errors import RecordingError, UnknownName
-from minertia.notebook import stated
+from minertia.notebook import clipped, stated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,8 +71,7 @@ class Drive:
             if values is not None and any(v not in (1, -1) for v in values):
                 raise RecordingError(f"{name} of a drive must be 1 or -1")
         for name, sizes in SIZES.items():
-            given = getattr(self, name)
-            for value in () if given is None else np.ravel(np.array(given, dtype=float)).tolist():
+            for value in _numbers(name, getattr(self, name)):
                 if not (sizes[0] <= abs(value) <= sizes[1] or (value == 0 and name not in ("gains", "ratios"))):
                     raise RecordingError(
                         f"{name} of the drive cannot hold {value:g}: the size of such a number lies between "
@@ -150,3 +149,11 @@ def conversion(
     offset = np.zeros(n) if drive.offsets is None else np.array(drive.offsets, dtype=float)
     known = unit == "Nm" or drive.gains is not None
     return Conversion(flip @ position, offset, flip @ flip_effort @ effort, "Nm" if known else unit)
+
+
+def _numbers(name: str, given: object) -> list[float]:
+    """Every number of an entry of a drive."""
+    try:
+        return [] if given is None else [float(v) for v in np.ravel(np.array(given, dtype=float))]
+    except (TypeError, ValueError, OverflowError):
+        raise RecordingError(f"{name} of a drive must be numbers, not {clipped(given, 40)}") from None

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
+from minertia.errors import RecordingError, expect_path
 from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
-from minertia.identification.logs.file import MOST_TORN, Block, LogFile
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
@@ -59,6 +59,7 @@ def read_recording(
     (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
     drop_torn: leave out rows with too few or many values or with values that are not numbers; `torn` names them.
     """
+    expect_path(path, "a log")
     given = _columns(path, columns)
     blocks = iter_blocks(path, robot, given, effort=effort, drop_torn=drop_torn)
     return joined(_held(blocks, open_log(path, given)))
@@ -86,6 +87,7 @@ def iter_blocks(
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
     expect_robot(robot)
+    expect_path(path, "a log")
     given = _columns(path, columns)
     if drop_torn:
         given = replace(given, drop_torn=True)
@@ -142,6 +144,8 @@ def _bag_files(path: Path) -> list[Path]:
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
     if isinstance(columns, ColumnMap):
         return columns
+    if columns is not None:
+        expect_path(columns, "a map of columns")
     return read_columns(columns) if columns is not None else columns_beside(path)
 
 
@@ -280,7 +284,7 @@ class _Reading:
         t = block.columns[self.chosen.t] * TIMES[self.chosen.time_unit]
         bad = np.flatnonzero(~np.isfinite(t))
         if len(bad):
-            raise self.log.fail("the time is not a number", self.chosen.t, block.first_row + int(bad[0]))
+            raise self.log.fail(f"the time is not a number; {DROP}", self.chosen.t, block.first_row + int(bad[0]))
         return self._plausible(np.asarray(t), block)
 
     def _plausible(self, t: Array, block: Block) -> Array:

@@ -25,7 +25,12 @@ SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for pr
 
 def frozen_array(values: ArrayLike) -> Array:
     """A read-only float array; copied unless it is one already, or most of one, without gaps."""
-    array = np.asarray(values, dtype=float)
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(
+            f"{values.__class__.__name__} is no array of numbers, as samples in time are, rows of equal length"
+        ) from None
     *_, whole = _behind(array)
     is_most = array.flags.c_contiguous and 2 * array.nbytes >= whole.nbytes  # a small part must not keep the rest alive
     if not is_most or any(part.flags.writeable for part in _behind(array)):
@@ -87,6 +92,8 @@ class Recording:
         put(self, "t", frozen_array(self.t))
         if self.t.ndim != 1:
             raise ShapeError(f"t has shape {self.t.shape}; a recording needs one time for each sample")
+        if self.q is None:
+            raise ShapeError("a recording needs positions q: one row for each time, one column for each joint")
         for name in MATRICES:
             values = getattr(self, name)
             if values is not None:

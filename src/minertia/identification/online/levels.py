@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.watch_rules import CLIP, SIGNED
-from minertia.errors import InputError
+from minertia.errors import InputError, expect_kinds
 from minertia.notebook import stated
 
 Array = NDArray[np.float64]
@@ -45,6 +45,7 @@ class WatchOptions:
     velocities: bool = False
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         for name in ("cutoff_hz", "gain", "block", "per_hour", "heaviest"):
             value = getattr(self, name)
             if not (np.isfinite(value) and 0 < value <= 1e6):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import FilterError
+from minertia.errors import FilterError, expect_kinds
 from minertia.identification.signals.filtering import HERTZ, low_pass
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Evaluation:
     log_unit: bool = False
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         for name in ("cutoff_hz", "rate_hz"):
             value = getattr(self, name)
             if not HERTZ[0] <= value <= HERTZ[1]:

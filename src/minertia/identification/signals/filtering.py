@@ -18,7 +18,7 @@ import numpy as np
 from scipy import signal
 
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, RecordingError, UnknownName
+from minertia.errors import FilterError, RecordingError, UnknownName, expect_kinds
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array
 from minertia.identification.signals.spectrum import chosen_cutoff
@@ -74,6 +74,7 @@ class Filter:
         return stated(self)
 
     def __post_init__(self) -> None:
+        expect_kinds(self)
         if self.derivative not in DERIVATIVES and self.derivative != "logged":
             raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
         for what, value, names in (("side to decimate", self.on, ON), ("kind of equations", self.equations, EQUATIONS)):
