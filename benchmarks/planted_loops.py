@@ -36,7 +36,7 @@ DRAWS = 2000
 # robot, rate [Hz], logs, their length [s] where not the robot's own
 ROWS = (
     ("2r", 500, 40, None), ("2r", 200, 60, None), ("2r", 50, 40, None),
-    ("2r", 500, 20, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
+    ("2r", 500, 60, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
     ("puma", 500, 4, None), ("puma", 100, 8, None), ("puma", 50, 8, None),
     ("go2", 200, 4, None), ("go2", 50, 4, None),
 )  # fmt: skip

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import minertia
 from minertia.errors import MinertiaError
-from minertia.identification.actuators import isaac_lab_text, position_mjcf
+from minertia.identification.actuators import isaac_lab_text, motor_name, position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.model import IdentifiedModel
+from minertia.identification.validate import simulate_logs
+from minertia.report.commanded_validation import commanded_validation
+from minertia.report.folders import write_identification
 from minertia.validation.commanded_plant import validate_in_mujoco
 from tests.identification.sprung import one_side, sprung_log
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
@@ -83,14 +87,51 @@ def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) 
     logs = logs if encoder == "both" else [one_side(log, encoder) for log in logs]
     minertia.identify(replace(campaign, train=(logs[0],))).model().save(tmp_path / "model.toml")
     model = minertia.read_model(tmp_path / "model.toml")
-    assert minertia.validate(model, logs[1])[0].relative < 0.01
+    own = simulate_logs(model, logs[1])
+    assert own[0].residuals.relative < 0.01
+    assert ("motor of j2, residual" in commanded_validation(model, "model", own).written()) == (encoder == "both")
     found = validate_in_mujoco(model, logs[1], step=2.5e-4)[0]
     assert found.relative < 0.01 and len(found.joints) == (3 if encoder == "both" else 2)
+    _same_accelerations(model, minertia.read_robot(tmp_path / "model.toml"), tmp_path / "code")
     made = minertia.generate(minertia.read_robot(tmp_path / "model.toml"), None, programs=("gravity",))
     assert any("j2: elastic, taken as rigid in gravity" in note for note in made.notes)
     linkside = {**model.evidence["loop"]["elastic"], "feedback": "link"}
     with pytest.raises(MinertiaError, match="loops of j2 read the links"):
         position_mjcf(_with_loop(model, elastic=linkside))
+
+
+def test_a_loop_that_reads_links_behind_springs_is_not_written_for_mujoco(tmp_path: Path) -> None:
+    springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder="both", feedback="link")
+    campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=1e-3))
+    found = minertia.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0),)))
+    notes = write_identification(tmp_path / "out", found)
+    assert [note.where for note in notes] == ["actuators.mjcf"] and "read the links" in notes[0].text
+    assert not (tmp_path / "out" / "actuators.mjcf").exists() and (tmp_path / "out" / "isaac_lab.py").exists()
+    assert "motor of j2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")  # both encoders are drawn
+
+
+def _same_accelerations(model: IdentifiedModel, robot: minertia.Robot, folder: Path) -> None:
+    """Generated code of a saved fit accelerates links and motors as MuJoCo does; without what MuJoCo makes soft."""
+    import mujoco
+
+    bare = robot.without_effects(["FC1", "FC2"])
+    names, rotors = ("elastic_forward_dynamics",), minertia.CodeModel("baked", rotors=False)
+    minertia.generate(bare, folder, programs=names, target="numpy", model=rotors)
+    code: dict[str, Any] = {}
+    exec((folder / "planar_2r.py").read_text(encoding="utf-8"), code)
+    plant = mujoco.MjModel.from_xml_string(position_mjcf(model))
+    plant.dof_frictionloss[:] = 0.0
+    data, (spring,) = mujoco.MjData(plant), robot.elastic.values()
+    order = [plant.joint(name).id for name in ("j1", "j2", motor_name("j2"))]
+    data.qpos[order], data.qvel[order] = (0.3, -0.4, -0.37), (0.5, -0.8, 0.6)
+    data.ctrl[:] = 0.1
+    mujoco.mj_forward(plant, data)
+    q, qd, tau, qdd = (np.array(x)[order] for x in (data.qpos, data.qvel, data.qfrc_actuator, data.qacc))
+    springs = [0.0, spring.stiffness], [0.0, spring.damping], [robot.effect_values[name] for name in ("IA1", "IA2")]
+    at_motors = [0, 2]
+    state = q[:2], qd[:2], q[at_motors], qd[at_motors]
+    links, motors = code["elastic_forward_dynamics"](*state, tau[at_motors], *springs)
+    assert links == pytest.approx(qdd[:2], rel=1e-5, abs=1e-5) and motors[1] == pytest.approx(qdd[2], rel=1e-5)
 
 
 def test_what_mujoco_does_not_simulate_is_said(found: LoopIdentification) -> None:
