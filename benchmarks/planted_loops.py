@@ -1,10 +1,13 @@
 """Planted position loops: how near fits of commands and positions come, and how many 95 % intervals hold the truth.
 
-    python -m benchmarks.planted_loops 2r|puma|go2 RATE SEEDS [GO2.xml] [SECONDS]
+    python -m benchmarks.planted_loops [GO2.xml]                             # the table of docs/output-error.md
+    python -m benchmarks.planted_loops 2r|puma|go2 RATE SEEDS [GO2.xml] [SECONDS]    # one row of it, seed by seed
 
-Logs are simulated with steps of an eighth of those that a fit begins with, or less.  An arm of two joints (8 s), a
-PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate; SECONDS
-is another length of the logs.
+Logs are simulated with steps of an eighth of those that a fit begins with, or less.  An arm of two joints (8 and 15 s),
+a PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate; SECONDS
+is another length of the logs.  Beside each error stands the one that theory allows for the same motion: the median of
+errors drawn with the covariance of Cramer and Rao, from the derivatives of the planted motion and the variance of noise
+and counts.
 """
 
 from __future__ import annotations
@@ -24,8 +27,20 @@ from minertia.identification.closed_loop.law import law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
 
 FINE = 8000.0  # Hz of the planted motion
+UNSEEN = 500  # seeds of motions that are not fitted begin here
+DRAWS = 2000
+# robot, rate [Hz], logs, their length [s] where not the robot's own
+ROWS = (
+    ("2r", 500, 40, None), ("2r", 200, 60, None), ("2r", 50, 40, None),
+    ("2r", 500, 60, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
+    ("puma", 500, 4, None), ("puma", 100, 8, None), ("puma", 50, 8, None),
+    ("go2", 200, 4, None), ("go2", 50, 4, None),
+)  # fmt: skip
+TITLES = {"2r": "arm of two joints", "puma": "PUMA 560", "go2": "Go2 on a stand, links kept"}
 NOISE = {  # rad, and counts a turn (0: none)
     "2r": {500: (1e-4, 0), 200: (5e-4, 4096), 50: (5e-4, 4096)},
     "puma": {500: (5e-5, 0), 100: (1e-4, 2**16), 50: (1e-4, 2**14)},
@@ -75,45 +90,126 @@ def go2(file):
     return Planted(campaign, values | {"delay": 0.0075}, 10.0, np.tile([0.0, 0.8, -1.6], 4), 0.4)
 
 
-def recorded(planted, model, rate, seed, noise, counts):
-    """A log at this rate."""
-    rng, n = np.random.default_rng(1000 + seed), model.robot.n
+PLANTED = {"2r": arm, "puma": puma, "go2": go2}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Figures of one log, relative errors in %: medians of least squares and output error, and what theory allows.
+
+    held: part of the intervals that hold the planted value; unseen: rms of positions on another motion [rad], of least
+    squares (NaN where its values cannot be simulated) and output error; seconds: of the processor, for the fit.
+    """
+
+    law: float
+    fit: float
+    allowed: float
+    held: float
+    unseen_law: float
+    unseen: float
+    seconds: float
+
+
+def bare_log(planted, rate, seed, n):
+    """Commands of a seed at a rate, and the start, without positions."""
     t = np.arange(round(planted.seconds * rate)) / rate
     u = planted.home + commands(t, n, seed, size=planted.size)
-    log = LoopLog("plant", None, 1 / rate, np.zeros_like(u), u, None, u[0], np.zeros(n), 0.0, 0)
-    theta = np.array([planted.theta[name] for name in model.names])
-    q = simulated(model, theta, log, round(FINE / rate), slopes=False).q + noise * rng.normal(size=u.shape)
+    return LoopLog("plant", None, 1 / rate, np.zeros_like(u), u, None, u[0], np.zeros(n), 0.0, 0)
+
+
+def recorded(log, q, seed, noise, counts):
+    """A log as an encoder has it."""
+    q = q + noise * np.random.default_rng(1000 + seed).normal(size=q.shape)
     q = np.round(q * counts / (2 * np.pi)) * 2 * np.pi / counts if counts else q
-    return Recording(t=t, q=q, channels={"command": u})
+    return Recording(t=log.period * np.arange(len(q)), q=q, channels={"command": log.u})
 
 
-def main(name, rate, seeds, *more):
-    """Print the figures of some seeds."""
-    files = [text for text in more if not text.replace(".", "", 1).isdigit()]
-    planted = {"2r": arm, "puma": puma, "go2": go2}[name](*files)
-    for text in more[len(files) :]:
-        planted = replace(planted, seconds=float(text))
-    model = loop_model(planted.campaign, 1 / rate)
+def allowed(model, truth, log, steps, level):
+    """Root of Cramer and Rao's covariance, (unknowns, any), under white noise of this level; starts are unknown."""
+    motion = simulated(model, truth, log, steps)
+    total, parts = model.count + 2 * model.layout.size, []
+    for part in motion.slopes:
+        wide = np.zeros((len(part.columns), total))
+        wide[:, part.columns] = triangle(part.values.reshape(-1, len(part.columns)) / level)
+        parts.append(wide)
+    return inverse(triangle(np.concatenate(parts)))[: model.count]
+
+
+def usual_median(root, scale):
+    """Mean of the median relative error of values whose covariance has this root [%]."""
+    draws = root @ np.random.default_rng(0).normal(size=(root.shape[1], DRAWS))
+    return 100 * float(np.mean(np.nanmedian(np.abs(draws) / scale[:, None], axis=0)))
+
+
+def one(planted, model, rate, seed, noise, counts):
+    """Figures of one log."""
+    n, fine = model.robot.n, round(FINE / rate)
     truth = np.array([planted.theta[name] for name in model.names])
-    is_zero = truth == 0
+    scale = np.where(truth == 0, np.nan, np.abs(truth))
+    plain, other = (bare_log(planted, rate, k, n) for k in (seed, seed + UNSEEN))
+    log = recorded(plain, simulated(model, truth, plain, fine, slopes=False).q, seed, noise, counts)
+    log = made_log(planted.campaign, "log", log)
+    first, begin = law_fit(model, [log]), time.process_time()
+    fit = output_error(model, [log])
+    seconds = time.process_time() - begin
+    error = np.abs(fit.theta - truth)
+    level = np.hypot(noise, 2 * np.pi / counts / np.sqrt(12) if counts else 0.0)
+    root = allowed(model, truth, plain, fit.steps[0], level)
+    measured = simulated(model, truth, other, fine, slopes=False).q
+    motions = [simulated(model, theta, other, fit.steps[0], slopes=False) for theta in (first, fit.theta)]
+    rms = [np.nan if m is None else float(np.sqrt(np.mean((m.q - measured) ** 2))) for m in motions]
+    law, own = (100 * float(np.nanmedian(x / scale)) for x in (np.abs(first - truth), error))
+    held = float(np.mean(error < 1.96 * fit.deviation))
+    return Found(law, own, usual_median(root, scale), held, *rms, seconds)
+
+
+def row(name, rate, seeds, seconds, files=(), *, tells=False):
+    """A row of the table in Markdown, of so many logs."""
+    planted = PLANTED[name](*files)
+    planted = planted if seconds is None else replace(planted, seconds=seconds)
+    model = loop_model(planted.campaign, 1 / rate)
+    noise, counts = NOISE[name][rate]
     found = []
     for seed in range(seeds):
-        log = made_log(planted.campaign, "log", recorded(planted, model, rate, seed, *NOISE[name][rate]))
-        first, begin = law_fit(model, [log]), time.process_time()
-        fit = output_error(model, [log])
-        seconds = time.process_time() - begin
-        error, scale = np.abs(fit.theta - truth), np.where(is_zero, np.nan, np.abs(truth))
-        held = np.mean(error < 1.96 * fit.deviation)
-        levels = [100 * np.nanmedian(x / scale) for x in (np.abs(first - truth), error, 0.6745 * fit.deviation)]
-        found.append((*levels, held, seconds))
-        print(f"seed {seed}: LS {levels[0]:.3g} %, OE {levels[1]:.3g} % ({levels[2]:.3g} % by its deviations), held "
-              f"{held:.3f}, {seconds:.1f} s, {fit.steps[0]} steps", flush=True)  # fmt: skip
-    ls, oe, wanted, held, _ = np.mean(found, axis=0)
-    error = np.std([f[3] for f in found]) / np.sqrt(seeds)
-    print(f"{name}, {rate} Hz, {model.count} unknowns, {seeds} seeds: median error {ls:.2g} -> {oe:.2g} % (deviations "
-          f"say {wanted:.2g} %), coverage {held:.3f} +- {error:.3f}")  # fmt: skip
+        found.append(f := one(planted, model, rate, seed, noise, counts))
+        if tells:
+            print(f"seed {seed}: LS {f.law:.3g} %, OE {f.fit:.3g} % ({f.allowed:.3g} % allowed), held {f.held:.3f}, "
+                  f"unseen {f.unseen_law:.2g} and {f.unseen:.2g} rad, {f.seconds:.1f} s", flush=True)  # fmt: skip
+    law, fit, least = (np.mean([getattr(f, key) for f in found]) for key in ("law", "fit", "allowed"))
+    held, unseen_law, unseen = ([getattr(f, key) for f in found] for key in ("held", "unseen_law", "unseen"))
+    encoder = f"noise {noise:.0e}".replace("e-0", "e-") + (f", {counts} counts" if counts else "")
+    cells = (
+        TITLES[name], model.count, f"{rate} Hz, {planted.seconds:g} s, {encoder}", seeds, f"{law:.2g} to {fit:.2g} %",
+        f"{least:.2g} %", f"{np.nanmean(unseen_law):.1e} to {np.mean(unseen):.1e}".replace("e-0", "e-"),
+        f"{np.mean(held):.3f} +- {np.std(held) / np.sqrt(seeds):.3f}",
+    )  # fmt: skip
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+HEAD = """\
+| planted | unknowns | log | logs | median error, least squares to output error | theory allows | rms of positions on unseen motion [rad] | coverage |
+|---|---|---|---|---|---|---|---|"""  # noqa: E501
+
+
+def table(files):
+    """Print the table; without a file the Go2 is left out."""
+    print(HEAD)
+    for name, rate, seeds, seconds in ROWS:
+        if name != "go2" or files:
+            print(row(name, rate, seeds, seconds, files if name == "go2" else ()), flush=True)
+
+
+def main(given):
+    """The table, or one row of it."""
+    if not given or given[0] not in PLANTED:
+        table(given)
+        return
+    name, rate, seeds, *more = given
+    files = [text for text in more if not text.replace(".", "", 1).isdigit()]
+    seconds = [float(text) for text in more[len(files) :]]
+    print(row(name, int(rate), int(seeds), seconds[0] if seconds else None, files, tells=True))
 
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+        main(sys.argv[1:])

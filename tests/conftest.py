@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable
 
@@ -14,6 +15,12 @@ Run = Callable[..., tuple[int, str, str]]
 
 # a suite that was started in the background inherits an ignored Ctrl-C, and so would every command it tries
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests are made of stays: it need not be looked through for what can go, again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

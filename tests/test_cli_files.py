@@ -69,7 +69,7 @@ def words(command: tuple[object, ...], arm: Path, out: Path) -> list[str]:
     return [str(word).replace("ARM", str(arm)).replace("OUT", str(out)) for word in command]
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "rehearse" else ()) for n in WRITES])
 def test_what_minertia_wrote_is_replaced_until_it_is_edited(run: Run, arm: Path, tmp_path: Path, name: str) -> None:
     """Also where the file system has no attributes; --force replaces what was edited."""
     command, more, written = WRITES[name]

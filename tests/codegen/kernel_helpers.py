@@ -10,9 +10,10 @@ from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 
+CAN = {"compiled": build.find_compiler() is not None, "interpreter": build.native() is not None, "numpy": True}
 PATHS = [
-    pytest.param("compiled", marks=pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler")),
-    pytest.param("interpreter", marks=pytest.mark.skipif(build.native() is None, reason="no extension module")),
+    pytest.param("compiled", marks=pytest.mark.skipif(not CAN["compiled"], reason="no C compiler")),
+    pytest.param("interpreter", marks=pytest.mark.skipif(not CAN["interpreter"], reason="no extension module")),
     "numpy",
 ]
 WITH_CODE = tuple(name for name in bundled_robots() if name != "delta")  # whose loops have no closed form

@@ -17,11 +17,12 @@ from minertia.codegen.kernels.task import Task
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.errors import ShapeError
-from tests.codegen.kernel_helpers import PATHS, WITH_CODE, relative, robots_of_every_kind, states, with_inertias
+from tests.codegen.kernel_helpers import CAN, PATHS, WITH_CODE, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()
 QUICK = ("puma560", "tree", "follower")
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
+LATER = [name for name in WITH_CODE if name not in ("palletiser", "panda")]  # compiling takes more than a second each
 
 
 @pytest.fixture(params=PATHS)
@@ -46,8 +47,17 @@ def test_torques_and_regressor_are_those_of_the_dynamics(path, name):
         assert relative(Y @ robot.parameter_vector(True, True), wanted) < 1e-11
 
 
-@pytest.mark.parametrize("name", WITH_CODE)
-def test_every_bundled_robot(path, name):
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        *(pytest.param(path, name, id=f"{path}-{name}") for path in ("interpreter", "numpy") for name in WITH_CODE),
+        *(pytest.param("compiled", n, id=n, marks=pytest.mark.slow if n in LATER else ()) for n in WITH_CODE),
+    ],
+)
+def test_every_bundled_robot(path, name, monkeypatch):
+    if not CAN[path]:
+        pytest.skip(f"no {path} path on this machine")
+    monkeypatch.setenv("MINERTIA_KERNELS", path)
     robot = with_inertias(name)
     state = states(robot, 100)
     wanted = model.inverse_dynamics(robot, *state)

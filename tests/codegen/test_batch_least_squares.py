@@ -173,6 +173,31 @@ def test_as_accurate_as_qr(path, name, amplitude):
     assert found.method == ("preconditioned" if found.condition > least_squares.SWITCH else "normal equations")
 
 
+@pytest.mark.parametrize(("amplitude", "triangles", "passes"), [(1.0, 0, 2), (0.001, 1, 1)])
+def test_a_sample_of_long_data_says_once_what_to_do(monkeypatch, amplitude, triangles, passes):
+    """Easy motions need no triangle at all, hard ones a single one and no normal equations without it."""
+    monkeypatch.setenv("MINERTIA_KERNELS", "interpreter")
+    monkeypatch.setattr(least_squares, "MANY_SAMPLES", 3000)
+    robot = read_robot("puma560")
+    kernel = LeastSquaresKernel.of(robot, base_parameters(robot).kept)
+    state = harmonic_motion(robot.n, amplitude, seed=1, count=4000)
+    tau = (matrix(kernel, state) @ np.ones(len(kernel.columns))).reshape(-1, robot.n)
+    taken, summed = [], []
+    triangle_of, accumulate = LeastSquaresKernel._triangle_of, LeastSquaresKernel.accumulate
+    monkeypatch.setattr(LeastSquaresKernel, "_triangle_of", lambda *a: taken.append(1) or triangle_of(*a))
+    monkeypatch.setattr(
+        LeastSquaresKernel,
+        "accumulate",
+        lambda self, *a, **k: summed.append(k.get("triangle")) or accumulate(self, *a, **k),
+    )
+    weights = np.full((4000, robot.n), 2.0)
+    found = kernel.solve(*state, tau=tau, weights=weights)
+    assert relative(found.theta, np.ones(len(kernel.columns))) < 1e-3
+    assert len(taken) == triangles
+    assert sum(T is None for T in summed) == passes
+    assert found.method == ("preconditioned" if triangles else "normal equations")
+
+
 def test_noise_at_a_high_condition_number_as_with_qr(path):
     robot = read_robot("panda")
     base = base_parameters(robot)

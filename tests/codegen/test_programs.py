@@ -42,7 +42,7 @@ SCHEDULES = [  # of larger robots one each, they take seconds
     pytest.param(
         *(robot, parameters, effects),
         id=f"{name}-{parameters}-{'effects' if effects else 'links'}",
-        marks=() if effects and parameters == "base" or name in ("planar2r", "tree") else pytest.mark.slow,
+        marks=() if effects and parameters == "base" or name == "planar2r" else pytest.mark.slow,
     )
     for name, robot in ROBOTS.items()
     for parameters in PARAMETERS

@@ -46,7 +46,7 @@ def assert_within(result, limits: MotionLimits):
     np.testing.assert_allclose(result.trajectory.q, q)
 
 
-@pytest.mark.parametrize(("name", "largest"), [("puma560", 25), ("panda", 100)])
+@pytest.mark.parametrize(("name", "largest"), [("puma560", 25), pytest.param("panda", 100, marks=pytest.mark.slow)])
 def test_condition_numbers(name, largest):
     robot = read_robot(name)
     limits = motion_limits(robot, **JUDGED)

@@ -99,7 +99,13 @@ WALLED = {
 }
 
 
-@pytest.mark.parametrize("robot", WALLED.values(), ids=WALLED)
+@pytest.mark.parametrize(
+    "robot",
+    [
+        pytest.param(WALLED[n], id=n, marks=pytest.mark.slow if n in ("palletiser", "ram with a free slide") else ())
+        for n in WALLED
+    ],
+)
 def test_walls_of_loops_have_exact_slopes(robot):
     base, limits = base_parameters(robot, rotors=True), motion_limits(robot, workspace=Workspace(None, False))
     seed = np.array(robot.seed)[list(robot.independent)]

@@ -289,18 +289,6 @@ def test_a_real_quadruped_is_explained_and_predicted() -> None:
     assert result.verdict.is_good and result.training.relative < 0.065 and result.validation[0].relative < 0.056
 
 
-@pytest.mark.slow
-def test_intervals_hold_what_was_planted() -> None:
-    campaign = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
-    model = loop_model(campaign, 0.002)
-    held = []
-    for seed in range(12):
-        log = made_log(campaign, "log", recorded(campaign, rate=500.0, seconds=8.0, seed=seed))
-        fit = output_error(model, [log])
-        held += list(np.abs(fit.theta - theta_of(model)) < 1.96 * fit.deviation)
-    assert 0.9 <= np.mean(held) <= 0.99
-
-
 def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
     """A file whose masses are right and that has no rotors: what fits friction alone leaves the rotors' part."""
     robot = ARM.with_parameters({name: value for name, value in BODIES.items()})

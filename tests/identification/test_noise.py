@@ -43,6 +43,29 @@ def test_expected_power_is_that_of_draws():
     assert power.sum() == pytest.approx(300, rel=0.1)
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_what_is_kept_of_a_stretch_is_what_its_transforms_say(is_known):
+    """Sums over frequencies by definition; one effort sees few of the unknowns, one all of them."""
+    rng, shown = np.random.default_rng(1), [[0, 2], [0, 1, 2, 3]]
+    X, e, inverse = rng.normal(size=(90, 2, 4)), rng.normal(size=(90, 2)), np.triu(rng.normal(size=(4, 4)))
+    X[:, 0, [1, 3]] = 0.0
+    known = np.diag([0.5, 0.0, 2.0, 0.0]) if is_known else None
+    kinds = Kinds.of(90)
+    residue = Residue(kinds, inverse, shown, known)
+    residue.add(X, e)
+    seen = np.fft.rfft(X, kinds.size, axis=0)
+    metric = np.eye(4) if known is None else np.eye(4) + known
+    for j, own in enumerate(shown):
+        Z = seen[:, j] @ inverse
+        took = np.einsum("fr,rs,fs->f", Z, metric, Z.conj()).real
+        assert np.allclose(residue.taken[j], kinds.banded(kinds.spectra * took).T)
+        if known is not None:
+            assert np.allclose(residue.added[j], kinds.banded(np.einsum("fr,rs,fs->f", Z, known, Z.conj()).real))
+        for k, spectrum in enumerate(kinds.spectra):
+            part = seen[:, j, own] * (kinds.weights * spectrum)[:, None]
+            assert np.allclose(residue.gram[j][k], (part.T @ seen[:, j, own].conj()).real)
+
+
 def test_powers_that_made_a_spectrum_are_found():
     kinds = Kinds.of(400)
     B = kinds.expected(400)

@@ -11,6 +11,7 @@ from typing import Any
 
 from minertia.codegen.count import Count, count_c
 from minertia.codegen.draft import PASSIVE
+from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
@@ -138,7 +139,7 @@ def generate(
         robot.require_values("generated code")
     setting = model.setting(robot, at_joints=row.at_joints)
     numbers = row.arithmetic or arithmetic
-    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos))
+    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos), target != "cuda")
     if out is not None:
         check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, search)
@@ -148,9 +149,18 @@ def generate(
         files = row.render(unit)
         chosen = {REPRESENTATIVES: unit.choices_text()} if unit.choices else {}
         paths = write_files(folder, files | chosen, force=force)
-    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting))
+    statistics, notes = unit.statistics(), (*unit.notes, *_effect_notes(setting), *_rigid_notes(robot, asked))
     made = (folder, paths, statistics, setting.names, unit.hash, unit.choices, notes, setting.effects, unit.iterated)
     return GenerationResult(*made)
+
+
+def _rigid_notes(robot: Robot, asked: Sequence[str]) -> list[str]:
+    """A sentence where programs of a robot with elastic joints know nothing of its springs."""
+    rigid = [name for name in asked if name not in ELASTIC_BUILDERS]
+    if not robot.elastic or not rigid:
+        return []
+    joints = ", ".join(robot.coordinate_names[j] for j in robot.elastic)
+    return [f"{joints}: elastic, taken as rigid in {', '.join(rigid)}; {' and '.join(ELASTIC_BUILDERS)} have springs"]
 
 
 def _effect_notes(setting: Setting) -> list[str]:

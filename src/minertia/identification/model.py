@@ -55,6 +55,7 @@ class IdentifiedModel:
             [term_table(t) for t in self.linear.choice.terms],
             is_physical=self.is_physical,
             excess=float(self.evidence.get("standard_excess", 0.0)),
+            loop=self.evidence.get("loop", {}),
         )
 
     @property

@@ -125,7 +125,7 @@ def _charts(result: LoopIdentification, read: ReadLog, found: Residuals | None) 
         return [paragraph(AWAY)]
     t, measured, predicted = found_lags
     charts = []
-    for j, joint in enumerate(model.robot.coordinate_names):
+    for j, joint in enumerate(model.output_names):
         left = "" if found is None else f", residual {percent(found.joint_relative[j])} of it"
         remark = f"distance from the command [mrad or mm]{left}"
         charts.append(effort_chart(joint, remark, t, measured[:, j], predicted[:, j], ""))
@@ -133,13 +133,13 @@ def _charts(result: LoopIdentification, read: ReadLog, found: Residuals | None) 
 
 
 def lags(model: ServoModel, theta: Array, log: LoopLog, step: float = STEP) -> tuple[Array, Array, Array] | None:
-    """Times [s] and how far joints are from their commands [mrad or mm], measured and simulated; None: it runs away."""
+    """Times [s] and how far outputs are from commands [mrad or mm], measured and simulated; None: it runs away."""
     steps = steps_of(log, step)
     motion = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     if motion is None:
         return None
     t, rows = np.asarray(log.period * np.arange(len(log.q))[log.rows], float), log.rows
-    return t, 1e3 * (log.q - log.u)[rows], 1e3 * (motion.q - log.u)[rows]
+    return t, 1e3 * log.lag[rows], 1e3 * (motion.q - log.told)[rows]
 
 
 def _unseen(result: LoopIdentification) -> str:

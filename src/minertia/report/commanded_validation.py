@@ -65,7 +65,7 @@ def _curves(one: SimulatedLog) -> Part:
         return Part(one.log.name, [Words(AWAY)])
     t, measured, predicted = found
     charts: list[Block] = [Words("Distance from the command, measured and simulated.")]
-    for j, joint in enumerate(one.model.robot.coordinate_names):
+    for j, joint in enumerate(one.model.output_names):
         title = f"{joint}, residual {percent(float(one.residuals.joint_relative[j]))} of it"
         charts.append(Chart(title, "mrad or mm", t, {"measured": measured[:, j], "simulated": predicted[:, j]}))
     return Part(one.log.name, charts)

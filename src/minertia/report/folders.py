@@ -98,8 +98,11 @@ def _write_loops(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
     mjcf, isaac = LOOP_FILES
     if model.evidence["loop"]["gauges"] or not model.is_physical:
         return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)
-    write_file(draft / mjcf, position_mjcf(model))
     write_file(draft / isaac, isaac_lab_text(model))
+    try:
+        write_file(draft / mjcf, position_mjcf(model))
+    except MinertiaError as err:
+        return (Note("warning", mjcf, f"not written: {err}"),)
     return ()
 
 

@@ -18,7 +18,8 @@ from minertia.robot.read import ReadOptions
 from minertia.robot.robot import Frame, Note, Robot
 
 FORMAT = 1
-TAKEN = ("effects", "parameters")  # where the notes below say they are of
+LOOP = "position loops"
+TAKEN = ("effects", "parameters", LOOP)  # where the notes below say they are of
 
 
 def taken_notes(robot: Robot) -> list[Note]:
@@ -38,6 +39,7 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
             document["effects"]["terms"],
             is_physical=bool(document["physical"]),
             excess=float(evidence.get("standard_excess", 0.0)),
+            loop=evidence.get("loop", {}),
         )
     except DocumentError as err:
         raise DescriptionError(str(err), file=source, line=err.line) from None
@@ -67,11 +69,13 @@ def identified_robot(
     *,
     is_physical: bool,
     excess: float,
+    loop: Mapping[str, Any],
 ) -> Robot:
     """A robot with identified values and nothing else: what was not identified is 0.
 
     standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
-    joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.
+    joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.  loop: the
+    position loops of a model that was fitted to commands, of which the robot's efforts have no part; else empty.
     """
     own = set(robot.columns(True, True)) - robot.massless_columns  # no effort shows them, so a fit gives them anything
     values = {name: float(v) for name, v in standard.items() if name in own}
@@ -87,7 +91,7 @@ def identified_robot(
         values[name] = float(standard[found])
         constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
     changed = robot.with_parameters(values, constants)
-    return changed.with_notes(_notes(changed, lost, is_physical, excess))
+    return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop)])
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
@@ -106,6 +110,29 @@ def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) 
         )
         notes.append(Note("info", "parameters", text))
     return notes
+
+
+def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
+    """What of a fit of commands the efforts of the robot do not hold."""
+    found = []
+    if loop.get("gauges"):
+        found.append(
+            f"nothing fixed the scale: efforts are in units of kp of {', '.join(loop['gauges'])}, which was set to 1"
+        )
+    hidden = [j for j, is_one in enumerate(loop.get("damping_is_one", ())) if is_one]
+    if hidden:
+        names = ", ".join(loop["joints"][j] for j in hidden)
+        sums = ", ".join(f"{loop['kd'][j]:.4g}" for j in hidden)
+        found.append(
+            f"viscous friction of {names} was not told from the loop's damping and is in no effort here; both together "
+            f"are {sums} N m s/rad (N s/m)"
+        )
+    if any(loop.get("zeros", ())):
+        shifts = ", ".join(f"{zero:.4g}" for zero in loop["zeros"])
+        found.append(f"positions of the robot are those of the logs plus {shifts}")
+    if "floor" in loop:
+        found.append(f"the floor at {loop['floor']['height']:.4g} m is no part of the robot: efforts are without it")
+    return [Note("warning", LOOP, text) for text in found]
 
 
 def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
+from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array, Work
 from minertia.codegen.kernels.tiles import MatrixPattern
@@ -209,10 +210,11 @@ class LeastSquaresKernel:
         self, *inputs: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None, threads: int | None = 1
     ) -> Solution:
         """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
+        hard = self._hard_triangle(inputs, weights)
         return solved(
-            self._looks_hard(inputs, weights),
+            hard is not None,
             lambda triangle: self.accumulate(*inputs, tau=tau, weights=weights, threads=threads, triangle=triangle),
-            lambda: self.sample_triangle(*inputs, weights=weights),
+            lambda: self.sample_triangle(*inputs, weights=weights) if hard is None else hard,
             lambda theta: self.residual(*inputs, tau=tau, theta=theta, weights=weights, threads=threads),
         )
 
@@ -234,27 +236,40 @@ class LeastSquaresKernel:
             raise ShapeError(f"weights has shape {factors.shape}; this kernel needs ({rows},) or ({n}, {rows})")
         return Work(GRAM, arrays, pattern=self.pattern, tau=efforts, weights=factors, n_samples=n)
 
-    def _looks_hard(self, inputs: Sequence[ArrayLike], weights: ArrayLike | None) -> bool:
-        """Whether a sample of long data says that normal equations would be accumulated in vain."""
+    def _hard_triangle(self, inputs: Sequence[ArrayLike], weights: ArrayLike | None) -> Array | None:
+        """The triangle of a sample of long data which says that normal equations would be accumulated in vain.
+
+        The sample's own normal equations say first where they will do, in a fraction of the time of its triangle.
+        """
         work = self._work(inputs, None, weights)
         if work.n_samples < MANY_SAMPLES:
-            return False
-        return looks_hard(self._triangle_of(work, spread(work.n_samples, SAMPLE)))
+            return None
+        chosen = spread(work.n_samples, self.least_samples())
+        few, factors = self._chosen(work, chosen)
+        tau = np.zeros((len(chosen), self.pattern.rows))
+        if self.accumulate(*few, tau=tau, weights=factors).condition() < SWITCH:
+            return None
+        R = self._triangle_of(work, chosen)
+        return R if looks_hard(R) else None
+
+    def _chosen(self, work: Work, chosen: NDArray[np.intp]) -> tuple[list[Array], Array | None]:
+        """Inputs and weights of some samples."""
+        common = self.kernel.schedule.common
+        few = [a if is_common else a[chosen] for a, is_common in zip(work.inputs, common, strict=True)]
+        factors = work.weights
+        return few, factors if factors is None or factors.ndim == 1 else factors[chosen]
 
     def _triangle_of(self, work: Work, chosen: NDArray[np.intp]) -> Array:
         rows, p = self.pattern.rows, len(self.columns)
-        common = self.kernel.schedule.common
-        Y = self.kernel(*(a if is_common else a[chosen] for a, is_common in zip(work.inputs, common, strict=True)))
-        if work.weights is not None:
-            scale = np.broadcast_to(work.weights if work.weights.ndim == 1 else work.weights[chosen], Y.shape[:2])
+        few, factors = self._chosen(work, chosen)
+        Y = self.kernel(*few)
+        if factors is not None:
+            scale = np.broadcast_to(factors, Y.shape[:2])
             Y *= scale[:, :, None]
             Y[scale == 0] = 0
         if not np.all(np.isfinite(Y)):
             raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
-        R = np.zeros((p, p))
-        found = np.linalg.qr(Y.reshape(len(chosen) * rows, p), mode="r")
-        R[: len(found)] = found
-        return R
+        return _triangle(Y.reshape(len(chosen) * rows, p))
 
     def _inverse(self, triangle: Array) -> Array:
         p, width = len(self.columns), self.pattern.z_columns
@@ -262,6 +277,17 @@ class LeastSquaresKernel:
         padded[:p, :p] = inverse_of(triangle)
         padded[p, p] = 1.0
         return padded
+
+
+def _triangle(rows: Array) -> Array:
+    """R of the QR factorisation of rows (n, p), by folding where it can: a sixth of LAPACK's time on so few columns."""
+    p = rows.shape[1]
+    R, native = np.zeros((p, p)), build.native()
+    if native is None or not native.fold(R, rows):
+        found = np.linalg.qr(rows, mode="r")
+        R = np.zeros((p, p))
+        R[: len(found)] = found
+    return R
 
 
 def solved(

@@ -7,8 +7,9 @@ goes first, as long as the values that are needed later fit the registers.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from heapq import heappop, heappush
+from typing import Any
 
 from minertia.codegen.kernels.steps import KernelStep
 
@@ -40,26 +41,37 @@ class _Order:
 
     def __init__(self, steps: Sequence[KernelStep]) -> None:
         self.steps = steps
+        self.latency = [LOAD_LATENCY if step.operation == "load" else LATENCY for step in steps]
         made = {v: k for k, step in enumerate(steps) for v in step.results}
         self.inside = [{v for v in step.reads if v in made} for step in steps]  # values read that are made here
-        self.uses = Counter(v for values in self.inside for v in values)
-        self.waiting = [len({made[v] for v in values}) for values in self.inside]
-        self.after: list[list[int]] = [[] for _ in steps]
+        self.readers: dict[int, list[int]] = {v: [] for v in made}
         for k, values in enumerate(self.inside):
-            for before in {made[v] for v in values}:
-                self.after[before].append(k)
+            for v in values:
+                self.readers[v].append(k)
+        self.uses = {v: len(readers) for v, readers in self.readers.items()}  # still to come
+        self.waiting = [len({made[v] for v in values}) for values in self.inside]
+        self.after = [self._readers(step) for step in steps]
         self.height = [0] * len(steps)  # cycles from the start of a step to the last result that needs it
         for k in reversed(range(len(steps))):
-            self.height[k] = self._latency(k) + max((self.height[j] for j in self.after[k]), default=0)
+            self.height[k] = self.latency[k] + max((self.height[j] for j in self.after[k]), default=0)
+        self.frees = [  # registers that are free after a step, less the one it takes
+            sum(self.uses[v] == 1 for v in values) - bool(after)
+            for values, after in zip(self.inside, self.after, strict=True)
+        ]
         self.start = [0] * len(steps)  # cycle in which a step has its operands
-        self.ready = [k for k, count in enumerate(self.waiting) if not count]
+        self.taken = [False] * len(steps)
+        # steps whose operands are being made, by cycle; those that can start, by what they are chosen for
+        self.later = [(0, k) for k, count in enumerate(self.waiting) if not count]
+        self.by_height: list[tuple[int, int]] = []
+        self.by_frees: list[tuple[int, int, int]] = []
+        self.is_open = [False] * len(steps)
         self.alive: set[int] = set()
         self.cycle = self.started = 0
 
     def run(self, most: int) -> list[KernelStep] | None:
         """The order, None where more values than `most` would be alive in it."""
-        order = []
-        while self.ready:
+        order: list[KernelStep] = []
+        while len(order) < len(self.steps):
             chosen = self._choose()
             self._take(chosen)
             order.append(self.steps[chosen])
@@ -67,35 +79,54 @@ class _Order:
                 return None
         return order
 
-    def _latency(self, k: int) -> int:
-        return LOAD_LATENCY if self.steps[k].operation == "load" else LATENCY
+    def _readers(self, step: KernelStep) -> Collection[int]:
+        """The steps that read what a step makes."""
+        if len(step.results) == 1:
+            return self.readers[step.results[0]]
+        return {k for v in step.results for k in self.readers[v]}
 
     def _choose(self) -> int:
         """The step with the longest way to go; where registers run out, the one that frees most of them."""
-        first = min(self.start[k] for k in self.ready)
-        if first > self.cycle:
-            self.cycle, self.started = first, 0
-        now = [k for k in self.ready if self.start[k] <= self.cycle]
-        if len(self.alive) < REGISTERS:
-            return max(now, key=lambda k: (self.height[k], -k))
-        return max(now, key=lambda k: (self._freed(k), self.height[k], -k))
+        self._open()
+        heap: list[Any] = self.by_height if len(self.alive) < REGISTERS else self.by_frees
+        while self.taken[heap[0][-1]]:  # by the other heap, or under what it freed before
+            heappop(heap)
+        return int(heap[0][-1])
 
-    def _freed(self, k: int) -> int:
-        freed = sum(self.uses[v] == 1 for v in self.inside[k])
-        return freed - any(self.uses[v] for v in self.steps[k].results)
+    def _open(self) -> None:
+        """Let steps start whose operands are there; where there are none, the next cycle that has some is now."""
+        while self.by_height and self.taken[self.by_height[0][-1]]:
+            heappop(self.by_height)
+        if not self.by_height and self.later[0][0] > self.cycle:
+            self.cycle, self.started = self.later[0][0], 0
+        while self.later and self.later[0][0] <= self.cycle:
+            _, k = heappop(self.later)
+            self.is_open[k] = True
+            heappush(self.by_height, (-self.height[k], k))
+            heappush(self.by_frees, (-self.frees[k], -self.height[k], k))
 
     def _take(self, k: int) -> None:
-        self.ready.remove(k)
+        self.taken[k] = True
         if self.steps[k].operation != "load":
             self.started += 1
             if self.started == AT_ONCE:
                 self.cycle, self.started = self.cycle + 1, 0
         for v in self.inside[k]:
-            self.uses[v] -= 1
-        self.alive.difference_update(v for v in self.inside[k] if not self.uses[v])
+            self._read(v)
         self.alive.update(v for v in self.steps[k].results if self.uses[v])
         for j in self.after[k]:
             self.waiting[j] -= 1
-            self.start[j] = max(self.start[j], self.cycle + self._latency(k))
+            self.start[j] = max(self.start[j], self.cycle + self.latency[k])
             if not self.waiting[j]:
-                self.ready.append(j)
+                heappush(self.later, (self.start[j], j))
+
+    def _read(self, v: int) -> None:
+        """Count a use of a value; the last step that is left to read it frees its register."""
+        self.uses[v] -= 1
+        if not self.uses[v]:
+            self.alive.discard(v)
+        elif self.uses[v] == 1:
+            (last,) = (k for k in self.readers[v] if not self.taken[k])
+            self.frees[last] += 1
+            if self.is_open[last]:
+                heappush(self.by_frees, (-self.frees[last], -self.height[last], last))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import butter, lfilter
 
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -138,6 +137,8 @@ def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any
 
 
 def _low_pass(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    from scipy.signal import butter, lfilter  # here: 0.5 s that only filters need
+
     samples, n = len(inputs["q"]), setting.robot.n
     b, a = butter(2, 0.1)
     x, memory = rng.normal(size=(samples, n)), rng.normal(size=(samples, 2, n))

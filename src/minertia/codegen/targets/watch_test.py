@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import butter, lfilter, lfilter_zi
 
 from minertia.codegen import watch_rules as rules
 from minertia.codegen.program import Program
@@ -74,6 +73,8 @@ def watch_tests(style: CStyle, setting: Setting, program: Program, has_prepare: 
 
 def _reference(setting: Setting) -> tuple[Arrays, Arrays, Arrays]:
     """Samples with the filter's numbers, what is left of them after some blocks, and the parameters."""
+    from scipy.signal import butter, lfilter, lfilter_zi  # here: 0.5 s that only this program needs
+
     rng = np.random.default_rng(5)
     parameters = parameter_inputs(setting, rng)
     n, count = setting.robot.n, BLOCK * BLOCKS + 4
@@ -97,6 +98,8 @@ def _reference(setting: Setting) -> tuple[Arrays, Arrays, Arrays]:
 
 def _rows(terms: Arrays) -> Array:
     """Means over blocks of the residual and of the columns of a load, (blocks, n, 11)."""
+    from scipy.signal import lfilter
+
     share = GAIN / RATE / (2 + GAIN / RATE)
     after = GAIN * np.concatenate([terms["p"][..., None], terms["Yp"]], axis=2)
     x = np.concatenate([terms["p_rate"][..., None], -terms["Yc"]], axis=2) + after

@@ -31,8 +31,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
-FINEST = 2e-4  # s
-FINEST_ELASTIC = 1e-4  # s, where springs ring
+FINEST = 1e-4  # s: with exact encoders twice that still moves values by half a deviation
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
@@ -109,8 +108,7 @@ class _OutputError:
             if self.looks:
                 point = self._without_contact(point, first, steps)
             finer = tuple(2 * k for k in steps)
-            finest = FINEST_ELASTIC if self.model.layout.elastic else FINEST
-            is_finest = any(log.period / k < finest for log, k in zip(self.logs, finer, strict=True))
+            is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
             if is_fixed or is_finest:
                 break
             again = self.at(point.theta, finer)

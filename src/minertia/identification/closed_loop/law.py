@@ -18,7 +18,7 @@ from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torq
 from minertia.identification.closed_loop.logs import HeldCommand, LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
-from minertia.identification.problem.observation import BLOCKS, SHORTEST_BLOCK, LogTriangles, Observation, Rows
+from minertia.identification.problem.observation import LogTriangles, Observation, Rows
 from minertia.identification.problem.rows import Change
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.triangles import Accumulator
@@ -133,11 +133,13 @@ def _columns(
 def observation_of(
     model: ServoModel, names: Sequence[str], titles: Sequence[str], rows: Sequence[tuple[Array, Array]]
 ) -> Observation:
-    """Rows (Y, tau) of logs as a linear problem like any other: the same triangles, weights and intervals."""
+    """Rows (Y, tau) of logs as a linear problem like any other: the same triangles, weights and intervals.
+
+    Each log is one block: nothing here is found from some of its rows.
+    """
     logs = []
     for title, (Y, tau) in zip(titles, rows, strict=True):
-        size = max(SHORTEST_BLOCK, -(-len(Y) // BLOCKS))
-        store = Accumulator(Y.shape[1], Y.shape[2] + 1, size, BLOCKS, "qr")
+        store = Accumulator(Y.shape[1], Y.shape[2] + 1, len(Y), 1, "qr")
         store.add(Y, tau)
         triangles, counts = store.finish()
         logs.append(LogTriangles(title, triangles, counts, store.largest, (), np.zeros((3, Y.shape[1]))))

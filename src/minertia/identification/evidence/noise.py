@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.optimize import nnls
 
+from minertia.identification.problem.triangles import triangle
+
 Array = NDArray[np.float64]
 SHORTEST, RATIO = 5.0, 10**0.5  # samples after which noise is forgotten to 1/e: the shortest, and from one to the next
 SLOWEST_OCTAVE = 16.0  # periods in a stretch
@@ -101,6 +103,8 @@ class Residue:
         self.inverse, (count, bands) = inverse, (len(kinds.memory), len(kinds.edges))
         self.taking = None if known is None else _root(np.eye(len(known)) + known)
         self.knowing = None if known is None else _root(known)
+        whole = inverse if self.taking is None else inverse @ self.taking
+        self._takes = [_root_of(whole[own]) for own in self.shown]
         efforts = len(self.shown)
         self.power, self.added = np.zeros((efforts, bands)), np.zeros((efforts, bands))
         self.whole, self.taken = np.zeros((bands, count)), np.zeros((efforts, bands, count))
@@ -112,15 +116,20 @@ class Residue:
         self.whole += kinds.expected(len(X))
         self.power += kinds.banded(np.abs(fft.rfft(e, kinds.size, axis=0).T) ** 2)
         for j, own in enumerate(self.shown):
-            seen = fft.rfft(X[:, j, own], kinds.size, axis=0)  # (frequencies, own)
-            Z = seen @ self.inverse[own]
-            took = np.sum(np.abs(Z if self.taking is None else Z @ self.taking) ** 2, axis=1)
-            self.taken[j] += kinds.banded(kinds.spectra * took).T
+            seen = fft.rfft(np.ascontiguousarray(X[:, j, own].T), kinds.size)  # (own, frequencies)
+            self.taken[j] += kinds.banded(kinds.spectra * _squares(self._takes[j], seen)).T
             if self.knowing is not None:
-                self.added[j] += kinds.banded(np.sum(np.abs(Z @ self.knowing) ** 2, axis=1))
-            for k, spectrum in enumerate(kinds.spectra):
-                scaled = seen * (kinds.weights * spectrum)[:, None]
-                self.gram[j][k] += seen.real.T @ scaled.real + seen.imag.T @ scaled.imag
+                self.added[j] += kinds.banded(_squares(_root_of(self.inverse[own] @ self.knowing), seen))
+            self._add_gram(j, seen)
+
+    def _add_gram(self, j: int, seen: NDArray[np.complex128]) -> None:
+        """Products of all pairs of columns, which every kind of noise weighs by its spectrum: made once for all."""
+        weights, re, im = (self.kinds.weights * self.kinds.spectra).T, np.array(seen.real), np.array(seen.imag)
+        for r in range(len(seen)):
+            products = re[r:] * re[r] + im[r:] * im[r]
+            found = (products @ weights).T
+            self.gram[j][:, r, r:] += found
+            self.gram[j][:, r + 1 :, r] += found[:, 1:]
 
     def powers(self, j: int) -> tuple[Array, Array]:
         """Power of each kind of noise in effort j, and the covariance of these powers."""
@@ -157,6 +166,17 @@ def memory_length(kinds: Kinds, theta: Array) -> int:
     shape = theta @ kinds.memory
     faded = np.flatnonzero(shape < FADED * max(float(shape[0]), 1e-300))
     return max(1, int(faded[0]) if len(faded) else len(shape))
+
+
+def _root_of(A: Array) -> Array:
+    """A matrix L with L L' = A A' and no more columns than rows: lengths of rows x' A are those of x' L."""
+    return triangle(A.T).T if A.shape[0] < A.shape[1] else A
+
+
+def _squares(A: Array, seen: NDArray[np.complex128]) -> Array:
+    """Squared lengths of the rows seen' A, one for each frequency."""
+    parts = [A.T @ np.array(part) for part in (seen.real, seen.imag)]
+    return np.asarray(sum(np.einsum("df,df->f", part, part) for part in parts))
 
 
 def _root(known: Array) -> Array:

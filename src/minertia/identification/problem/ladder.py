@@ -1,10 +1,11 @@
 """Friction chosen by evidence: a stated ladder of effects, joint by joint, on folds that were left out.
 
 Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot's file.
-Rotor inertia is left out where that predicts better (torque sensors behind the gears do not see it).  Then the steps of
-the ladder are tried in order, some on all joints at once, then on every joint; one is taken where the rest of the data,
-fitted with it, predicts better: by more than chance would, by a fiftieth of what the joint leaves, and not only
-in noise levels but in efforts, too.
+Rotor inertia stays where it shows: where its estimates are together positive beyond chance, or models with it predict
+better; and it goes where models without it do.  Torque sensors behind the gears do not see it, and its columns would
+cost deviations.  Then the steps of the ladder are tried in order, some on all joints at once, then on every joint; one
+is taken where the rest of the data, fitted with it, predicts better: by more than chance would, by a fiftieth of what
+the joint leaves, and not only in noise levels but in efforts, too.
 
 What is compared is the error on the folds that were left out, and what an effect costs in deviations: how far the fits
 of the folds disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import stdtrit
 
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import Fold, block_folds, log_folds
@@ -38,6 +40,7 @@ Array = NDArray[np.float64]
 SAMPLES = 30_000  # of a log, on which the choice is made
 GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower that of all joints
 ERRORS = 1.5  # standard errors of its gain over the folds that a step must exceed; several dozen steps are tried
+CERTAIN = 0.99  # confidence that rotor inertias are together above zero (Student, one-sided)
 DECOUPLED = 1000  # states of decoupled motion
 COUNT = 8  # folds of blocks
 DEPENDENT = 1e-6  # of a column's length: what less is left of it by the others cannot be told apart from them
@@ -70,7 +73,7 @@ LADDER = (
     Step("stribeck", "FS", "velocity"),
 )
 START = ("rotor", "viscous", "coulomb", "offset")
-DROPPED = "rotor"  # of the start, where models without it predict better
+DROPPED = "rotor"  # of the start, where the logs do not show it
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class Ladder:
         """What was taken and what each step gained, in a sentence."""
         own = sorted({str(spring["kind"]) for spring in springs(self.robot)})
         start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
-        dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: models without it predict better)"
+        dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: the logs do not show it)"
         if not self.steps:
             return (f"{start}{dropped}; no further friction paid on left-out folds",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
@@ -290,14 +293,28 @@ class _Climb:
         return Ladder(self.robot, tuple(steps), start)
 
     def _drop(self) -> bool:
-        """Leave rotor inertia out of all joints where that predicts better."""
+        """Leave rotor inertia out of all joints where that predicts better, or where nothing speaks for it."""
         (symbol,) = WORDS[DROPPED]
-        own = [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+        own = [k for k in self.used if self.problem.names[k].rstrip("0123456789") in (symbol, f"{symbol}M")]
         rest = [k for k in self.used if k not in own]
-        if len(rest) == len(self.used) or not self._errors(rest).beats(self._errors(self.used)):
+        without, whole = self._errors(rest), self._errors(self.used)
+        if not own or not np.all(np.isfinite(without.weighted)):
+            return False
+        is_fitted = bool(np.all(np.isfinite(whole.weighted)))
+        if is_fitted and not without.beats(whole) and (whole.beats(without) or self._is_positive(own)):
             return False
         self.used = rest
         return True
+
+    def _is_positive(self, own: Sequence[int]) -> bool:
+        """Whether parameters that cannot be negative, each in its own deviations, add up to more than chance would.
+
+        They are there or not together, so their sum is tested; deviations are those of a jackknife over the folds.
+        """
+        fits = [_fit(fold, self.used, self.problem.count) for fold in self.folds]
+        values = np.array(fits)[:, [self.used.index(k) for k in own]]
+        total = np.sum(values / _jackknife(values), axis=1)
+        return bool(total.mean() > stdtrit(len(fits) - 1, CERTAIN) * _jackknife(total))
 
     def _try(self, step: Step, joints: tuple[int, ...]) -> Taken | None:
         """Take a step at joints where it pays."""
@@ -378,6 +395,11 @@ class _Climb:
         smooth = [v for k, v in beta.items() if self.problem.names[k].startswith(f"FCT{j + 1}@")]
         v = MARGIN * joint_speed(self.robot, j, self.speeds)
         return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[cubic] * v**3 > 0)
+
+
+def _jackknife(values: Array) -> Array:
+    """Standard deviation of what was estimated once without each of the folds (the first axis)."""
+    return np.asarray(np.sqrt(len(values) - 1) * values.std(axis=0))
 
 
 def _value_of(name: str) -> str:

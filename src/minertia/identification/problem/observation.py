@@ -154,6 +154,8 @@ class Observation:
         What a kept unknown has in `known` is taken off too: the new unknown is the rest.
         """
         values = np.zeros(self.count) if known is None else np.asarray(known, float)
+        if list(keep) == list(range(self.count)) and not np.any(values):
+            return self
         T = np.zeros((self.count + 1, len(keep) + 1))
         T[list(keep), range(len(keep))] = 1.0
         T[:-1, -1] = -values

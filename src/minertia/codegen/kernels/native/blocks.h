@@ -187,28 +187,43 @@ static void complete(const Task *task, int64_t first, int64_t samples, Space *sp
     for (int64_t e = -rows; e < task->n_entries; e++) memset(W + e * LEADING + samples, 0, rest);
 }
 
+/* Keeps a value in a register: GCC would load it anew for every product that it is in. */
+#if LANES == 8 && defined(__x86_64__)
+#define KEEP(x) __asm__("" : "+v"(x))
+#else
+#define KEEP(x) (void)(x)
+#endif
+
+/* Each product of a tile; bounds that do not depend on one another, because Clang would leave the sums in memory. */
+#define EACH_PRODUCT \
+    UNROLL for (int i = 0; i < na; i++) UNROLL for (int j = 0; j < nb; j++) if (!symmetric || j >= i)
+#define PLACE(i, j) ((i)*nb + (j) - (symmetric ? (i) * ((i) + 1) / 2 : 0))
+
 /* Products of up to TILE columns with up to TILE others (or among themselves), summed over rows and samples. */
 INLINE vd *tile(const int na, const int nb, const int symmetric, const int32_t *table, int rows, const vd *W, vd *sum)
 {
     vd g[TILE][TILE];
-    const vd *before = sum;
-    UNROLL for (int i = 0; i < na; i++)
-        UNROLL for (int j = symmetric ? i : 0; j < nb; j++) g[i][j] = *before++;
+    EACH_PRODUCT g[i][j] = sum[PLACE(i, j)];
     for (int r = 0; r < rows; r++, table += symmetric ? na : na + nb) {
         const vd *a[TILE], *b[TILE];
         UNROLL for (int i = 0; i < na; i++) a[i] = W + (int64_t)table[i] * STRIDE;
         UNROLL for (int j = 0; j < nb; j++) b[j] = symmetric ? a[j] : W + (int64_t)table[na + j] * STRIDE;
-        UNROLL for (int k = 0; k < VECTORS; k++) {
+        /* four at a time: all of them take a compiler for narrow vectors four times as long and make nothing faster */
+        for (int first = 0; first < VECTORS; first += 4) UNROLL for (int k = first; k < first + 4; k++) {
             vd x[TILE], y[TILE];
-            UNROLL for (int i = 0; i < na; i++) x[i] = a[i][k];
-            UNROLL for (int j = 0; j < nb; j++) y[j] = symmetric ? x[j] : b[j][k];
-            UNROLL for (int i = 0; i < na; i++)
-                UNROLL for (int j = symmetric ? i : 0; j < nb; j++) g[i][j] += x[i] * y[j];
+            UNROLL for (int i = 0; i < na; i++) {
+                x[i] = a[i][k];
+                KEEP(x[i]);
+            }
+            UNROLL for (int j = 0; j < nb; j++) {
+                y[j] = symmetric ? x[j] : b[j][k];
+                if (!symmetric) KEEP(y[j]);
+            }
+            EACH_PRODUCT g[i][j] += x[i] * y[j];
         }
     }
-    UNROLL for (int i = 0; i < na; i++)
-        UNROLL for (int j = symmetric ? i : 0; j < nb; j++) *sum++ = g[i][j];
-    return sum;
+    EACH_PRODUCT sum[PLACE(i, j)] = g[i][j];
+    return sum + (symmetric ? na * (na + 1) / 2 : na * nb);
 }
 
 #define SHAPE(NA, NB, SYMMETRIC) \
