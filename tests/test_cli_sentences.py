@@ -55,6 +55,24 @@ def test_a_model_that_is_not_there(refused, arm, tmp_path):
     assert "model.toml: there is no such file" in refused("payload", missing, arm / "a.csv")
 
 
+def test_a_campaign_is_no_robot_and_a_robot_no_model(run, refused, arm, tmp_path):
+    campaign = tmp_path / "campaign.toml"
+    run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", campaign)
+    assert f"this is a campaign, which names robot and logs: --campaign {campaign}" in refused("identify", campaign)
+    assert "--campaign" in refused("identify", campaign, arm / "a.csv")
+    for command in ("base", "show", "check"):
+        assert "this is a campaign, which names a robot, and not the robot itself" in refused(command, campaign)
+    for command in ("validate", "watch"):
+        assert "arm.urdf: this is not an identified model" in refused(command, arm / "arm.urdf", arm / "a.csv")
+
+
+@pytest.mark.parametrize("out", [("--out", ""), ("--out=",)])
+def test_an_empty_name_is_not_the_folder_one_stands_in(refused, arm, tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    said = refused("generate", arm / "arm.urdf", *out, "--programs", "inverse_dynamics")
+    assert "what stands behind --out is empty; is a variable of the shell not set?" in said
+
+
 def test_an_unknown_unit_is_not_called_newton_metres(run, arm, tmp_path):
     log = tmp_path / "a.csv"
     log.write_text((arm / "a.csv").read_text().replace("tau", "effort"))

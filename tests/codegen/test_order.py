@@ -8,6 +8,10 @@ from minertia.codegen.kernels.kernel import regressor_program, torque_program
 from minertia.codegen.kernels.order import LATENCY, REGISTERS, interleaved, most_alive
 from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.steps import KernelStep
+from minertia.codegen.options import Arithmetic
+from minertia.codegen.targets.c import CStyle
+from minertia.codegen.targets.c import schedule as statements
+from minertia.codegen.targets.turns import in_turns
 from tests.codegen.kernel_helpers import robots_of_every_kind
 
 ROBOTS = robots_of_every_kind()
@@ -38,6 +42,30 @@ def test_order_of_a_robot(name: str) -> None:
                 seen.update(step.results)
             assert most_alive(order) <= max(REGISTERS, most_alive(plain))
             assert waits(order) <= waits(plain)
+
+
+@pytest.mark.parametrize("name", ["puma560", "tree", "follower"])
+def test_statements_of_c_take_turns(name: str) -> None:
+    program = torque_program(ROBOTS[name])
+    graph, outputs = program.graph, [output.id for output in program.expressions]
+    plain = statements(graph, program.expressions)
+    order = in_turns(graph, plain, outputs)
+    assert sorted(order) == sorted(plain)
+    place = {node: k for k, node in enumerate(order)}
+    assert all(place[a] < place[node] for node in order for a in graph.arguments[node])
+    sines = [place[node] for node in order if graph.nodes[node][0] in ("sin", "cos")]
+    early = [node for node in order[: max(sines)] if graph.nodes[node][0] in ("+", "-", "*")]
+    assert len(early) < 0.1 * len(order)  # sums of angles alone
+    steps = {node: KernelStep(graph.nodes[node][0], (node,), graph.arguments[node]) for node in order}
+    assert waits([steps[node] for node in order]) < 0.9 * waits([steps[node] for node in plain])
+
+
+def test_only_code_for_processors_takes_turns() -> None:
+    own, single = Arithmetic(sincos="own"), Arithmetic(precision="float", sincos="own")
+    assert CStyle("x", own, True).takes_turns
+    assert not any(
+        s.takes_turns for s in (CStyle("x", own), CStyle("x", single, True), CStyle("x", Arithmetic(), True))
+    )
 
 
 def test_chains_take_turns() -> None:

@@ -104,6 +104,31 @@ def test_a_fit_without_noise_gives_the_same_efforts_as_a_robot(tmp_path):
     assert np.allclose(dynamics.inverse_dynamics(built, motion.q, motion.qd, motion.qdd), motion.tau, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("beta", "nan", "finite numbers"),
+        ("variance", "nan", "covariance"),
+        ("variance", "0", "covariance"),
+        ("variance", "-1", "covariance"),
+        ("product", "1e300", "covariance"),
+    ],
+)
+def test_numbers_of_a_damaged_model(result, tmp_path, old: str, new: str, said: str):
+    """A covariance that is none would end in a decomposition that fails, or in deviations that are wrong."""
+    path = tmp_path / "m.toml"
+    model = result.model()
+    write_model(model, path)
+    number = {"beta": model.beta[3], "variance": model.covariance[3, 3], "product": model.covariance[3, 2]}
+    text = path.read_text()
+    shown = repr(float(number[old]))
+    assert shown in text[text.index("[unknowns]") :]
+    head, tail = text.split("[unknowns]", 1)
+    path.write_text(f"{head}[unknowns]{tail.replace(shown, new, 1)}")
+    with pytest.raises(DescriptionError, match=f"the model is damaged.*{said}"):
+        read_model(path)
+
+
 def test_files_that_are_no_models(result, tmp_path):
     path = tmp_path / "m.toml"
     path.write_text("format = 1\nname = 'x'\n")

@@ -276,7 +276,7 @@ def asked_campaign(
 ) -> Campaign:
     """The campaign that a command was asked to run, with the options over it."""
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.campaigns.read import is_campaign_file, read_campaign
 
     names = list(given or ())
     if file is not None:
@@ -288,6 +288,8 @@ def asked_campaign(
     else:
         if data is not None:
             raise InputError("--data says where the logs of a --campaign are; without one, name the logs themselves")
+        if names and is_campaign_file(names[0]):
+            raise InputError(f"{names[0]}: this is a campaign, which names robot and logs: --campaign {names[0]}")
         if len(names) < 2:
             raise InputError("name a robot and at least one log, or a --campaign")
         campaign = Campaign(read_given(names[0]), names[1:], columns=columns)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.cli.watch import watch
+from minertia.errors import InputError
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -100,6 +101,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     DEBUG.set("--debug" in before)
     forgiving_streams()
     try:
+        _refuse_nothing(before)
         return _run([arg for arg in before if arg != "--debug"] + after)
     except Stopped:
         raise KeyboardInterrupt from None
@@ -110,6 +112,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         if was_stopped():
             raise KeyboardInterrupt from None
         return explain(err)
+
+
+def _refuse_nothing(args: Sequence[str]) -> None:
+    """Refuse an option with nothing behind it: an empty name would be the folder one stands in."""
+    for arg, value in zip(args, [*args[1:], None], strict=True):
+        if arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
+            raise InputError(f"what stands behind {arg.rstrip('=')} is empty; is a variable of the shell not set?")
 
 
 @cache

@@ -139,7 +139,7 @@ def generate(
         robot.require_values("generated code")
     setting = model.setting(robot, at_joints=row.at_joints)
     numbers = row.arithmetic or arithmetic
-    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos))
+    style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos), target != "cuda")
     if out is not None:
         check_folder(out, [name.format(style.prefix) for name in row.names], force=force)
     unit = _Unit(setting, style, asked, search)

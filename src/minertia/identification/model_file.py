@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tomli_w
+from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
 from minertia.documents import DocumentError, toml_document
@@ -22,6 +23,7 @@ from minertia.robot.read import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.robot import Robot
 
 KIND = MODEL
+ROUNDING = 1e-6  # of eigenvalues of correlations
 
 
 def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
@@ -76,6 +78,9 @@ def read_model(path: str | Path) -> IdentifiedModel:
     try:
         document = toml_document(read_text(Path(path)))
     except DocumentError as err:
+        if Path(path).suffix.lower() != ".toml":
+            message = f"this is not an {KIND}; `minertia identify ... --out DIR` writes one"
+            raise DescriptionError(message, file=path) from None
         raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
@@ -100,10 +105,15 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     lower = np.zeros((p, p))
     for k, row in enumerate(unknowns["covariance"]):
         lower[k, : k + 1] = row
+    values, covariance = np.array(unknowns["values"], float), lower + np.tril(lower, -1).T
+    if values.shape != (p,) or not np.isfinite(values).all():
+        raise ValueError(f"values of unknowns are {p} finite numbers")
+    if not _is_covariance(covariance):
+        raise ValueError("covariance of unknowns is none: deviations and correlations contradict each other")
     return IdentifiedModel(
         linear,
-        np.array(unknowns["values"], float),
-        lower + np.tril(lower, -1).T,
+        values,
+        covariance,
         tuple(document["parameters"]),
         document["not_excited"],
         {name: float(v) for name, v in document["standard"].items()},
@@ -111,6 +121,18 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         document["evidence"],
         document.get("campaign", {}),
     )
+
+
+def _is_covariance(C: NDArray[np.float64]) -> bool:
+    """Whether a matrix is finite and has no negative variance in any direction, but for rounding."""
+    if not np.isfinite(C).all():
+        return False
+    deviations = np.sqrt(np.maximum(np.diag(C), 0.0))
+    if np.any(C[deviations == 0]):
+        return False  # what is known exactly varies with nothing else
+    size = np.where(deviations > 0, deviations, 1.0)
+    scaled = C / size[:, None] / size
+    return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
 
 
 def _frames(robot: Robot) -> dict[str, Any]:

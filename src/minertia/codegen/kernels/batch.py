@@ -149,8 +149,7 @@ class _BatchWriter:
         self.parts: list[tuple[list[KernelStep], list[KernelStep]]] = []
         for plain, trig in schedule.stages():
             pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
-            if real == "vd":
-                pieces = [interleaved(piece) for piece in pieces]
+            pieces = [interleaved(piece) for piece in pieces]
             self.parts += [(piece, []) for piece in pieces[:-1]] + [(pieces[-1], trig)]
         self.place: dict[int, str] = {}  # of values that are read from an array
         self.n_trig = self._place_trig()

@@ -10,6 +10,7 @@ from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Port, Program
 from minertia.codegen.targets.names import comment
+from minertia.codegen.targets.turns import in_turns
 from minertia.errors import MinertiaError
 
 DOUBLE = Arithmetic()
@@ -17,10 +18,15 @@ DOUBLE = Arithmetic()
 
 @dataclass(frozen=True, slots=True)
 class CStyle:
-    """How the text is written: prefix of all names, and the numbers."""
+    """How the text is written: prefix of all names, and the numbers.
+
+    is_for_processors: statements take turns where all sines come first and numbers are double, which no small
+    controller computes with.
+    """
 
     prefix: str
     arithmetic: Arithmetic = DOUBLE
+    is_for_processors: bool = False
 
     @property
     def precision(self) -> str:
@@ -31,6 +37,11 @@ class CStyle:
     def sincos(self) -> str:
         """Where sines and cosines come from."""
         return self.arithmetic.sincos
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether statements that do not wait for one another take turns."""
+        return self.is_for_processors and self.sincos == "own" and self.precision == "double"
 
     @property
     def suffix(self) -> str:
@@ -157,6 +168,8 @@ class Renderer:
         self.temporaries = 0
         names = {node: f"prepared->k[{k}]" for node, k in self.slots.items()}
         order = [n for n in self.order if n not in self.program.free or self.program.graph.nodes[n][0] == "const"]
+        if self.style.takes_turns:
+            order = in_turns(self.program.graph, order, [output.id for output in self.program.expressions])
         lines = self._statements(order, names, self._remarks(order))
         used = [p for p in self.program.inputs if p.name not in self.program.parameters]
         values = iter(self.program.outputs)

@@ -47,6 +47,17 @@ def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
     return _CampaignReader(Path(path), None if data is None else Path(data)).campaign()
 
 
+def is_campaign_file(path: str | Path) -> bool:
+    """Whether a file is a campaign: TOML with the name of a robot and logs."""
+    if Path(path).suffix.lower() != ".toml":
+        return False
+    try:
+        top = load_toml(Path(path), CampaignTable)
+    except MinertiaError:
+        return False
+    return isinstance(top.entries.get("robot"), str) and "logs" in top
+
+
 def parse_filter(table: CampaignTable) -> Filter:
     """The filter of a table [filter]."""
     table.only(FILTER_KEYS)

@@ -2,10 +2,10 @@
 
 Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot's file.
 Rotor inertia stays where it shows: where its estimates are together positive beyond chance, or models with it predict
-better.  Torque sensors behind the gears do not see it, and its columns would cost deviations.  Then the steps of the
-ladder are tried in order, some on all joints at once, then on every joint; one is taken where the rest of the data,
-fitted with it, predicts better: by more than chance would, by a fiftieth of what the joint leaves, and not only
-in noise levels but in efforts, too.
+better; and it goes where models without it do.  Torque sensors behind the gears do not see it, and its columns would
+cost deviations.  Then the steps of the ladder are tried in order, some on all joints at once, then on every joint; one
+is taken where the rest of the data, fitted with it, predicts better: by more than chance would, by a fiftieth of what
+the joint leaves, and not only in noise levels but in efforts, too.
 
 What is compared is the error on the folds that were left out, and what an effect costs in deviations: how far the fits
 of the folds disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
@@ -293,14 +293,15 @@ class _Climb:
         return Ladder(self.robot, tuple(steps), start)
 
     def _drop(self) -> bool:
-        """Leave rotor inertia out of all joints, unless it shows or models with it predict better."""
+        """Leave rotor inertia out of all joints where that predicts better, or where nothing speaks for it."""
         (symbol,) = WORDS[DROPPED]
         own = [k for k in self.used if self.problem.names[k].rstrip("0123456789") in (symbol, f"{symbol}M")]
         rest = [k for k in self.used if k not in own]
         without, whole = self._errors(rest), self._errors(self.used)
         if not own or not np.all(np.isfinite(without.weighted)):
             return False
-        if not without.beats(whole) and (whole.beats(without) or self._is_positive(own)):
+        is_fitted = bool(np.all(np.isfinite(whole.weighted)))
+        if is_fitted and not without.beats(whole) and (whole.beats(without) or self._is_positive(own)):
             return False
         self.used = rest
         return True
@@ -308,11 +309,9 @@ class _Climb:
     def _is_positive(self, own: Sequence[int]) -> bool:
         """Whether parameters that cannot be negative, each in its own deviations, add up to more than chance would.
 
-        Deviations are those of a jackknife over the folds.
+        They are there or not together, so their sum is tested; deviations are those of a jackknife over the folds.
         """
         fits = [_fit(fold, self.used, self.problem.count) for fold in self.folds]
-        if any(beta is None for beta in fits):
-            return False
         values = np.array(fits)[:, [self.used.index(k) for k in own]]
         total = np.sum(values / _jackknife(values), axis=1)
         return bool(total.mean() > stdtrit(len(fits) - 1, CERTAIN) * _jackknife(total))

@@ -67,6 +67,8 @@ class _TableReader:
 
     def __init__(self, text: str, source: str, options: ReadOptions) -> None:
         self.top = parse_table(text, source, CheckedTable)
+        if isinstance(self.top.entries.get("robot"), str):
+            raise self.top.fail("this is a campaign, which names a robot, and not the robot itself", "robot")
         self.top.only(TOP_KEYS)
         self._check_format()
         self.exact = self.top.flag("exact", False)
