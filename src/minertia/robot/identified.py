@@ -69,13 +69,13 @@ def identified_robot(
     *,
     is_physical: bool,
     excess: float,
-    loop: Mapping[str, Any],
+    loop: Mapping[str, Any] | None = None,
 ) -> Robot:
     """A robot with identified values and nothing else: what was not identified is 0.
 
     standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
     joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.  loop: the
-    position loops of a model that was fitted to commands, of which the robot's efforts have no part; else empty.
+    position loops of a model that was fitted to commands, of which the robot's efforts have no part.
     """
     own = set(robot.columns(True, True)) - robot.massless_columns  # no effort shows them, so a fit gives them anything
     values = {name: float(v) for name, v in standard.items() if name in own}
@@ -91,7 +91,7 @@ def identified_robot(
         values[name] = float(standard[found])
         constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
     changed = robot.with_parameters(values, constants)
-    return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop)])
+    return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop or {})])
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
