@@ -28,15 +28,17 @@ lint: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/mypy
 
-# one process a core, so one thread of linear algebra in each: with more they wait for one another
+# one process more than there are cores, since some tests wait: for a page, a process, the end of a limit
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# and one thread of linear algebra in each: with more they wait for one another
 unit unit-all: export OPENBLAS_NUM_THREADS ?= 1
 
 # a worker keeps neighbouring tests, so that what a module sets up is set up once
 unit: $(VENV)/.ready
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 unit-all: $(VENV)/.ready
-	$(BIN)/pytest -n auto --dist worksteal -m ""
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m ""
 
 # would the tests notice?  300 small faults drawn by seed, one at a time (an hour or two of one core)
 mutants: $(VENV)/.ready

@@ -86,10 +86,10 @@ def test_a_robot_without_parameters_cannot_be_baked(tmp_path, capsys):
     assert "no inertial parameters" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("names", ["", " , "])
-def test_a_list_without_a_program_is_refused_and_nothing_written(names, tmp_path, capsys):
+@pytest.mark.parametrize(("names", "said"), [("", "behind --programs is empty"), (" , ", "names no program")])
+def test_a_list_without_a_program_is_refused_and_nothing_written(names, said, tmp_path, capsys):
     assert main(["generate", "planar2r", "--programs", names, "--out", str(tmp_path / "code")]) == 2
-    assert "names no program" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert not (tmp_path / "code").exists()
 
 

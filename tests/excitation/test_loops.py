@@ -189,9 +189,10 @@ def ratios(robot, q):
 
 @pytest.mark.parametrize(
     "robot",
-    [with_limits(ram("slider")), pytest.param(mi.read_robot("delta"), marks=pytest.mark.slow)],
+    [with_limits(ram("slider")), mi.read_robot("delta")],
     ids=["ram", "delta"],
 )
+@pytest.mark.slow
 def test_loops_without_a_closed_form_stay_on_their_branch_and_away_from_singular_postures(robot):
     motion = mi.excite(robot, mi.Fourier(6.0, harmonics=3), search=QUICK)
     (found,), is_on_branch = ratios(robot, motion.trajectory.q)

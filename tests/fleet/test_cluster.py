@@ -49,6 +49,7 @@ def scaled(cluster: Any, workers: int) -> Any:
     return client
 
 
+@pytest.mark.slow
 def test_one_and_two_workers_give_the_same_bytes(cluster, folder, serial, tmp_path) -> None:
     with scaled(cluster, 1):
         fleet, done = added(folder, tmp_path / "one", scheduler=cluster.scheduler_address)

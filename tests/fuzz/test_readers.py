@@ -210,10 +210,20 @@ ARRAYS = st.dictionaries(
 )
 
 
-@settings(QUIET, max_examples=600)
+def archive_is_read_or_refused(folder: Path, arrays: dict[str, np.ndarray]) -> None:
+    np.savez(folder / "any.npz", **arrays)
+    assert_reads_or_says(lambda: any_log(folder / "any.npz"))
+
+
+@settings(QUIET, max_examples=120)
 @given(ARRAYS)
 def test_archives_of_any_arrays(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
     """Whole archives with arrays of every kind and shape under names that mean something."""
-    path = tmp_path_factory.getbasetemp() / "any.npz"
-    np.savez(path, **arrays)
-    assert_reads_or_says(lambda: any_log(path))
+    archive_is_read_or_refused(tmp_path_factory.getbasetemp(), arrays)
+
+
+@pytest.mark.slow
+@settings(QUIET, max_examples=int(1200 * TIMES))
+@given(ARRAYS)
+def test_many_archives_of_any_arrays(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
+    archive_is_read_or_refused(tmp_path_factory.getbasetemp(), arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -116,8 +117,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _refuse_nothing(args: Sequence[str]) -> None:
     """Refuse an option with nothing behind it: an empty name would be the folder one stands in."""
-    for arg, value in zip(args, [*args[1:], None], strict=True):
-        if arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
+    for arg, value in pairwise((*args, None)):
+        if arg is not None and arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
             raise InputError(f"what stands behind {arg.rstrip('=')} is empty; is a variable of the shell not set?")
 
 
