@@ -1,13 +1,14 @@
 """Planted position loops: how near fits of commands and positions come, and how many 95 % intervals hold the truth.
 
     python -m benchmarks.planted_loops [GO2.xml]                             # the table of docs/output-error.md
-    python -m benchmarks.planted_loops 2r|puma|go2 RATE SEEDS [GO2.xml] [SECONDS]    # one row of it, seed by seed
+    python -m benchmarks.planted_loops 2r|excited|puma|go2 RATE SEEDS [GO2.xml] [SECONDS]    # one row, seed by seed
 
 Logs are simulated with steps of an eighth of those that a fit begins with, or less.  An arm of two joints (8 and 15 s),
 a PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate; SECONDS
-is another length of the logs.  Beside each error stands the one that theory allows for the same motion: the median of
-errors drawn with the covariance of Cramer and Rao, from the derivatives of the planted motion and the variance of noise
-and counts.
+is another length of the logs.  Commands are sums of sines at random; those of "excited" are motions of `excite` for the
+arm of two joints, within the same positions and speeds.  Beside each error stands the one that theory allows for the
+same motion: the median of errors drawn with the covariance of Cramer and Rao, from the derivatives of the planted
+motion and the variance of noise and counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.output_error import commands
-from minertia import Campaign, Command, read_robot
+from minertia import Campaign, Command, Fourier, MotionSearch, Workspace, excite, motion_limits, read_robot
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.law import law_fit
@@ -33,16 +34,24 @@ from minertia.identification.problem.triangles import triangle
 FINE = 8000.0  # Hz of the planted motion
 UNSEEN = 500  # seeds of motions that are not fitted begin here
 DRAWS = 2000
+SPEED, ACCELERATION, HARMONICS = 8.0, 120.0, 20  # rad/s and rad/s2, as high as those of the sums of sines
 # robot, rate [Hz], logs, their length [s] where not the robot's own
 ROWS = (
     ("2r", 500, 40, None), ("2r", 200, 60, None), ("2r", 50, 40, None),
     ("2r", 500, 60, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
+    ("excited", 200, 60, 15.0), ("excited", 50, 20, 15.0),
     ("puma", 500, 4, None), ("puma", 100, 8, None), ("puma", 50, 8, None),
     ("go2", 200, 4, None), ("go2", 50, 4, None),
 )  # fmt: skip
-TITLES = {"2r": "arm of two joints", "puma": "PUMA 560", "go2": "Go2 on a stand, links kept"}
+TITLES = {
+    "2r": "arm of two joints",
+    "excited": "the same, motions of `excite`",
+    "puma": "PUMA 560",
+    "go2": "Go2 on a stand, links kept",
+}
 NOISE = {  # rad, and counts a turn (0: none)
     "2r": {500: (1e-4, 0), 200: (5e-4, 4096), 50: (5e-4, 4096)},
+    "excited": {200: (5e-4, 4096), 50: (5e-4, 4096)},
     "puma": {500: (5e-5, 0), 100: (1e-4, 2**16), 50: (1e-4, 2**14)},
     "go2": {200: (1e-3, 2**14), 50: (1e-3, 2**14)},
 }
@@ -55,13 +64,17 @@ AT_JOINTS = {"IA": (0.005, 0.02), "FV": (0.1, 0.4), "FC": (0.1, 0.4), "OFF": (-0
 
 @dataclass(frozen=True)
 class Planted:
-    """A campaign, the values of its unknowns, and where and how far its commands go [s, rad]."""
+    """A campaign, the values of its unknowns, and where and how far its commands go [s, rad].
+
+    is_excited: whether commands are motions of `excite`.
+    """
 
     campaign: Campaign
     theta: dict[str, float]
     seconds: float
     home: np.ndarray
     size: float
+    is_excited: bool = False
 
 
 def arm():
@@ -90,7 +103,12 @@ def go2(file):
     return Planted(campaign, values | {"delay": 0.0075}, 10.0, np.tile([0.0, 0.8, -1.6], 4), 0.4)
 
 
-PLANTED = {"2r": arm, "puma": puma, "go2": go2}
+def excited():
+    """The arm of two joints, moved as `excite` says."""
+    return replace(arm(), is_excited=True)
+
+
+PLANTED = {"2r": arm, "excited": excited, "puma": puma, "go2": go2}
 
 
 @dataclass(frozen=True)
@@ -110,10 +128,19 @@ class Found:
     seconds: float
 
 
+def motion(planted, t, seed):
+    """Positions of a motion of `excite` at times t."""
+    robot, free = planted.campaign.robot, Workspace(None, False)
+    limits = motion_limits(robot, position=planted.size, velocity=SPEED, acceleration=ACCELERATION, workspace=free)
+    search = MotionSearch(starts=1, seed=seed)
+    found = excite(robot, Fourier(planted.seconds, harmonics=HARMONICS), limits=limits, search=search).trajectory
+    return np.stack([np.interp(t, found.t, q) for q in found.q.T], axis=1)
+
+
 def bare_log(planted, rate, seed, n):
     """Commands of a seed at a rate, and the start, without positions."""
     t = np.arange(round(planted.seconds * rate)) / rate
-    u = planted.home + commands(t, n, seed, size=planted.size)
+    u = motion(planted, t, seed) if planted.is_excited else planted.home + commands(t, n, seed, size=planted.size)
     return LoopLog("plant", None, 1 / rate, np.zeros_like(u), u, None, u[0], np.zeros(n), 0.0, 0)
 
 
