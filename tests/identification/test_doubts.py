@@ -85,6 +85,15 @@ def test_masses_fitted_anew_must_not_contradict(refit: float, is_believed: bool)
     assert _is_believed(Left(0.21, 0.001), Left(0.083, 0.009), "clock"), "what filters leave is no contradiction"
 
 
+def test_two_weaker_signs_say_what_one_alone_does_not():
+    """The zero of a joint 0.4 rad off, under masses that are 30 % off: neither of the two is enough by itself."""
+    before = Left(0.139, 0.075)
+    assert _is_believed(before, Left(0.087, 0.047), "zeros")
+    assert not _is_believed(before, Left(0.125, 0.047), "zeros") and not _is_believed(
+        before, Left(0.087, 0.06), "zeros"
+    )
+
+
 def test_a_log_that_the_masses_explain_asks_for_nothing_else():
     assert suspicions(tried(motion())) == ()
     assert doubts(tried(motion()), []).faults == ()

@@ -18,6 +18,7 @@ SURE = 0.1  # of every joint's effort: where the file's masses leave less, the s
 BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for
 MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
 REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
+BOTH_FALL, BOTH_MORE = 0.75, 0.02  # of the file's masses, and of the efforts, where both leave less: each says it anew
 REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
@@ -125,7 +126,8 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
         return after.masses < 0.8 * before.masses and refit_stays
     by_masses = after.masses < MASSES_FALL * before.masses and before.masses - after.masses > MASSES_MORE
     by_masses &= check != "gain"  # a factor of one effort makes up for a wrong mass just as well
-    by_refit = falls and before.refit - after.refit > REFIT_MORE
+    least = BOTH_MORE if after.masses < BOTH_FALL * before.masses else REFIT_MORE
+    by_refit = falls and before.refit - after.refit > least
     return (by_masses and refit_stays) or (by_refit and masses_stay)
 
 
