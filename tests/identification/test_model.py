@@ -112,6 +112,7 @@ def test_a_fit_without_noise_gives_the_same_efforts_as_a_robot(tmp_path):
         ("variance", "0", "covariance"),
         ("variance", "-1", "covariance"),
         ("product", "1e300", "covariance"),
+        ("product", "1e308", "covariance"),
     ],
 )
 def test_numbers_of_a_damaged_model(result, tmp_path, old: str, new: str, said: str):

@@ -192,8 +192,8 @@ def test_a_delta_comes_back_from_a_rehearsal(tmp_path):
     assert found.is_compiled and found.control and not any("loop" in text for text in found.skipped)
     feedback = found.control[0]
     assert sum(feedback.row("computed torque").rms) < 0.2 * sum(feedback.row("PD + gravity").rms)
-    assert found.weighed is not None and found.unseen is not None
-    mass, deviation = (x[-1] for x in found.weighed.at(0.66 * float(found.unseen.t[-1])))
+    assert found.weighed is not None
+    mass, deviation = (x[-1] for x in found.weighed.at(0.66 * float(found.weighed.t[-1])))
     assert deviation < 0.1 * found.load and abs(mass - found.load) < 4 * deviation
 
 

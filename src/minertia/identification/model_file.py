@@ -131,7 +131,8 @@ def _is_covariance(C: NDArray[np.float64]) -> bool:
     if np.any(C[deviations == 0]):
         return False  # what is known exactly varies with nothing else
     size = np.where(deviations > 0, deviations, 1.0)
-    scaled = C / size[:, None] / size
+    with np.errstate(over="ignore"):
+        scaled = C / size[:, None] / size
     return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
 
 

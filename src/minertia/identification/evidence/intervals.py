@@ -162,9 +162,8 @@ def _spread(residue: Residue, samples: int) -> Spread:
         lengths.append(memory_length(residue.kinds, theta))
     alone = np.maximum(np.diag(white), 1e-300)
     whole = np.maximum(alone - np.diag(own_known), 0.0)
-    scale = np.where(
-        seen > UNSEEN * whole, whole / np.maximum(seen, 1e-300), 0.0
-    )  # 1 where all stretches are looked at
+    # 1 where all stretches are looked at
+    scale = np.divide(whole, seen, out=np.zeros(count), where=seen > UNSEEN * whole)
     S = own_known + noise * np.sqrt(np.outer(scale, scale))
     variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
     most = float(np.max(variance / alone, initial=1.0))
