@@ -15,7 +15,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
-from minertia.identification.evidence.verdict import Verdict
+from minertia.identification.evidence.verdict import MORE, Verdict
 from minertia.identification.problem.linear import link_number, symbol_of
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
 FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
-TIE = 1.02  # residual over that of a rival up to which a model is no worse
+TIE = 1.02  # residual over that of a rival up to which a model is no worse, as one within `MORE` of the lag is
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,9 @@ def _verdict(
             reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
         for name, theirs in rivals.items():
             level = float(np.mean([r.relative for r in theirs]))
-            is_good &= own <= TIE * level
-            word = "better" if own < level else "no better" if own <= TIE * level else "worse"
+            is_worse = own > TIE * level and own > level + MORE
+            is_good &= not is_worse
+            word = "worse" if is_worse else "better" if own < level else "no better"
             reasons.append(f"{word} than {name} there ({_percent(level)})")
     else:
         reasons.append("no unseen log was given, and the fitted one is too short to leave a part out")
