@@ -169,7 +169,8 @@ def _spread(residue: Residue, samples: int) -> Spread:
     most = float(np.max(variance / alone, initial=1.0))
     variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
     S = S + np.diag(variance - np.diag(S))
-    freedom = np.maximum(2 * variance**2 / np.maximum(uncertain * scale**2, 1e-300), FEWEST_FREEDOM)
+    with np.errstate(over="ignore"):  # of a value that no stretch shows nothing is uncertain
+        freedom = np.maximum(2 * variance**2 / np.maximum(uncertain * scale**2, 1e-300), FEWEST_FREEDOM)
     length = int(np.median(lengths)) if lengths else 1
     wider = student.ppf(0.5 + LEVEL / 2, np.minimum(freedom, 1e6)) / NORMAL
     return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white)
