@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_EPISODES = 1000  # told of one block
 MAX_LIST = 200  # numbers in one cell of a column
 BUFFER = 1 << 20  # bytes of a column that are read ahead
+LONG = 64_000_000  # bytes of a file from which columns are not read whole
 
 
 class ParquetLog(LogFile):
@@ -80,8 +81,10 @@ class ParquetLog(LogFile):
         """The file, open; whatever Arrow says about it becomes one sentence."""
         parquet = load("pyarrow.parquet", "logs")
         try:
-            # read as it is needed: a row group can hold hundreds of megabytes
-            with parquet.ParquetFile(str(self.path), buffer_size=BUFFER, pre_buffer=False) as file:
+            # a long file is read as it is needed, for a row group can hold hundreds of megabytes; not a short one, as
+            # Arrow takes memory for a page as large as the file says, and a broken one says gigabytes
+            ahead = BUFFER if self.path.stat().st_size > LONG else 0
+            with parquet.ParquetFile(str(self.path), buffer_size=ahead, pre_buffer=False) as file:
                 yield file
         except MinertiaError:
             raise
