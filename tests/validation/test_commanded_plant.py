@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.validate import simulate_logs
 from minertia.report.commanded_validation import commanded_validation
 from minertia.report.folders import write_identification
+from minertia.robot.joint import Follows
 from minertia.validation.commanded_plant import validate_in_mujoco
 from tests.identification.sprung import one_side, sprung_log
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
@@ -159,6 +161,34 @@ def test_efforts_of_the_robot_say_what_they_do_not_hold(found: LoopIdentificatio
 
 def _with_loop(model: IdentifiedModel, **changes: object) -> IdentifiedModel:
     return replace(model, evidence={**model.evidence, "loop": {**model.evidence["loop"], **changes}})
+
+
+def test_hostile_names_stay_names(found: LoopIdentification) -> None:
+    import mujoco
+
+    model, names = found.model(), ['a"<b>--->', 'b"]}; import os #']
+    joints = tuple(replace(j, name=name) for j, name in zip(model.linear.robot.joints, names, strict=True))
+    linear = replace(model.linear, robot=replace(model.linear.robot, joints=joints, name="arm\nimport os"))
+    odd = _with_loop(replace(model, linear=linear), joints=names)
+    plant = mujoco.MjModel.from_xml_string(position_mjcf(odd))
+    assert [plant.actuator(name).trnid[0] for name in names] == [plant.joint(name).id for name in names]
+    tree = ast.parse(isaac_lab_text(odd))
+    assert [type(line) for line in tree.body] == [ast.ImportFrom, ast.Assign]
+    assert set(names) <= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+
+
+def test_numbers_of_joints_are_not_those_of_coordinates(
+    found: LoopIdentification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A joint that follows another stands before the last one: what was identified stays at its own joint."""
+    model = found.model()
+    first, second = model.robot.joints
+    follower = replace(second, name="follower", link="follower", follows=Follows((0,), (0.5,)))
+    effects = ({}, {}, {"IA": 0.5, "FC": 2.0})
+    robot = minertia.Robot("arm", (first, follower, second), effects=effects)
+    monkeypatch.setattr(IdentifiedModel, "robot", property(lambda model: robot))
+    text = isaac_lab_text(model)
+    assert 'armature={"j1": 0, "j2": 0.5}' in text and 'friction={"j1": 0, "j2": 2}' in text
 
 
 def test_a_model_without_loops_or_scale_is_refused(found: LoopIdentification) -> None:

@@ -5,16 +5,19 @@ What each number means there is stated in the file that holds it (docs/output-er
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from typing import Any
 
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, one_line
 from minertia.identification.commanded import LOOP
 from minertia.identification.model import IdentifiedModel
 from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest
 from minertia.robot.mjcf.write import STIFF, to_mjcf
 from minertia.robot.robot import Robot
 from minertia.robot.unheld import unheld_effects
+from minertia.robot.xml_output import quoted
 from minertia.version import __version__
 
 AT_MOTOR = ("IA", "FV", "FC", "OFF")  # effects on the motor's side of a spring
@@ -49,10 +52,10 @@ def position_mjcf(model: IdentifiedModel) -> str:
             "which no actuator of MuJoCo does: validate this model without another simulator"
         )
     motors = [loop["joints"].index(joint) for joint in elastic.get("joints", ())]
-    moved = [f"{symbol}{j + 1}" for j in motors for symbol in AT_MOTOR]
+    moved = [f"{symbol}{robot.independent[j] + 1}" for j in motors for symbol in AT_MOTOR]
     bare = robot.without_effects([name for name in moved if name in robot.effect_values])
     told = [f"position loops identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
-    comments = [f"  <!-- {text.replace('--', '-')} -->" for text in told]
+    comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
     body, end = to_mjcf(bare).rsplit("</mujoco>", 1)
@@ -88,19 +91,19 @@ def _bounded(robot: Robot, loop: dict[str, Any]) -> Robot:
 def _drives(loop: dict[str, Any]) -> list[str]:
     lines, elastic, apart = [], loop.get("elastic", {}).get("joints", ()), damps_apart(loop)
     for j, joint in enumerate(loop["joints"]):
-        at = f'joint="{motor_name(joint) if joint in elastic else joint}"'
+        at = f"joint={quoted(motor_name(joint) if joint in elastic else joint)}"
         bounds = "limit" in loop and (not apart or loop["law"] == "voltage")
         limit = f' forcerange="{-loop["limit"][j]:.9g} {loop["limit"][j]:.9g}"' if bounds else ""
         damping = "" if apart else f' kv="{loop["kd"][j]:.9g}"'
-        lines.append(f'    <position name="{joint}" {at} kp="{loop["kp"][j]:.9g}"{damping}{limit}/>')
+        lines.append(f'    <position name={quoted(joint)} {at} kp="{loop["kp"][j]:.9g}"{damping}{limit}/>')
         if apart:
-            lines.append(f'    <velocity name="{rate_name(joint)}" {at} kv="{loop["kd"][j]:.9g}"/>')
+            lines.append(f'    <velocity name={quoted(rate_name(joint))} {at} kv="{loop["kd"][j]:.9g}"/>')
     return lines
 
 
 def _rotor(robot: Robot, j: int) -> list[str]:
-    """The motor of an elastic joint: a body without weight, its inertia the armature of its joint."""
-    joint, own = robot.coordinate_names[j], robot.effects[j]
+    """The motor of an elastic coordinate: a body without weight, its inertia the armature of its joint."""
+    joint, own = robot.coordinate_names[j], robot.effects[robot.independent[j]]
     kind = "slide" if robot.joints[robot.independent[j]].kind == "prismatic" else "hinge"
     values = {name: own[symbol] for symbol, name in EFFECTS.items() if symbol in AT_MOTOR and own.get(symbol)}
     if own.get("OFF"):
@@ -108,8 +111,8 @@ def _rotor(robot: Robot, j: int) -> list[str]:
     given = "".join(f' {name}="{value!r}"' for name, value in values.items())
     soft = f' solreffriction="{STIFF[0]} {STIFF[1]}"' if own.get("FC") else ""
     return [
-        f'    <body name="{joint}_rotor" gravcomp="1">',
-        f'      <joint name="{motor_name(joint)}" type="{kind}" axis="0 0 1"{given}{soft}/>',
+        f'    <body name={quoted(f"{joint}_rotor")} gravcomp="1">',
+        f'      <joint name={quoted(motor_name(joint))} type="{kind}" axis="0 0 1"{given}{soft}/>',
         '      <inertial pos="0 0 0" mass="1e-9" diaginertia="1e-9 1e-9 1e-9"/>',
         "    </body>",
     ]
@@ -121,9 +124,9 @@ def _springs(elastic: dict[str, Any]) -> list[str]:
     for k, joint in enumerate(elastic.get("joints", ())):
         given = f'stiffness="{elastic["stiffness"][k]:.9g}" damping="{elastic["damping"][k]:.9g}"'
         lines += [
-            f'    <fixed name="{joint}_spring" springlength="0" {given}>',
-            f'      <joint joint="{motor_name(joint)}" coef="1"/>',
-            f'      <joint joint="{joint}" coef="-1"/>',
+            f'    <fixed name={quoted(f"{joint}_spring")} springlength="0" {given}>',
+            f'      <joint joint={quoted(motor_name(joint))} coef="1"/>',
+            f'      <joint joint={quoted(joint)} coef="-1"/>',
             "    </fixed>",
         ]
     return ["  <tendon>", *lines, "  </tendon>"] if lines else []
@@ -176,14 +179,14 @@ def isaac_lab_text(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     names = loop["joints"]
 
     def table(values: list[float]) -> str:
-        return "{" + ", ".join(f'"{name}": {value:.6g}' for name, value in zip(names, values, strict=True)) + "}"
+        return "{" + ", ".join(f"{json.dumps(n)}: {value:.6g}" for n, value in zip(names, values, strict=True)) + "}"
 
     def of(symbol: str) -> list[float]:
-        return [effects.get(f"{symbol}{j + 1}", 0.0) for j in range(len(names))]
+        return [effects.get(f"{symbol}{j + 1}", 0.0) for j in robot.independent]
 
     friction = table(of("FC"))
     lines = [
-        f"# actuators of '{robot.name}', identified by minertia {__version__}; joint side, N m, rad, s",
+        f"# actuators of '{one_line(robot.name)}', identified by minertia {__version__}; joint side, N m, rad, s",
         f"from isaaclab.actuators import {kind}",
         "",
         "ACTUATORS = {",
@@ -208,7 +211,7 @@ def isaac_lab_text(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
     lines.append(f"# offsets have no place there: subtract these from position targets [rad]: {table(shifts)}")
     lines.append("# velocity_limit and saturation_effort are not identified: take them from the data sheet")
-    lines += [f"# {text}" for text in _not_in_isaac(model, loop)]
+    lines += [f"# {one_line(text)}" for text in _not_in_isaac(model, loop)]
     return "\n".join(lines) + "\n"
 
 
