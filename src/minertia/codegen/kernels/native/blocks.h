@@ -33,7 +33,7 @@ static void evaluate(const Task *task, const double *const *in, int vectors, vd 
 
 typedef struct {
     vd *W, *Z, *sums;
-    double *tail;
+    double *tail, *factor;
 } Space;
 
 static int64_t z_width(const Task *task)
@@ -56,13 +56,15 @@ static void *reserve(const Task *task, Space *space)
     const int64_t z = task->mode == PRECONDITIONED ? z_width(task) * STRIDE : 0;
     int64_t tail = 0;
     for (int64_t p = 0; p < task->n_inputs; p++) tail += task->stride[p] * SAMPLES;
-    const int64_t vectors = w + t + z + n_sums(task) + 1;
-    char *memory = malloc((size_t)vectors * sizeof(vd) + (size_t)tail * sizeof(double) + 64);
+    const int64_t vectors = w + t + z + n_sums(task) + 1, factors = task->mode == RESIDUAL ? task->n_entries : 0;
+    char *memory = malloc((size_t)vectors * sizeof(vd) + (size_t)(tail + factors) * sizeof(double) + 64);
     if (!memory) return NULL;
     space->W = (vd *)(((uintptr_t)memory + 63) & ~(uintptr_t)63) + t;
     space->Z = space->W + w;
     space->sums = space->Z + z;
     space->tail = (double *)(space->sums + n_sums(task));
+    space->factor = space->tail + tail;
+    for (int64_t e = 0; e < factors; e++) space->factor[e] = task->theta[task->column[e]];
     memset(space->sums, 0, (size_t)n_sums(task) * sizeof(vd));
     return memory;
 }
@@ -242,33 +244,35 @@ static void gram(const Task *task, const vd *W, vd *sum)
     }
 }
 
-/* rho = tau - Y theta, then Y' rho per entry and the square of rho per row. */
-static void residual(const Task *task, vd *W, vd *sum)
+/* rho = tau - Y theta, then Y' rho per entry and the square of rho per row; `factor` is theta entry by entry. */
+static void residual(const Task *task, const double *factor, vd *W, vd *sum)
 {
     for (int64_t r = 0; r < task->n_rows; r++) {
-        vd *rho = TORQUES(W, r);
+        vd *rho = TORQUES(W, r), left[PORTION];
         const int32_t start = task->row_start[r], stop = task->row_start[r + 1];
         for (int k = 0; k < PORTION; k += 2) { /* entries by turns: one sum of all would be a long chain */
             vd a = rho[k], b = rho[k + 1], c = {0}, d = {0};
+            const vd *x = W + (int64_t)start * STRIDE + k;
             int32_t e = start;
-            for (; e + 1 < stop; e += 2) {
-                const vd *x = W + e * STRIDE + k, *y = x + STRIDE;
-                const double one = task->theta[task->column[e]], other = task->theta[task->column[e + 1]];
-                a -= x[0] * one, b -= x[1] * one, c -= y[0] * other, d -= y[1] * other;
+            for (; e + 1 < stop; e += 2, x += 2 * STRIDE) {
+                a -= x[0] * factor[e], b -= x[1] * factor[e];
+                c -= x[STRIDE] * factor[e + 1], d -= x[STRIDE + 1] * factor[e + 1];
             }
-            if (e < stop) {
-                const vd *x = W + e * STRIDE + k;
-                const double one = task->theta[task->column[e]];
-                a -= x[0] * one, b -= x[1] * one;
-            }
-            rho[k] = a + c, rho[k + 1] = b + d;
+            if (e < stop) a -= x[0] * factor[e], b -= x[1] * factor[e];
+            left[k] = a + c, left[k + 1] = b + d;
         }
-        for (int32_t e = start - 1; e < stop; e++) { /* first rho itself */
-            const vd *x = e < start ? rho : W + e * STRIDE;
-            vd *to = sum + (e < start ? task->n_entries + r : e);
-            vd a = *to, b = {0};
-            for (int k = 0; k < PORTION; k += 2) a += x[k] * rho[k], b += x[k + 1] * rho[k + 1];
-            *to = a + b;
+        vd square = sum[task->n_entries + r];
+        UNROLL for (int k = 0; k < PORTION; k++) square += left[k] * left[k];
+        sum[task->n_entries + r] = square;
+        const vd *x = W + (int64_t)start * STRIDE;
+        for (int32_t e = start; e < stop; e++, x += STRIDE) {
+            vd a = sum[e], b = {0};
+            UNROLL for (int k = 0; k < PORTION; k += 2) {
+                a += x[k] * left[k];
+                if (PORTION > 2) b += x[k + 1] * left[k + 1]; /* by turns, too, where the chain would be long */
+                if (PORTION == 2) a += x[k + 1] * left[k + 1];
+            }
+            sum[e] = PORTION > 2 ? a + b : a;
         }
     }
 }
@@ -303,7 +307,7 @@ static void accumulate(const Task *task, int64_t first, int64_t samples, Space *
 {
     complete(task, first, samples, space);
     if (task->mode == GRAM) gram(task, space->W, space->sums);
-    if (task->mode == RESIDUAL) residual(task, space->W, space->sums);
+    if (task->mode == RESIDUAL) residual(task, space->factor, space->W, space->sums);
     if (task->mode == PRECONDITIONED) {
         precondition(task, space->W, space->Z);
         gram(task, space->Z, space->sums);
