@@ -102,9 +102,9 @@ class MatrixPattern:
     @cached_property
     def z_tiles(self) -> Tiles:
         """Tiles of [Y tau] R^-1, rows stored one after the other from their first column."""
-        width = self.z_columns
-        offset = np.concatenate([[0], np.cumsum(width - self.z_start)]).astype(int)
-        groups = [list(range(c, c + TILE)) for c in range(0, width, TILE)]
+        offset = np.concatenate([[0], np.cumsum(self.z_columns - self.z_start)]).astype(int)
+        width = self.columns + 1  # what they are padded with is in no product
+        groups = [list(range(c, min(c + TILE, width))) for c in range(0, width, TILE)]
         described = []
         for a, b in combinations_with_replacement(groups, 2):
             rows = [r for r in range(self.rows) if self.z_start[r] <= a[0]]
