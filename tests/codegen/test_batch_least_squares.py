@@ -11,6 +11,7 @@ from minertia.base.derive import base_parameters
 from minertia.codegen.kernels import least_squares
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel, scaled_condition
+from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import RankError, ShapeError
 from minertia.robot.read import read_robot
@@ -262,3 +263,11 @@ def test_the_matrix_is_that_of_the_dynamics():
     state = states(robot, 20)
     wanted = torque_regressor(robot, *state, columns=kernel.columns)
     assert relative(matrix(kernel, state).reshape(wanted.shape), wanted) < 1e-12
+
+
+def test_no_product_of_what_preconditioned_columns_are_padded_with():
+    pattern = MatrixPattern(2, 4, np.arange(8, dtype=np.int32))
+    assert pattern.z_columns == 8  # five with tau
+    pairs = {tuple(sorted(pair)) for pair in pattern.z_tiles.pairs.tolist()}
+    assert pairs == {(i, j) for j in range(5) for i in range(j + 1)}
+    assert len(pattern.z_tiles.pairs) == len(pairs)
