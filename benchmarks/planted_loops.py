@@ -43,7 +43,7 @@ ROWS = (
     ("2r", 500, 60, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
     ("excited", 200, 60, 15.0), ("excited", 50, 20, 15.0),
     ("puma", 500, 4, None), ("puma", 100, 8, None), ("puma", 50, 8, None),
-    ("go2", 200, 4, None), ("go2", 50, 4, None),
+    ("go2", 200, 8, None), ("go2", 50, 8, None),
 )  # fmt: skip
 TITLES = {
     "2r": "arm of two joints",
