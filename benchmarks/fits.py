@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import peers
 from benchmarks.batches import ARMS, path, paths
-from benchmarks.measure import Row, median_time, seconds
+from benchmarks.measure import Row, compare, median_time
 from minertia.codegen.kernels import least_squares
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.dynamics.model import inverse_dynamics
@@ -44,28 +46,29 @@ def rows() -> Iterator[Row]:
         state = motion(name, N)
         kept = peers.base(name).kept
         tau = np.random.default_rng(1).normal(size=(N, peers.arm(name).n))
-        peer = min(plain_fit(name, state, tau) for _ in range(2))
+        peer = plain_fit(name, state, tau), N_PEER
         for which in paths():
             with path(which):
                 kernel = LeastSquaresKernel.of(peers.arm(name), kept)
-            count = N if which != "numpy" else N_PEER
-            arrays = [s[:count] for s in state]
-            efforts = tau[:count]
-            rounds = 5 if which != "numpy" else 2
+            count, rounds = (N, 7) if which != "numpy" else (N_PEER, 2)
+            arrays, efforts = [s[:count] for s in state], tau[:count]
             goals = GOALS if which.startswith("compiled") else (None, None)
             for label, switch, goal in (
                 ("condition below 1e5", np.inf, goals[0]), ("any condition: with a triangle", 0.0, goals[1])
             ):  # fmt: skip
-                least_squares.SWITCH = switch
-                times = sorted(seconds(lambda k=kernel, a=arrays, t=efforts: k.solve(*a, tau=t)) for _ in range(rounds))
-                least_squares.SWITCH = 1e5
-                ours = times[len(times) // 2] / count
-                spread = peer / (times[-1] / count), peer / (times[0] / count)
-                note = f"ours on {count:.0e} samples, brackets: all runs; peer: better of two on {N_PEER:.0e}"
-                yield Row(
-                    f"least squares, {label}, {name}, {which}",
-                    ours, peer, "Pinocchio matrix + numpy lstsq", goal, spread, note,
-                )  # fmt: skip
+                subject = f"least squares, {label}, {name}, {which}"
+                note = f"ours on {count:.0e} samples, peer on {N_PEER:.0e}"
+                with switched_at(switch), threadpool_limits(1):
+                    ours = partial(kernel.solve, *arrays, tau=efforts), count
+                    yield compare(subject, ours, peer, "Pinocchio matrix + numpy lstsq", goal, note, rounds)
+
+
+@contextmanager
+def switched_at(condition: float) -> Iterator[None]:
+    """Least squares that take a triangle from this condition number on."""
+    usual, least_squares.SWITCH = least_squares.SWITCH, condition
+    yield
+    least_squares.SWITCH = usual
 
 
 def physical_row(name: str = "panda", samples: int = 4000, rounds: int = 7) -> Row:
@@ -90,8 +93,8 @@ class Log(NamedTuple):
     tau: np.ndarray
 
 
-def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray, extra: int = 0) -> float:
-    """Seconds per sample; the matrix and the solution both grow with the number of samples.
+def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray, extra: int = 0) -> Callable[[], None]:
+    """A fit of the first samples; the matrix and the solution both grow with their number.
 
     extra: columns that stand for as many effects of the joints; they are there from the start and cost nothing to make.
     """
@@ -111,5 +114,4 @@ def plain_fit(name: str, state: tuple[np.ndarray, ...], tau: np.ndarray, extra: 
             W[k * n : (k + 1) * n, : len(columns)] = Y[:, columns]
         np.linalg.lstsq(W, tau[:N_PEER].ravel(), rcond=None)
 
-    with threadpool_limits(1):
-        return seconds(fit) / N_PEER
+    return fit
