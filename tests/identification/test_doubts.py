@@ -15,6 +15,7 @@ from minertia.identification.evidence.novelty import alike, other_combinations
 from minertia.identification.evidence.overlap import row_prints, shared_part
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.setups import _is_believed, suspicions
+from minertia.identification.evidence.slides import slide_of
 from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.problem.linear import linear_model
@@ -75,6 +76,66 @@ def test_gravity_near_none_of_the_axes_is_fitted(gravity, said: str):
     assert first.after.masses is not None and first.after.masses < 0.1
     stated = [float(v) for v in first.change.split("[")[1].split("]")[0].split(",")]
     assert stated == pytest.approx(gravity, abs=0.3)
+
+
+PORTAL = replace(random_robot(152, tree=True, n=3), effects=())  # a level slide, a vertical one, a joint that turns
+
+
+def carried(robot=PORTAL, *, gains=(1.0, 1.0, 1.0), offset=(0.0, 0.0, 0.0)) -> Motion:
+    """A motion of a robot like the portal, with friction and an offset [N] that its file does not have."""
+    run = fourier_motion(replace(robot, effects=({"FC": 8.0, "FV": 5.0},) * 3), 1500, 2, duration=15.0, size=0.3)
+    return noisy(replace(run, tau=(run.tau + np.array(offset)) * np.array(gains)), np.random.default_rng(1), 0.01)
+
+
+def portal(run: Motion, robot=PORTAL):
+    trial = trial_of(linear_model(robot), [run])
+    assert trial is not None
+    return trial
+
+
+def test_the_weight_on_a_slide_tells_a_gain_from_an_offset():
+    """Rotor and offset take all that a factor of this effort changes but its size against the weight in the file."""
+    right, wrong = portal(carried()), portal(carried(gains=(1.0, 2.2, 1.0)))
+    assert set(right.slides) == {0, 1} and suspicions(right) == () and doubts(right, []).faults == ()
+    assert wrong.refit_left() == pytest.approx(right.refit_left(), rel=0.1)
+    first = suspicions(wrong)[0]
+    assert first.check == "scale" and "effort of joint 2 (j2) is 2.2 times" in first.what
+    (less,) = doubts(portal(carried(gains=(1.0, 1.7, 1.0))), []).faults
+    assert "constant effort of joint 2 (j2)" in less and "gains" in less and "gravity" in less
+
+
+@pytest.mark.parametrize("towards", [(1.0, 0.0), (0.0, 1.0)])
+def test_a_slope_shows_in_the_weight_on_slides(towards):
+    x, y = 9.81 * np.sin(0.6) * np.array(towards)
+    first = suspicions(portal(carried(PORTAL.with_gravity((x, y, -9.81 * np.cos(0.6))))))[0]
+    assert first.check == "gravity" and "degrees elsewhere" in first.what
+    stated = [float(v) for v in first.change.split("[")[1].split("]")[0].split(",")]
+    assert stated == pytest.approx([x, y, -9.81 * np.cos(0.6)], abs=1.0)
+
+
+def test_usual_offsets_of_slides_are_no_evidence():
+    """Some tenths of the weight may be wrong masses; more is evidence, unless the file states what balances it."""
+    weight = portal(carried()).slides[1].weight
+    assert doubts(portal(carried(offset=(20.0, 0.25 * weight, 0.0))), []).faults == ()
+    balanced = carried(offset=(0.0, 0.8 * weight, 0.0))
+    (told,) = (*(s.sentence for s in suspicions(portal(balanced))), *doubts(portal(balanced), []).faults)[:1]
+    assert "joint 2" in told or "gravity" in told
+    stated = replace(PORTAL, effects=({}, {"OFF": 0.8 * weight}, {}))
+    assert doubts(portal(balanced, stated), []) == doubts(portal(carried()), [])
+
+
+@pytest.mark.parametrize(("swing", "speed", "is_slide"), [(0.0, 1.0, True), (0.3, 1.0, False), (0.0, 2.5, False)])
+def test_a_slide_is_judged_where_only_its_weight_is_constant(swing: float, speed: float, is_slide: bool):
+    """Not where gravity along it varies with the motion, nor where it never turns back and friction is constant too."""
+    t = np.linspace(0, 20, 400)
+    along = np.column_stack([swing * np.sin(t), 0 * t, 2 + 0 * t])
+    gravity = np.array([6.0, 0.0, -8.0])
+    found = slide_of(along, gravity, np.sin(3 * t) + speed - 1, 5.0)
+    assert (found is not None) == is_slide
+    if found is not None:
+        assert found.weight == pytest.approx(20.0) and found.asked == pytest.approx(-16.0)
+        assert found.excess(5.0 + 4.8 + 2.0 + 2.5 + 1.5, 10.0) == pytest.approx(1.5)
+        assert found.excess(-3.0, 10.0) == 0.0
 
 
 @pytest.mark.parametrize(("refit", "is_believed"), [(0.033, True), (0.040, False)])

@@ -19,6 +19,7 @@ from scipy.optimize import nnls
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.errors import InputError
+from minertia.identification.evidence.slides import Slide, slide_of
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.terms import Term
@@ -35,6 +36,7 @@ TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
+SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
 
@@ -177,7 +179,7 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
-        """Columns of a coordinate's rotors, friction and springs, without their means, which an offset takes."""
+        """Columns of a coordinate's rotors, friction and springs."""
         columns: list[Array] = []
         for weights in self._drives(j):
             v = qd @ weights
@@ -186,8 +188,7 @@ class Trial:
         own = [t for t in self.springs if self.robot.coordinate_of(t.joint) == j]
         state = JointState(q[:, j], qd[:, j], qdd[:, j])
         columns += [np.asarray(t.effect.shape(state, t.settings), float) for t in own]
-        D = np.column_stack(columns)
-        return np.asarray(D - D.mean(axis=0))
+        return np.column_stack(columns)
 
     def _drives(self, j: int) -> list[Array]:
         """How each motor that acts on a coordinate turns with all of them, forwards where the coordinate does."""
@@ -196,6 +197,34 @@ class Trial:
 
     def _own(self, j: int) -> Array:
         return self.effects(j, self.q, self.qd, self.qdd)
+
+    @cached_property
+    def slides(self) -> dict[int, Slide]:
+        """Coordinates along which the weight that the file states is constant; none where a spring may carry it."""
+        sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
+        kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
+        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
+        if not own or not any(self.robot.gravity):
+            return {}
+        along, g = self._under_gravity(), np.array(self.robot.gravity)
+        effects = self.robot.effects or ({},) * self.robot.n_joints
+        stated = [float(effects[k].get("OFF", 0.0)) for k in self.robot.independent]
+        found = {j: slide_of(along[:, j], g, self.qd[:, j], stated[j]) for j in own}
+        return {j: slide for j, slide in found.items() if slide is not None}
+
+    def _under_gravity(self) -> Array:
+        """Efforts of the file's masses at rest under 1 m/s2 of gravity in each direction of the base, (N, n, 3)."""
+        still = np.zeros_like(self.q)
+        return np.stack([inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)], -1)
+
+    def offsets(self) -> dict[int, tuple[float, float]]:
+        """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
+        rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
+        for j, slide in self.slides.items():
+            asked = float(rigid[:, j].mean()) + slide.stated
+            offset = _left(self._own(j), tau[:, j], rigid[:, j])[1]
+            found[j] = (asked - slide.stated + offset, asked)
+        return found
 
     def can_be(self, setup: Setup) -> bool:
         """Whether the robot can stand so: its loops, if it has any, must close."""
@@ -210,8 +239,8 @@ class Trial:
     def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
         """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).
 
-        Friction and rotors are fitted.  Set-ups of the same gravity go through the recursion together: its cost hardly
-        depends on how many samples there are.
+        Friction, rotors and an offset are fitted; of a slide, what is unusual of its offset is left.  Set-ups of the
+        same gravity go through the recursion together: its cost hardly depends on how many samples there are.
         """
         found = np.zeros((len(setups), len(self.joints)))
         for gravity in {setup.gravity for setup in setups}:
@@ -221,8 +250,16 @@ class Trial:
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
                 rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
-                    found[k] = [_left(self.effects(j, *state[:3]), state[3][:, j], own[:, j]) for j in self.joints]
+                    found[k] = [self._of_one(j, state, own[:, j]) for j in self.joints]
         return found
+
+    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array) -> float:
+        tau, varying = state[3][:, j], float(np.std(state[3][:, j]))
+        if not varying > 0:
+            return 0.0
+        rest, offset = _left(self.effects(j, *state[:3]), tau, rigid)
+        excess = self.slides[j].excess(offset, varying) if j in self.slides else 0.0
+        return float(np.hypot(rest, excess) / varying)
 
     def masses_left(self, setups: Sequence[Setup] = (AS_STATED,)) -> list[float]:
         """`of_masses` of all joints, for each set-up."""
@@ -265,23 +302,30 @@ class Trial:
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         tau, found, explained = self.tau(), [], []
         for j in self.joints:
-            x, y = without(self._own(j), np.column_stack([rigid[:, j], tau[:, j]])).T
+            columns = np.column_stack([rigid[:, j], tau[:, j]])
+            x, y = self._with_weight(j, columns, np.sqrt(len(tau))).T
             size = float(x @ x)
             found.append(float(x @ y) / size if size > 0 else 1.0)
             explained.append(float(x @ y) ** 2 / max(size * float(y @ y), 1e-300))
         return np.array(found), np.array(explained)
 
+    def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
+        """Columns without what effects and an offset explain; of a slide, their constant part in a row that counts."""
+        D = self._own(j)
+        if j not in self.slides:
+            return without(D, columns)
+        return np.vstack([without(D, columns), counts * constant(D, columns)])
+
     def inertia_and_gravity(self) -> tuple[float, Array]:
         """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
-        still = np.zeros_like(self.q)
-        sides = [inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))]
-        sides += [inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)]
-        tau, rows = self.tau(), []
+        moving = inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))
+        under, tau, rows = self._under_gravity(), self.tau(), []
         for j in self.joints:
-            columns = np.column_stack([*(side[:, j] for side in sides), tau[:, j]])
+            columns = np.column_stack([moving[:, j], under[:, j], tau[:, j]])
             size = float(np.std(tau[:, j]))
             if size > 0:
-                rows.append(without(self._own(j), columns) / size)
+                weight = self.slides[j].usual(size) / size if j in self.slides else 1.0
+                rows.append(self._with_weight(j, columns, SLIDES * np.sqrt(len(tau)) / weight) / size)
         M = np.concatenate(rows)
         x = np.linalg.lstsq(M[:, :-1], M[:, -1], rcond=1e-6)[0]
         return float(x[0]), np.asarray(x[1:])
@@ -319,21 +363,34 @@ def root_mean_square(parts: Array) -> float:
     return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
 
 
-def _left(effects: Array, tau: Array, rigid: Array) -> float:
-    """Part of the varying effort left beside the rigid body's, with effects that are not negative."""
-    size = float(np.std(tau)) * np.sqrt(len(tau))
-    rest = tau - rigid
-    return float(nnls(effects, rest - rest.mean())[1] / size) if size > 0 else 0.0
+def _left(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
+    """What is left beside the rigid body's effort, root mean square, and the offset; effects are not negative."""
+    rest, means = tau - rigid, effects.mean(axis=0)
+    x, left = nnls(effects - means, rest - rest.mean())
+    return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
 
 
 def without(effects: Array, columns: Array) -> Array:
     """Columns with whatever the effects and an offset can explain taken off."""
-    D = effects[:, np.linalg.norm(effects, axis=0) > 0]
+    Q, _ = _orthogonal(effects)
     centred = columns - columns.mean(axis=0)
-    if not D.shape[1]:
-        return np.asarray(centred)
-    Q = np.linalg.qr(D)[0]
     return np.asarray(centred - Q @ (Q.T @ centred))
+
+
+def constant(effects: Array, columns: Array) -> Array:
+    """The part of each column that an offset takes beside the effects."""
+    Q, R = _orthogonal(effects)
+    moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
+    x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
+    return np.asarray(columns.mean(axis=0) - effects[:, moving].mean(axis=0) @ x)
+
+
+def _orthogonal(effects: Array) -> tuple[Array, Array]:
+    """Q and R of the columns without their means, which an offset takes."""
+    centred = effects - effects.mean(axis=0)
+    D = centred[:, np.linalg.norm(centred, axis=0) > 0]
+    Q, R = np.linalg.qr(D)
+    return np.asarray(Q), np.asarray(R)
 
 
 def _least_squares(G: Array) -> float:
