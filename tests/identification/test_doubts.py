@@ -160,6 +160,14 @@ def test_a_log_that_the_masses_explain_asks_for_nothing_else():
     assert doubts(tried(motion()), []).faults == ()
 
 
+def test_three_joints_in_turn_are_found():
+    run = motion()
+    moved = replace(run, **{n: getattr(run, n)[:, [1, 2, 0]] for n in ("q", "qd", "qdd", "tau")})
+    first = suspicions(tried(moved))[0]
+    assert first.check == "order" and "three joints seem exchanged" in first.what
+    assert first.after.masses == pytest.approx(tried(run).masses_left()[0], rel=1e-6)
+
+
 def test_masses_that_nothing_mends_contradict_the_log():
     run = motion()
     noise = replace(run, tau=np.random.default_rng(0).normal(size=run.tau.shape))

@@ -55,9 +55,9 @@ def _unlike_its_weight(trial: Trial) -> str | None:
             return (
                 f"the constant effort of joint {j + 1} ({trial.robot.coordinate_names[j]}) is {measured:.3g} N, where "
                 f"the file's masses, {slide.weight:.3g} N of weight on this slide, ask for {asked:.3g} N: masses that "
-                "are 30 % off and friction do not explain such an offset; look at effort_unit of [columns], at gains "
-                "and signs of [drive], and at gravity (is the robot mounted another way, or the weight compensated?); "
-                "what balances the weight is stated as the joint's offset in the robot's file"
+                "are 30 % off and friction do not explain such an offset; look at order and effort_unit of [columns], "
+                "at gains and signs of [drive], and at gravity (is the robot mounted another way, or the weight "
+                "compensated?); what balances the weight is stated as the joint's offset in the robot's file"
             )
     return None
 

@@ -59,12 +59,30 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Two joints in each other's columns."""
+    """Two joints in each other's columns; from the likeliest two, three in turn."""
     for a, b in combinations(trial.tried, 2):
-        order = list(range(trial.robot.n))
-        order[a], order[b] = b, a
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
-        yield Proposal(Setup(order=tuple(order)), what, "exchange their columns in q and effort of [columns]")
+        change = "exchange their columns in q and effort of [columns]"
+        yield Proposal(_in_turn(trial, (a, b)), what, change, _thirds(trial, a, b))
+
+
+def _thirds(trial: Trial, a: int, b: int) -> Callable[[], Iterable[Proposal]]:
+    others = [c for c in trial.tried if c not in (a, b)]
+    return lambda: (_three(trial, turn) for c in others for turn in ((a, b, c), (a, c, b)))
+
+
+def _three(trial: Trial, turn: tuple[int, ...]) -> Proposal:
+    a, b, c = (_name(trial, j) for j in turn)
+    what = f"three joints seem exchanged: {a} is in the columns of {b}, that in those of {c}, and that in those of {a}"
+    return Proposal(_in_turn(trial, turn), what, "put them in this order in q and effort of [columns]")
+
+
+def _in_turn(trial: Trial, turn: tuple[int, ...]) -> Setup:
+    """Each of some coordinates takes the columns of the next."""
+    order = list(range(trial.robot.n))
+    for j, taken in zip(turn, (*turn[1:], turn[0]), strict=True):
+        order[j] = taken
+    return Setup(order=tuple(order))
 
 
 def signs(trial: Trial) -> Iterator[Proposal]:
