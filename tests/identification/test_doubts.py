@@ -45,6 +45,11 @@ def test_a_set_up_undoes_its_fault():
     faults = {
         "order": (replace(run, **{n: a[:, order] for n, a in every.items()}), Setup(order=(1, 0, 2))),
         "signs": (replace(run, **{n: a * sign for n, a in every.items()}), Setup(signs=(1, -1, 1))),
+        "effort order": (replace(run, tau=run.tau[:, order]), Setup(effort_order=(1, 0, 2))),
+        "unit": (
+            replace(run, **{n: a * [1.0, 1.0, 180 / np.pi] for n, a in every.items() if n != "tau"}),
+            Setup(units=(1.0, 1.0, np.pi / 180)),
+        ),
         "effort": (replace(run, tau=run.tau * sign), Setup(effort_signs=(1, -1, 1))),
         "zero": (replace(run, q=run.q + [0, 0, 1.0]), Setup(offsets=(0, 0, -1.0))),
         "clock": (replace(run, qd=run.qd * 2, qdd=run.qdd * 4), Setup(clock=2.0)),
@@ -158,6 +163,21 @@ def test_two_weaker_signs_say_what_one_alone_does_not():
 def test_a_log_that_the_masses_explain_asks_for_nothing_else():
     assert suspicions(tried(motion())) == ()
     assert doubts(tried(motion()), []).faults == ()
+
+
+def test_efforts_exchanged_and_a_joint_in_degrees_are_named():
+    run = motion()
+    first = suspicions(tried(replace(run, tau=run.tau[:, [0, 2, 1]])))[0]
+    assert first.check == "order" and first.what.startswith("the efforts of joint 2 (j2) and joint 3 (j3)")
+    factor = np.array([1.0, 180 / np.pi, 1.0])
+    first = suspicions(tried(replace(run, q=run.q * factor, qd=run.qd * factor, qdd=run.qdd * factor)))[0]
+    assert first.check == "units" and "joint 2 (j2) seems to be in degrees" in first.what
+
+
+def test_slides_in_millimetres_are_named():
+    run, factor = carried(), np.array([1e3, 1e3, 1.0])
+    first = suspicions(portal(replace(run, q=run.q * factor, qd=run.qd * factor, qdd=run.qdd * factor)))[0]
+    assert first.check == "units" and "joint 1 (j1) and joint 2 (j2) seem to be in millimetres" in first.what
 
 
 def test_three_joints_in_turn_are_found():

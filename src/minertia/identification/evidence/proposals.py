@@ -25,6 +25,8 @@ FASTER = 1.2  # clock, either way
 TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))
 QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
+UNITS = {"revolute": ("degrees", math.pi / 180), "prismatic": ("millimetres", 1e-3)}
+KEYS = {"revolute": 'angle = "deg"', "prismatic": 'length = "mm"'}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
@@ -59,11 +61,14 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Two joints in each other's columns; from the likeliest two, three in turn."""
+    """Two joints in each other's columns, of all or of efforts alone; from the likeliest two, three in turn."""
     for a, b in combinations(trial.tried, 2):
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
         change = "exchange their columns in q and effort of [columns]"
-        yield Proposal(_in_turn(trial, (a, b)), what, change, _thirds(trial, a, b))
+        order = _in_turn(trial, (a, b))
+        yield Proposal(Setup(order=order), what, change, _thirds(trial, a, b))
+        what = f"the efforts of {_name(trial, a)} and {_name(trial, b)} seem exchanged"
+        yield Proposal(Setup(effort_order=order), what, "exchange their columns in effort of [columns]")
 
 
 def _thirds(trial: Trial, a: int, b: int) -> Callable[[], Iterable[Proposal]]:
@@ -74,15 +79,15 @@ def _thirds(trial: Trial, a: int, b: int) -> Callable[[], Iterable[Proposal]]:
 def _three(trial: Trial, turn: tuple[int, ...]) -> Proposal:
     a, b, c = (_name(trial, j) for j in turn)
     what = f"three joints seem exchanged: {a} is in the columns of {b}, that in those of {c}, and that in those of {a}"
-    return Proposal(_in_turn(trial, turn), what, "put them in this order in q and effort of [columns]")
+    return Proposal(Setup(order=_in_turn(trial, turn)), what, "put them in this order in q and effort of [columns]")
 
 
-def _in_turn(trial: Trial, turn: tuple[int, ...]) -> Setup:
+def _in_turn(trial: Trial, turn: tuple[int, ...]) -> tuple[int, ...]:
     """Each of some coordinates takes the columns of the next."""
     order = list(range(trial.robot.n))
     for j, taken in zip(turn, (*turn[1:], turn[0]), strict=True):
         order[j] = taken
-    return Setup(order=tuple(order))
+    return tuple(order)
 
 
 def signs(trial: Trial) -> Iterator[Proposal]:
@@ -99,6 +104,25 @@ def signs(trial: Trial) -> Iterator[Proposal]:
     every = tuple(-1.0 for _ in range(trial.robot.n))
     change = f"turn effort_signs in [drive], by {_list(every)}"
     yield Proposal(Setup(effort_signs=every), "the sign of all efforts seems turned", change)
+
+
+def units(trial: Trial) -> Iterator[Proposal]:
+    """A joint in degrees among others in radians, or slides in millimetres."""
+    kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
+    slides = [j for j in trial.tried if kinds[j] == "prismatic"]
+    for some in ([j] for j in trial.tried):
+        yield _in_unit(trial, some, kinds[some[0]])
+    if len(slides) > 1:
+        yield _in_unit(trial, slides, "prismatic")
+
+
+def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
+    unit, factor = UNITS[kind]
+    factors = tuple(factor if j in some else 1.0 for j in range(trial.robot.n))
+    verb = "seem" if len(some) > 1 else "seems"
+    what = f"the position of {' and '.join(_name(trial, j) for j in some)} {verb} to be in {unit}"
+    change = f"state {KEYS[kind]} in [columns] where it holds for all such joints, else mend the log"
+    return Proposal(Setup(units=factors), what, change)
 
 
 def zeros(trial: Trial) -> Iterator[Proposal]:
@@ -253,6 +277,7 @@ CHECKS: dict[str, Proposing] = {
     "gain": gains,
     "order": exchanged,
     "signs": signs,
+    "units": units,
     "zeros": zeros,
     "gravity": gravities,
     "clock": clocks,

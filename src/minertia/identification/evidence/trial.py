@@ -44,12 +44,15 @@ RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows st
 class Setup:
     """How joints, efforts, clock and gravity are read, beside what the campaign says; the default changes nothing.
 
-    order: the coordinate whose columns each one takes.  signs, effort_signs, offsets, scales: of each coordinate,
+    order, effort_order: the coordinate whose columns, or whose effort, each one takes.  units: factor of each
+    coordinate's position, to have it in rad or m.  signs, effort_signs, offsets, scales: of each coordinate,
     applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
     the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions.
     """
 
     order: tuple[int, ...] | None = None
+    effort_order: tuple[int, ...] | None = None
+    units: tuple[float, ...] | None = None
     signs: tuple[float, ...] | None = None
     effort_signs: tuple[float, ...] | None = None
     offsets: tuple[float, ...] | None = None
@@ -172,6 +175,10 @@ class Trial:
         q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup.delay)
         if setup.order is not None:
             q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
+        if setup.effort_order is not None:
+            tau = tau[:, list(setup.effort_order)]
+        if setup.units is not None:
+            q, qd, qdd = (a * np.array(setup.units) for a in (q, qd, qdd))
         if setup.signs is not None:
             q, qd, qdd, tau = (a * np.array(setup.signs) for a in (q, qd, qdd, tau))
         for factor in (setup.effort_signs, setup.scales):
@@ -277,14 +284,14 @@ class Trial:
 
     def _columns(self, setup: Setup) -> Array:
         """Columns of the links' parameters, which do not depend on how efforts are read."""
-        key = replace(setup, delay=0.0, scales=None, effort_signs=None)
+        key = _of_motion(setup)
         if key not in self.made:
             self.make_columns([key])
         return self.made[key]
 
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Make the columns of some set-ups together, and forget those of others."""
-        keys = dict.fromkeys(replace(setup, delay=0.0, scales=None, effort_signs=None) for setup in setups)
+        keys = dict.fromkeys(map(_of_motion, setups))
         self.made.clear()
         for gravity in {key.gravity for key in keys}:
             same = [key for key in keys if key.gravity == gravity]
@@ -329,6 +336,11 @@ class Trial:
         M = np.concatenate(rows)
         x = np.linalg.lstsq(M[:, :-1], M[:, -1], rcond=1e-6)[0]
         return float(x[0]), np.asarray(x[1:])
+
+
+def _of_motion(setup: Setup) -> Setup:
+    """What of a set-up the columns of the links' parameters depend on."""
+    return replace(setup, delay=0.0, scales=None, effort_signs=None, effort_order=None)
 
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
