@@ -129,6 +129,16 @@ def test_usual_offsets_of_slides_are_no_evidence():
     assert doubts(portal(balanced, stated), []) == doubts(portal(carried()), [])
 
 
+def test_a_portal_says_that_its_clock_is_not_judged():
+    """Rotors take what another clock makes of constant inertia; a joint that turns shows it."""
+    slides = replace(PORTAL, joints=PORTAL.joints[:2], links=PORTAL.links[:2])
+    trial = trial_of(linear_model(slides), [noisy(fourier_motion(slides, 1500, 2), np.random.default_rng(0))])
+    assert trial is not None
+    (told,) = doubts(trial, []).not_judged
+    assert "the clock" in told and "no joint's inertia varies" in told
+    assert portal(carried()).shows_masses and tried(motion()).shows_masses
+
+
 @pytest.mark.parametrize(("swing", "speed", "is_slide"), [(0.0, 1.0, True), (0.3, 1.0, False), (0.0, 2.5, False)])
 def test_a_slide_is_judged_where_only_its_weight_is_constant(swing: float, speed: float, is_slide: bool):
     """Not where gravity along it varies with the motion, nor where it never turns back and friction is constant too."""

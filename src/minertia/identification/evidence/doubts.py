@@ -22,6 +22,10 @@ WITHOUT_MASSES = (
     "not judged, as {}: the size of the efforts (unit, side, gains), the zero of the last "
     "joint, and whether gravity points along no axis of the base"
 )
+TAKEN_BY_ROTORS = (
+    "not judged, as rotors, friction and offsets can stand for all that the file's masses ask for in this motion (no "
+    "joint's inertia varies): the clock, and factors of the efforts but by constant weights"
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,14 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
     found = suspicions(trial)
     unexplained = None if found else _unlike_its_weight(trial) or _contradiction(trial)
     faults = [unexplained, _beyond_limits(trial), _moves_alike(trial, unseen)]
-    reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
-    not_judged = () if trial.has_masses else (WITHOUT_MASSES.format(reason),)
-    return Doubts(found, tuple(f for f in faults if f is not None), not_judged)
+    return Doubts(found, tuple(f for f in faults if f is not None), _not_judged(trial))
+
+
+def _not_judged(trial: Trial) -> tuple[str, ...]:
+    if not trial.has_masses:
+        reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
+        return (WITHOUT_MASSES.format(reason),)
+    return () if trial.shows_masses else (TAKEN_BY_ROTORS,)
 
 
 def _unlike_its_weight(trial: Trial) -> str | None:

@@ -37,6 +37,7 @@ FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
+SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
 
@@ -322,6 +323,15 @@ class Trial:
         if j not in self.slides:
             return without(D, columns)
         return np.vstack([without(D, columns), counts * constant(D, columns)])
+
+    @cached_property
+    def shows_masses(self) -> bool:
+        """Whether rotors, friction and offsets of any size could not move as the file's masses do.
+
+        They could where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
+        """
+        rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
+        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
 
     def inertia_and_gravity(self) -> tuple[float, Array]:
         """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
