@@ -19,6 +19,7 @@ from minertia.identification.evidence.slides import slide_of
 from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.problem.linear import linear_model
+from minertia.robot.read import read_robot
 from tests.identification.motions import Motion, fourier_motion, noisy
 from tests.random_robots import random_robot
 
@@ -159,6 +160,18 @@ def test_masses_fitted_anew_must_not_contradict(refit: float, is_believed: bool)
     before, after = Left(0.21, 0.031), Left(0.083, refit)
     assert _is_believed(before, after, "clock") == is_believed
     assert _is_believed(Left(0.21, 0.001), Left(0.083, 0.009), "clock"), "what filters leave is no contradiction"
+
+
+def test_a_clock_is_believed_only_beside_gravity():
+    """In a level plane all masses 30 % off are a clock that is off; gravity that varies tells them apart."""
+    level = replace(read_robot("planar2r"), gravity=(0.0, 0.0, -9.81), links=random_robot(8, n=2).links, effects=())
+    light = replace(level, links=tuple(tuple(0.66 * v for v in ten) for ten in level.links))
+    run = noisy(fourier_motion(light, 1500, 1, duration=15.0), np.random.default_rng(1), 0.02)
+    trial = trial_of(linear_model(level), [run])
+    assert trial is not None and not trial.shows_gravity and tried(motion()).shows_gravity
+    assert suspicions(trial) == ()
+    late = trial_of(linear_model(level), [replace(run, qd=run.qd / 2, qdd=run.qdd / 4)])
+    assert late is not None and {"clock", "scale"} <= {s.check for s in suspicions(late)}
 
 
 def test_two_weaker_signs_say_what_one_alone_does_not():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -194,10 +194,18 @@ def _plain(gravity: Sequence[float]) -> str:
 
 
 def clocks(trial: Trial) -> Iterator[Proposal]:
-    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square."""
+    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square.
+
+    Where gravity does not vary, a clock is as unsure as the size of the efforts, and the same as it but for friction.
+    """
     if not any(trial.robot.gravity):
         return
-    yield from (_clock(clock) for clock in CLOCKS if _is_other(clock))
+    if not trial.has_masses or trial.shows_gravity:
+        yield from (_clock(clock) for clock in CLOCKS if _is_other(clock))
+        return
+    found, clear, far = _far(trial)
+    if 2 * far.sum() > clear.sum():
+        yield replace(_clock(_typical(found[clear]) ** -0.5), nearby=tuple)
 
 
 def _is_other(clock: float) -> bool:
@@ -234,16 +242,25 @@ def scales(trial: Trial) -> Iterator[Proposal]:
     """
     if not trial.has_masses:
         return
-    found, explained = trial.scales()
-    clear = (explained > EXPLAINED) & (found > 0)
-    far = clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
+    found, clear, far = _far(trial)
     if 2 * far.sum() > clear.sum():
-        typical = float(np.exp(np.median(np.log(found[clear]))))
+        typical = _typical(found[clear])
         yield _sized(trial, np.where(clear, found, typical))
         yield _sized(trial, np.full(len(found), typical))
     for k in np.flatnonzero(far):
         if found[k] < 1 or np.any(clear[k + 1 :] & ~far[k + 1 :]):
             yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+
+
+def _far(trial: Trial) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
+    found, explained = trial.scales()
+    clear = (explained > EXPLAINED) & (found > 0)
+    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
+
+
+def _typical(factors: Array) -> float:
+    return float(np.exp(np.median(np.log(factors))))
 
 
 def gains(trial: Trial) -> Iterator[Proposal]:

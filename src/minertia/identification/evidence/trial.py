@@ -37,6 +37,7 @@ FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
+NOTICEABLE = 0.1  # of a joint's varying effort
 SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
@@ -224,6 +225,12 @@ class Trial:
         """Efforts of the file's masses at rest under 1 m/s2 of gravity in each direction of the base, (N, n, 3)."""
         still = np.zeros_like(self.q)
         return np.stack([inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)], -1)
+
+    @cached_property
+    def shows_gravity(self) -> bool:
+        """Whether gravity on the file's masses varies with this motion, noticeably beside all that varies."""
+        varying = np.std(self._under_gravity() @ np.array(self.robot.gravity), axis=0)
+        return any(varying[j] > NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
         """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
