@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from minertia.identification.evidence.trial import LONGEST_DELAY, Setup, Trial
 
 Array = NDArray[np.float64]
-SCALE = 2.0  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
-EXPLAINED = 0.5  # part of an effort's power that the file's masses must explain for its size to say something
+SCALE, CLEAR_SCALE = 2.0, 1.7  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+EXPLAINED, CLEARLY = 0.5, 0.9  # part of an effort's power that the masses must explain for its size to say something
 # masses that are 30 % off make up for smaller changes of these: a factor of all inertia of 1.3 is a clock of 1.14
 ELSEWHERE = math.radians(20)  # direction of gravity
 TURNED = math.radians(20)  # zero of a joint
@@ -201,11 +201,21 @@ def clocks(trial: Trial) -> Iterator[Proposal]:
     if not any(trial.robot.gravity):
         return
     if not trial.has_masses or trial.shows_gravity:
-        yield from (_clock(clock) for clock in CLOCKS if _is_other(clock))
+        yield from (_clock(clock) for clock in (*CLOCKS, *_fitted_clock(trial)) if _is_other(clock))
         return
     found, clear, far = _far(trial)
     if 2 * far.sum() > clear.sum():
         yield replace(_clock(_typical(found[clear]) ** -0.5), nearby=tuple)
+
+
+def _fitted_clock(trial: Trial) -> Iterator[float]:
+    """The one with which the file's masses fit best, where gravity is about the one stated: it may be any."""
+    if not trial.has_masses:
+        return
+    inertia, fitted = trial.inertia_and_gravity()
+    length, stated = float(np.linalg.norm(fitted)), np.array(trial.robot.gravity)
+    if inertia > 0 and fitted @ stated > math.cos(ELSEWHERE) * length * float(np.linalg.norm(stated)):
+        yield math.sqrt(length / float(np.linalg.norm(stated)) / inertia)
 
 
 def _is_other(clock: float) -> bool:
@@ -256,7 +266,8 @@ def _far(trial: Trial) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
     found, explained = trial.scales()
     clear = (explained > EXPLAINED) & (found > 0)
-    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
+    least = np.where(explained > CLEARLY, CLEAR_SCALE, SCALE)
+    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > np.log(least))
 
 
 def _typical(factors: Array) -> float:

@@ -6,6 +6,7 @@ every position, so that only the file's masses tell it from an offset, and only 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ class Slide:
 
     def usual(self, varying: float) -> float:
         """The largest offset that is no evidence, where the effort deviates so much from its mean [N]."""
-        return MASSES * abs(self.asked) + LEVEL * self.weight + USUAL * varying
+        return math.hypot(MASSES * self.asked, LEVEL * self.weight, USUAL * varying)  # each by a cause of its own
 
     def excess(self, offset: float, varying: float) -> float:
         """What of an offset neither the file's errors nor friction explain [N]."""

@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
@@ -25,6 +25,7 @@ from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_o
 from minertia.identification.problem.terms import Term
 from minertia.identification.signals.filtering import Motion, low_pass
 from minertia.robot.effects import JointState
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -36,6 +37,7 @@ TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
+OFF = 0.3  # what a file's masses may be off, of them or of the true ones
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
 NOTICEABLE = 0.1  # of a joint's varying effort
 SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
@@ -72,10 +74,12 @@ class Left:
     """What is left of the varying efforts, root mean square over the joints of each one's part.
 
     masses: by the file's masses with fitted friction and rotors, None without masses.  refit: by masses fitted anew.
+    within: by the file's links, each heavier or lighter by what a file may be off.
     """
 
     masses: float | None
     refit: float
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -290,6 +294,21 @@ class Trial:
         G = sum(part.T @ part / size**2 for part, size in zip(parts, sizes, strict=True) if size > 0)
         return float(np.sqrt(_least_squares(np.asarray(G)) / len(self.joints)))
 
+    def within_left(self, setup: Setup = AS_STATED) -> float:
+        """What the file's links leave, each times a factor near 1, beside effects that are not negative."""
+        q, qd, qdd, tau = self.state(setup)
+        links = (self._columns(setup) * self.masses).reshape(len(q), tau.shape[1], -1, len(LINK_SYMBOLS)).sum(axis=-1)
+        count, parts, sizes = links.shape[2], [], np.std(tau, axis=0)
+        for j in (j for j in self.joints if sizes[j] > 0):
+            D = self.effects(j, q, qd, qdd)
+            own = np.column_stack([links[:, j], D, tau[:, j]])
+            rows = (own - own.mean(axis=0)) / sizes[j]
+            if j in self.slides:
+                counts = SLIDES * np.sqrt(len(q)) / self.slides[j].usual(float(sizes[j]))
+                rows = np.vstack([rows, counts * own.mean(axis=0)])
+            parts.append((rows, D.shape[1]))
+        return _bounded(parts, count, len(q)) if parts else 0.0
+
     def _columns(self, setup: Setup) -> Array:
         """Columns of the links' parameters, which do not depend on how efforts are read."""
         key = _of_motion(setup)
@@ -309,8 +328,11 @@ class Trial:
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
     def left(self, setup: Setup = AS_STATED) -> Left:
-        """Both."""
-        return Left(self.masses_left([setup])[0] if self.has_masses else None, self.refit_left(setup))
+        """All of them."""
+        refit = self.refit_left(setup)
+        return (
+            Left(self.masses_left([setup])[0], refit, self.within_left(setup)) if self.has_masses else Left(None, refit)
+        )
 
     def scales(self) -> tuple[Array, Array]:
         """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
@@ -420,6 +442,27 @@ def _orthogonal(effects: Array) -> tuple[Array, Array]:
     D = centred[:, np.linalg.norm(centred, axis=0) > 0]
     Q, R = np.linalg.qr(D)
     return np.asarray(Q), np.asarray(R)
+
+
+def _bounded(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
+    """What is left over all joints with a factor of each link that they share, and effects of their own.
+
+    parts: of each joint its rows (links, effects, effort) and how many effects it has.
+    """
+    total = links + sum(count for _, count in parts)
+    G, start = np.zeros((total + 1, total + 1)), links
+    for rows, count in parts:
+        at = [*range(links), *range(start, start + count), total]
+        G[np.ix_(at, at)] += rows.T @ rows / samples
+        start += count
+    size = np.sqrt(np.maximum(np.diag(G), 1e-300))
+    size[:links] = max(float(size[:links].max()), 1e-150)  # one scale for factors that are to stay near 1
+    A = G / np.outer(size, size) + RIDGE * np.eye(total + 1)
+    R = np.linalg.cholesky(A).T
+    low, high = np.zeros(total), np.full(total, np.inf)
+    low[:links], high[:links] = (1 - OFF) * size[:links], size[:links] / (1 - OFF)
+    found = lsq_linear(R[:-1, :-1], R[:-1, -1], bounds=(low / size[-1], high / size[-1]))
+    return float(np.hypot(np.linalg.norm(found.fun), R[-1, -1]) * size[-1] / np.sqrt(len(parts)))
 
 
 def _least_squares(G: Array) -> float:
