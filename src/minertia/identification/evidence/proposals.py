@@ -26,6 +26,7 @@ TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 1
 QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
 UNITS = {"revolute": ("degrees", math.pi / 180), "prismatic": ("millimetres", 1e-3)}
+FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 KEYS = {"revolute": 'angle = "deg"', "prismatic": 'length = "mm"'}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
@@ -107,10 +108,11 @@ def signs(trial: Trial) -> Iterator[Proposal]:
 
 
 def units(trial: Trial) -> Iterator[Proposal]:
-    """A joint in degrees among others in radians, or slides in millimetres."""
+    """A joint in degrees among others in radians, or slides in millimetres, of joints that travel far."""
     kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
-    slides = [j for j in trial.tried if kinds[j] == "prismatic"]
-    for some in ([j] for j in trial.tried):
+    far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > FAR]
+    slides = [j for j in far if kinds[j] == "prismatic"]
+    for some in ([j] for j in far):
         yield _in_unit(trial, some, kinds[some[0]])
     if len(slides) > 1:
         yield _in_unit(trial, slides, "prismatic")
