@@ -50,4 +50,5 @@ def _line(row: Row) -> str:
     return f"{row.subject}: {page.time_text(row.ours)} | {peer} | {ratio}{spread}{goal} {row.note}"
 
 
-main()
+if __name__ == "__main__":
+    main()

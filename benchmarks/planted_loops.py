@@ -5,10 +5,11 @@
 
 Logs are simulated with steps of an eighth of those that a fit begins with, or less.  An arm of two joints (8 and 15 s),
 a PUMA 560 (15 s) and a Go2 on a stand (10 s; its links are kept), with the noise and the encoders of each rate; SECONDS
-is another length of the logs.  Commands are sums of sines at random; those of "excited" are motions of `excite` for the
-arm of two joints, within the same positions and speeds.  Beside each error stands the one that theory allows for the
-same motion: the median of errors drawn with the covariance of Cramer and Rao, from the derivatives of the planted
-motion and the variance of noise and counts.
+is another length of the logs.  Commands are sums of sines at random, for the Go2 slow ones (friction) and then quick
+ones (rotor inertia and delay); those of "excited" are motions of `excite` for the arm of two joints, within the same
+positions and speeds.  Beside each error stands the one that theory allows for the same motion: the median of errors
+drawn with the covariance of Cramer and Rao, from the derivatives of the planted motion and the variance of noise and
+counts.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from minertia.identification.problem.triangles import triangle
 
 FINE = 8000.0  # Hz of the planted motion
 UNSEEN = 500  # seeds of motions that are not fitted begin here
+SECOND = 250  # those of second halves
 DRAWS = 2000
 SPEED, ACCELERATION, HARMONICS = 8.0, 120.0, 20  # rad/s and rad/s2, as high as those of the sums of sines
 # robot, rate [Hz], logs, their length [s] where not the robot's own
@@ -41,7 +43,7 @@ ROWS = (
     ("2r", 500, 60, 15.0), ("2r", 200, 40, 15.0), ("2r", 50, 20, 15.0),
     ("excited", 200, 60, 15.0), ("excited", 50, 20, 15.0),
     ("puma", 500, 4, None), ("puma", 100, 8, None), ("puma", 50, 8, None),
-    ("go2", 200, 4, None), ("go2", 50, 4, None),
+    ("go2", 200, 8, None), ("go2", 50, 8, None),
 )  # fmt: skip
 TITLES = {
     "2r": "arm of two joints",
@@ -66,7 +68,8 @@ AT_JOINTS = {"IA": (0.005, 0.02), "FV": (0.1, 0.4), "FC": (0.1, 0.4), "OFF": (-0
 class Planted:
     """A campaign, the values of its unknowns, and where and how far its commands go [s, rad].
 
-    is_excited: whether commands are motions of `excite`.
+    tops: highest frequency of their sines [Hz], or one for each half.  is_excited: whether commands are motions of
+    `excite`.
     """
 
     campaign: Campaign
@@ -74,6 +77,7 @@ class Planted:
     seconds: float
     home: np.ndarray
     size: float
+    tops: tuple[float, ...] = (3.0,)
     is_excited: bool = False
 
 
@@ -100,7 +104,7 @@ def go2(file):
     rng = np.random.default_rng(0)
     values = {f"{s}{j + 1}": float(rng.uniform(*r)) for s, r in AT_JOINTS.items() for j in range(12)}
     campaign = Campaign(robot, command=Command(kp=20.0, kd=1.5))
-    return Planted(campaign, values | {"delay": 0.0075}, 10.0, np.tile([0.0, 0.8, -1.6], 4), 0.4)
+    return Planted(campaign, values | {"delay": 0.0075}, 10.0, np.tile([0.0, 0.8, -1.6], 4), 0.8, (1.0, 5.0))
 
 
 def excited():
@@ -116,7 +120,8 @@ class Found:
     """Figures of one log, relative errors in %: medians of least squares and output error, and what theory allows.
 
     held: part of the intervals that hold the planted value; unseen: rms of positions on another motion [rad], of least
-    squares (NaN where its values cannot be simulated) and output error; seconds: of the processor, for the fit.
+    squares (NaN where its values cannot be simulated) and output error; seconds: of the processor, for the fit;
+    errors: of output error, of each unknown.
     """
 
     law: float
@@ -126,6 +131,7 @@ class Found:
     unseen_law: float
     unseen: float
     seconds: float
+    errors: np.ndarray
 
 
 def motion(planted, t, seed):
@@ -137,10 +143,19 @@ def motion(planted, t, seed):
     return np.stack([np.interp(t, found.t, q) for q in found.q.T], axis=1)
 
 
+def sines(planted, t, seed, n):
+    """Sums of sines at times t; a tenth of a second turns the first half into the second."""
+    first, *later = (commands(t, n, seed + SECOND * k, top, planted.size) for k, top in enumerate(planted.tops))
+    if not later:
+        return first
+    share = 0.5 + 0.5 * np.tanh((t - planted.seconds / 2) / 0.1)[:, None]
+    return (1 - share) * first + share * later[0]
+
+
 def bare_log(planted, rate, seed, n):
     """Commands of a seed at a rate, and the start, without positions."""
     t = np.arange(round(planted.seconds * rate)) / rate
-    u = motion(planted, t, seed) if planted.is_excited else planted.home + commands(t, n, seed, size=planted.size)
+    u = motion(planted, t, seed) if planted.is_excited else planted.home + sines(planted, t, seed, n)
     return LoopLog("plant", None, 1 / rate, np.zeros_like(u), u, None, u[0], np.zeros(n), 0.0, 0)
 
 
@@ -185,9 +200,17 @@ def one(planted, model, rate, seed, noise, counts):
     measured = simulated(model, truth, other, fine, slopes=False).q
     motions = [simulated(model, theta, other, fit.steps[0], slopes=False) for theta in (first, fit.theta)]
     rms = [np.nan if m is None else float(np.sqrt(np.mean((m.q - measured) ** 2))) for m in motions]
-    law, own = (100 * float(np.nanmedian(x / scale)) for x in (np.abs(first - truth), error))
+    law, own = (100 * x / scale for x in (np.abs(first - truth), error))
     held = float(np.mean(error < 1.96 * fit.deviation))
-    return Found(law, own, usual_median(root, scale), held, *rms, seconds)
+    medians = float(np.nanmedian(law)), float(np.nanmedian(own))
+    return Found(*medians, usual_median(root, scale), held, *rms, seconds, own)
+
+
+def by_kind(names, found):
+    """Median errors of rotor inertias, of viscous frictions and so on, in one line [%]."""
+    kinds = [name.rstrip("0123456789") for name in names]
+    errors = {k: np.concatenate([f.errors[[kind == k for kind in kinds]] for f in found]) for k in dict.fromkeys(kinds)}
+    return ", ".join(f"{kind} {np.nanmedian(values):.2g} %" for kind, values in errors.items())
 
 
 def row(name, rate, seeds, seconds, files=(), *, tells=False):
@@ -202,6 +225,8 @@ def row(name, rate, seeds, seconds, files=(), *, tells=False):
         if tells:
             print(f"seed {seed}: LS {f.law:.3g} %, OE {f.fit:.3g} % ({f.allowed:.3g} % allowed), held {f.held:.3f}, "
                   f"unseen {f.unseen_law:.2g} and {f.unseen:.2g} rad, {f.seconds:.1f} s", flush=True)  # fmt: skip
+    if tells:
+        print(by_kind(model.names, found))
     law, fit, least = (np.mean([getattr(f, key) for f in found]) for key in ("law", "fit", "allowed"))
     held, unseen_law, unseen = ([getattr(f, key) for f in found] for key in ("held", "unseen_law", "unseen"))
     encoder = f"noise {noise:.0e}".replace("e-0", "e-") + (f", {counts} counts" if counts else "")

@@ -44,6 +44,7 @@ def test_odd_values_get_a_sentence(name: str, given: dict[str, Any], said: str) 
     assert "\n" not in str(caught.value)
 
 
+LIMITS: dict[str, Any] = {"names": ("a",), "lower": [-1], "upper": [1], "velocity": [1], "acceleration": [1]}
 KINDS: list[tuple[str, dict[str, Any], str]] = [
     *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number or None, not") for v in ("8", [8], 10**400)),
     *(("Filter", {"order": v}, "order of Filter must be a whole number, not") for v in (None, 2.5, "4", NAN, True)),
@@ -53,6 +54,15 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
     ("Workspace", {"floor": [1]}, "floor of Workspace must be a number or a text or None"),
     ("CodeSearch", {"effort": "high"}, "effort of CodeSearch must be a number"),
     ("RehearsalOptions", {"rate": "fast"}, "rate of RehearsalOptions must be a number"),
+    ("Workspace", {"boxes": 3}, "boxes of Workspace must be a list, not int"),
+    ("Workspace", {"boxes": [3]}, "each of boxes of Workspace must be Box(...), not int"),
+    ("Workspace", {"obstacles": "table"}, "obstacles of Workspace must be a list, not str"),
+    ("MotionLimits", LIMITS | {"names": 3}, "names of MotionLimits must be a list, not int"),
+    *(
+        ("MotionLimits", LIMITS | {"lower": v}, "lower of MotionLimits must have 1 finite number, one per joint")
+        for v in ("x", [0, 0], [NAN], [-INF])
+    ),
+    ("MotionLimits", LIMITS | {"effort_margin": "x"}, "effort_margin of MotionLimits must be a number, not 'x'"),
     ("Drive", {"gains": [1, "a"]}, "gains of a drive must be numbers"),
     ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "str is no array of numbers"),
     ("Recording", {"t": [0, 1], "q": None, "tau": None}, "needs positions q"),
@@ -89,7 +99,16 @@ OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("excite", (), {"limits": {"velocity": 1}}, "limits must be MotionLimits(...), not dict"),
     ("excite", (), {"optimality": "condition"}, "optimality must be Optimality(...), not 'condition'"),
     ("excite", (), {"start": [1, "a"]}, "a start posture needs 2 finite numbers"),
+    (
+        "excite",
+        (),
+        {"limits": mi.MotionLimits(("a",), [-1], [1], [1], [1])},
+        "the limits are for a, not for the joints of",
+    ),
     ("motion_limits", (), {"velocity": "x"}, "one finite number or 2"),
+    ("motion_limits", (), {"effort_margin": "x"}, "effort_margin of MotionLimits must be a number, not 'x'"),
+    ("motion_limits", (), {"workspace": "x"}, "workspace must be Workspace(...), not 'x'"),
+    ("generate", (None,), {"target": 3}, "there is no target called '3'"),
     ("generate", (3,), {}, "a folder of code needs the name or path"),
     ("generate", (None,), {"model": "base"}, "must be CodeModel(...), not 'base'"),
     ("identify", ("x.csv",), {"fix": "M1=1"}, "values by name"),

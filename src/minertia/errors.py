@@ -71,6 +71,14 @@ def expect_one_of(value: object, kinds: tuple[type, ...], what: str) -> None:
         raise InputError(f"{what} must be {names}, not {shown}")
 
 
+def expect_list(values: object, kinds: tuple[type, ...], what: str) -> None:
+    """Refuse what is no list, or has items of none of some kinds; one text is no list of its letters."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{what} must be a list, not {values.__class__.__name__}")
+    for value in values:
+        expect_one_of(value, kinds, f"each of {what}")
+
+
 def expect_path(path: object, what: str) -> None:
     """Refuse what is neither the name nor the path of a file."""
     if not isinstance(path, str | PathLike):

@@ -10,6 +10,7 @@ import pytest
 import minertia as mi
 from minertia.base.numeric import random_states
 from minertia.errors import MinertiaError, MissingExtra, ShapeError, UnknownName
+from tests.random_robots import random_robot
 
 has = importlib.util.find_spec
 needs_jax = pytest.mark.skipif(has("jax") is None, reason="JAX is not installed")
@@ -66,6 +67,19 @@ def test_jax_takes_many_samples(state, jax):
     q, qd, qdd = (np.asarray(part) for part in random_states(robot, 100_000, 4))
     found = np.asarray(jax.jit(mi.to_jax(mi.program(robot, "inverse_dynamics")))(q, qd, qdd))
     np.testing.assert_allclose(found, mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-9, atol=1e-9)
+
+
+@needs_jax
+def test_jax_has_the_dynamics_of_a_floating_base(jax):
+    """Poses are quaternions there, rates are not: one number fewer."""
+    robot = random_robot(6, floating=True, tree=True, n=2)
+    q, qd, qdd = (np.asarray(part) for part in random_states(robot, 3, 4))
+    efforts, accelerations = (
+        jax.jit(mi.to_jax(mi.program(robot, name))) for name in ("inverse_dynamics", "forward_dynamics")
+    )
+    found = np.asarray(efforts(q, qd, qdd))
+    np.testing.assert_allclose(found, mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(accelerations(q, qd, found), qdd, rtol=1e-8, atol=1e-8)
 
 
 @needs_torch

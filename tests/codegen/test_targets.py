@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from minertia.codegen.targets.selftest import reference
 from minertia.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference
+from tests.random_robots import random_robot
 
 PROGRAMS = ("inverse_dynamics", "background", "synchronous", "base_regressor", "recursive_update", "coriolis_matrix")
 
@@ -34,12 +36,15 @@ def test_numpy_module(tmp_path):
             assert difference(values, wanted[port.name]) < 1e-12
 
 
-def test_matlab_function(tmp_path):
+FLOATING = replace(random_robot(6, floating=True, tree=True, n=2), effects=())
+
+
+@pytest.mark.parametrize("robot", [robots.puma560(), FLOATING], ids=("puma560", "floating"))
+def test_matlab_function(tmp_path, robot):
     """Its statements are read as Python, where f(k) is a lookup."""
-    robot = robots.puma560()
     result = generate(robot, tmp_path, programs=("background",), target="matlab")
     text = next(p for p in result.files if p.suffix == ".m").read_text()
-    assert text.startswith("function [D, b] = puma560_background(q, qd)\n") and text.splitlines()[-2] == "end"
+    assert re.match(r"function \[D, b\] = \w+_background\(q, qd\)\n", text) and text.splitlines()[-2] == "end"
     setting = Setting(robot)
     program = build(setting, "background", result.representatives["background"])
     inputs, wanted = reference(setting, program)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from minertia import MinertiaError
 from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
+from minertia.robot.dh.read import parse_toml
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.inertia import from_com, symmetric, transport_ten
 from minertia.robot.joint import Follows
+from minertia.robot.read import ReadOptions
 from minertia.tables import LARGEST
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 
@@ -580,3 +582,10 @@ def test_expressions_that_are_refused(text):
 def test_expression_text_is_read_back(number, factor):
     value = factor * letter("D3") * letter("sin(a2)") * letter("D3") - letter("r_") + number
     assert parse_expression(expression_text(value)) == value
+
+
+def test_the_name_of_a_robot_is_one_line():
+    """It stands in headlines of pages, terminals and code, and may come from the name of a file."""
+    text = '[[joint]]\nkind = "revolute"\n'
+    assert parse_toml(f"format = 1\n{text}", "folder/an\narm.toml", ReadOptions()).name == "an arm"
+    assert read(f'format = 1\nname = "an\\n  arm"\n{text}').name == "an arm"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
+import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -157,6 +161,27 @@ def test_efforts_of_the_robot_say_what_they_do_not_hold(found: LoopIdentificatio
     notes = [note.text for note in minertia.read_robot(tmp_path / "model.toml").notes if note.where == "position loops"]
     said = ("in units of kp of j1", "viscous friction of j1 was not told from", "plus 0.1, 0", "floor at -0.9 m is no")
     assert len(notes) == 4 and all(part in note for part, note in zip(said, notes, strict=True))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_an_fmu_has_the_efforts_that_were_identified(found: LoopIdentification, tmp_path: Path) -> None:
+    """Links, rotor inertias, friction and offsets, without the loop: its inputs are positions and their rates."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        fmpy = pytest.importorskip("fmpy")
+    found.model().save(tmp_path / "model.toml")
+    robot = minertia.read_robot(tmp_path / "model.toml")
+    path = minertia.generate(robot, tmp_path / "unit", target="fmu").files[0]
+    state = {"q": [0.3, -0.7], "qd": [0.5, -1.5], "qdd": [2.0, 4.0]}
+    rows = np.zeros(2, [("time", float), *((f"{name}[{j}]", float) for name in state for j in (1, 2))])
+    rows["time"] = [0.0, 1.0]
+    for name, values in state.items():
+        rows[f"{name}[1]"], rows[f"{name}[2]"] = values
+    moved = fmpy.simulate_fmu(str(path), input=rows, stop_time=1.0, step_size=0.5, output=["tau[1]", "tau[2]"])
+    wanted = minertia.inverse_dynamics(robot, *state.values())
+    bodies = minertia.inverse_dynamics(ARM.with_parameters(BODIES), *state.values())
+    assert np.allclose([moved["tau[1]"][-1], moved["tau[2]"][-1]], wanted, rtol=1e-12)
+    assert np.abs(wanted - bodies).min() > 0.5  # friction and rotor inertia are in it
 
 
 def _with_loop(model: IdentifiedModel, **changes: object) -> IdentifiedModel:

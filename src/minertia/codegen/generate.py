@@ -125,7 +125,8 @@ def generate(
         expect_one_of(value, (kind,), f"what is given for {kind.__name__}")
     if out is not None:
         expect_path(out, "a folder of code")
-    if str(target) not in TARGETS:
+    target = str(target)
+    if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
     row = TARGETS[target]
     programs = [programs] if isinstance(programs, str) else programs

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible, ShapeError, UnknownName, expect_one_of
+from minertia.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
 from minertia.excitation import criteria
 from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
@@ -58,6 +58,11 @@ def excite(
     _expect_options(family, limits, optimality, after, search)
     _check(robot, family, start, search)
     limits = motion_limits(robot) if limits is None else limits
+    if limits.names != robot.coordinate_names:
+        theirs = ", ".join(limits.names[:MOST_NAMES])
+        raise Infeasible(
+            f"the limits are for {theirs}, not for the joints of '{robot.name}': take motion_limits(robot)"
+        )
     base = base_parameters(robot, rotors=optimality.rotors, friction=optimality.friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import Infeasible, ShapeError
+from minertia.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import LoopModel
 from minertia.excitation.space import USUAL, Box, Workspace, room
@@ -51,13 +51,13 @@ class MotionLimits:
     jerk: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper", "velocity", "acceleration"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        expect_kinds(self)
+        expect_list(self.names, (str,), "names of MotionLimits")
+        for name in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen(self._each(name, values)))
         for name in ("assumed", "missing"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        for name in ("effort", "jerk"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
         if not 0 <= self.effort_margin < 1:
             raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
         self._check()
@@ -69,6 +69,14 @@ class MotionLimits:
         parts += ["distances kept"] if self.clearance is not None else []
         parts += ["loops kept from singular postures"] if self.loops is not None else []
         return f"<MotionLimits of {', '.join(parts)}>"
+
+    def _each(self, what: str, given: ArrayLike) -> Array:
+        """A number for each joint, shape (n,)."""
+        values = _numbers(given)
+        if values.shape != (len(self.names),) or not np.isfinite(values).all():
+            count = plural(len(self.names), "finite number")
+            raise ShapeError(f"{what} of MotionLimits must have {count}, one per joint")
+        return values
 
     def _check(self) -> None:
         """Every joint must be able to move."""
@@ -117,6 +125,7 @@ def motion_limits(
     effort_margin: part of it kept free.  workspace: floor, obstacles, boxes, and whether links keep apart.
     """
     expect_robot(robot)
+    expect_one_of(workspace, (Workspace,), "workspace")
     space = room(robot, workspace)
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)

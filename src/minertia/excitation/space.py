@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import Infeasible, UnknownName, expect_kinds
+from minertia.errors import Infeasible, UnknownName, expect_kinds, expect_list
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import USUAL_DEG
@@ -51,7 +51,8 @@ class Workspace:
 
     def __post_init__(self) -> None:
         expect_kinds(self)
-        for name in ("obstacles", "boxes"):
+        for name, kind in (("obstacles", Shape), ("boxes", Box)):
+            expect_list(getattr(self, name), (kind,), f"{name} of Workspace")
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if isinstance(self.floor, str) and self.floor != BASE:
             raise UnknownName("floor", self.floor, (BASE,))

@@ -107,7 +107,7 @@ class _Assembly:
             self.place[spec.child] = (j, spec.child_frame)
         links, base_link = self._merged_links()
         return Robot(
-            name=d.name,
+            name=" ".join(d.name.split()),  # of a file's name too: it stands in headlines, which are one line
             joints=tuple(joints),
             gravity=d.gravity,
             base=d.base,
