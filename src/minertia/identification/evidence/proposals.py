@@ -249,8 +249,8 @@ def _delay(delay: float) -> Proposal:
 def scales(trial: Trial) -> Iterator[Proposal]:
     """Efforts of another size than the file's masses ask for: of one joint, or of most.
 
-    One that is too large is no sign where no joint further out is of the right size: a tool that the file does not know
-    makes the efforts of a wrist thirty times as large.
+    One joint alone need be less far off than several.  One that is too large is no sign where no joint further out is of
+    the right size: a tool that the file does not know makes the efforts of a wrist thirty times as large.
     """
     if not trial.has_masses:
         return
@@ -259,17 +259,19 @@ def scales(trial: Trial) -> Iterator[Proposal]:
         typical = _typical(found[clear])
         yield _sized(trial, np.where(clear, found, typical))
         yield _sized(trial, np.full(len(found), typical))
-    for k in np.flatnonzero(far):
+    near = far | _far(trial, CLEAR_SCALE, CLEARLY)[2]
+    for k in np.flatnonzero(near if near.sum() == 1 else far):
         if found[k] < 1 or np.any(clear[k + 1 :] & ~far[k + 1 :]):
             yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
 
 
-def _far(trial: Trial) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _far(
+    trial: Trial, least: float = SCALE, part: float = EXPLAINED
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
     found, explained = trial.scales()
-    clear = (explained > EXPLAINED) & (found > 0)
-    least = np.where(explained > CLEARLY, CLEAR_SCALE, SCALE)
-    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > np.log(least))
+    clear = (explained > part) & (found > 0)
+    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(least))
 
 
 def _typical(factors: Array) -> float:
