@@ -249,8 +249,8 @@ def _delay(delay: float) -> Proposal:
 def scales(trial: Trial) -> Iterator[Proposal]:
     """Efforts of another size than the file's masses ask for: of one joint, or of most.
 
-    One joint alone need be less far off than several.  One that is too large is no sign where no joint further out is of
-    the right size: a tool that the file does not know makes the efforts of a wrist thirty times as large.
+    One joint alone need be less far off than several.  One that is too large is no sign where no joint further out is
+    of the right size: a tool that the file does not know makes the efforts of a wrist thirty times as large.
     """
     if not trial.has_masses:
         return
