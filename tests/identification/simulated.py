@@ -370,7 +370,7 @@ def case_of(scene: Scene, fault: str | None, **choices: Any) -> Case:
         first = int(scene.rng.integers(3, len(train[0]) // 2))
         unseen = [replace(train[0].select(slice(first, None)), source="cut.csv")]
     name = f"{scene.robot.name}, {fault or 'right'}{', validated' if unseen else ''}"
-    words = () if fault is None else FAULTS[fault][2]
+    words = FAULTS[fault][2] if fault in FAULTS else ()
     return Case(name, Campaign(scene.robot, train, unseen, **choices), fault, words)
 
 

@@ -15,9 +15,11 @@ from minertia.identification.evidence.novelty import alike, other_combinations
 from minertia.identification.evidence.overlap import row_prints, shared_part
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.setups import _is_believed, suspicions
+from minertia.identification.evidence.slides import slide_of
 from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.problem.linear import linear_model
+from minertia.robot.read import read_robot
 from tests.identification.motions import Motion, fourier_motion, noisy
 from tests.random_robots import random_robot
 
@@ -44,6 +46,11 @@ def test_a_set_up_undoes_its_fault():
     faults = {
         "order": (replace(run, **{n: a[:, order] for n, a in every.items()}), Setup(order=(1, 0, 2))),
         "signs": (replace(run, **{n: a * sign for n, a in every.items()}), Setup(signs=(1, -1, 1))),
+        "effort order": (replace(run, tau=run.tau[:, order]), Setup(effort_order=(1, 0, 2))),
+        "unit": (
+            replace(run, **{n: a * [1.0, 1.0, 180 / np.pi] for n, a in every.items() if n != "tau"}),
+            Setup(units=(1.0, 1.0, np.pi / 180)),
+        ),
         "effort": (replace(run, tau=run.tau * sign), Setup(effort_signs=(1, -1, 1))),
         "zero": (replace(run, q=run.q + [0, 0, 1.0]), Setup(offsets=(0, 0, -1.0))),
         "clock": (replace(run, qd=run.qd * 2, qdd=run.qdd * 4), Setup(clock=2.0)),
@@ -77,12 +84,138 @@ def test_gravity_near_none_of_the_axes_is_fitted(gravity, said: str):
     assert stated == pytest.approx(gravity, abs=0.3)
 
 
+PORTAL = replace(random_robot(152, tree=True, n=3), effects=())  # a level slide, a vertical one, a joint that turns
+
+
+def carried(robot=PORTAL, *, gains=(1.0, 1.0, 1.0), offset=(0.0, 0.0, 0.0)) -> Motion:
+    """A motion of a robot like the portal, with friction and an offset [N] that its file does not have."""
+    run = fourier_motion(replace(robot, effects=({"FC": 8.0, "FV": 5.0},) * 3), 1500, 2, duration=15.0, size=0.3)
+    return noisy(replace(run, tau=(run.tau + np.array(offset)) * np.array(gains)), np.random.default_rng(1), 0.01)
+
+
+def portal(run: Motion, robot=PORTAL):
+    trial = trial_of(linear_model(robot), [run])
+    assert trial is not None
+    return trial
+
+
+def test_the_weight_on_a_slide_tells_a_gain_from_an_offset():
+    """Rotor and offset take all that a factor of this effort changes but its size against the weight in the file."""
+    right, wrong = portal(carried()), portal(carried(gains=(1.0, 2.2, 1.0)))
+    assert set(right.slides) == {0, 1} and suspicions(right) == () and doubts(right, []).faults == ()
+    assert wrong.refit_left() == pytest.approx(right.refit_left(), rel=0.1)
+    first = suspicions(wrong)[0]
+    assert first.check == "scale" and "effort of joint 2 (j2) is 2.2 times" in first.what
+    (less,) = doubts(portal(carried(gains=(1.0, 1.55, 1.0))), []).faults
+    assert "constant effort of joint 2 (j2)" in less and "gains" in less and "gravity" in less
+
+
+@pytest.mark.parametrize("towards", [(1.0, 0.0), (0.0, 1.0)])
+def test_a_slope_shows_in_the_weight_on_slides(towards):
+    x, y = 9.81 * np.sin(0.6) * np.array(towards)
+    first = suspicions(portal(carried(PORTAL.with_gravity((x, y, -9.81 * np.cos(0.6))))))[0]
+    assert first.check == "gravity" and "degrees elsewhere" in first.what
+    stated = [float(v) for v in first.change.split("[")[1].split("]")[0].split(",")]
+    assert stated == pytest.approx([x, y, -9.81 * np.cos(0.6)], abs=1.0)
+
+
+def test_usual_offsets_of_slides_are_no_evidence():
+    """Some tenths of the weight may be wrong masses; more is evidence, unless the file states what balances it."""
+    weight = portal(carried()).slides[1].weight
+    assert doubts(portal(carried(offset=(20.0, 0.25 * weight, 0.0))), []).faults == ()
+    balanced = carried(offset=(0.0, 0.8 * weight, 0.0))
+    (told,) = (*(s.sentence for s in suspicions(portal(balanced))), *doubts(portal(balanced), []).faults)[:1]
+    assert "joint 2" in told or "gravity" in told
+    stated = replace(PORTAL, effects=({}, {"OFF": 0.8 * weight}, {}))
+    assert doubts(portal(balanced, stated), []) == doubts(portal(carried()), [])
+
+
+def test_a_portal_says_that_its_clock_is_not_judged():
+    """Rotors take what another clock makes of constant inertia; a joint that turns shows it."""
+    slides = replace(PORTAL, joints=PORTAL.joints[:2], links=PORTAL.links[:2])
+    trial = trial_of(linear_model(slides), [noisy(fourier_motion(slides, 1500, 2), np.random.default_rng(0))])
+    assert trial is not None
+    (told,) = doubts(trial, []).not_judged
+    assert "the clock" in told and "no joint's inertia varies" in told
+    assert portal(carried()).shows_masses and tried(motion()).shows_masses
+
+
+@pytest.mark.parametrize(("swing", "speed", "is_slide"), [(0.0, 1.0, True), (0.3, 1.0, False), (0.0, 2.5, False)])
+def test_a_slide_is_judged_where_only_its_weight_is_constant(swing: float, speed: float, is_slide: bool):
+    """Not where gravity along it varies with the motion, nor where it never turns back and friction is constant too."""
+    t = np.linspace(0, 20, 400)
+    along = np.column_stack([swing * np.sin(t), 0 * t, 2 + 0 * t])
+    gravity = np.array([6.0, 0.0, -8.0])
+    found = slide_of(along, gravity, np.sin(3 * t) + speed - 1, 5.0)
+    assert (found is not None) == is_slide
+    if found is not None:
+        assert found.weight == pytest.approx(20.0) and found.asked == pytest.approx(-16.0)
+        assert found.excess(5.0 + np.hypot(np.hypot(4.8, 2.0), 2.5) + 1.5, 10.0) == pytest.approx(1.5)
+        assert found.excess(0.0, 10.0) == 0.0
+
+
 @pytest.mark.parametrize(("refit", "is_believed"), [(0.033, True), (0.040, False)])
 def test_masses_fitted_anew_must_not_contradict(refit: float, is_believed: bool):
     """Masses that are 30 % off look like a clock that is off; such a clock leaves masses fitted anew more."""
     before, after = Left(0.21, 0.031), Left(0.083, refit)
     assert _is_believed(before, after, "clock") == is_believed
     assert _is_believed(Left(0.21, 0.001), Left(0.083, 0.009), "clock"), "what filters leave is no contradiction"
+
+
+def of_file(factors: tuple[float, ...]):
+    """The usual motion, with a file whose links are so many times as heavy as the robot's."""
+    links = tuple(tuple(f * v for v in ten) for f, ten in zip(factors, ROBOT.links, strict=True))
+    trial = trial_of(linear_model(replace(ROBOT, links=links)), [motion()])
+    assert trial is not None
+    return trial
+
+
+def test_links_that_are_as_far_off_as_a_file_may_be_speak_for_a_set_up():
+    """Each link heavier or lighter on its own: the file's masses leave a lot of a right set-up, such links nothing."""
+    trial = of_file((1.25, 0.8, 1.4))
+    least = tried(motion()).within_left()
+    assert trial.within_left() == pytest.approx(least, rel=0.02) and trial.masses_left()[0] > 3 * least
+    assert trial.within_left(Setup(clock=1.3)) > 3 * least
+    assert of_file((2.0, 2.0, 2.0)).within_left() > 0.2
+
+
+def test_two_set_ups_that_masses_within_a_file_s_errors_fit_alike_are_not_told_apart():
+    before = Left(0.18, 0.029, 0.045)
+    assert not _is_believed(before, Left(0.075, 0.033, 0.04), "clock")
+    assert _is_believed(before, Left(0.075, 0.033, 0.034), "clock")
+    assert _is_believed(Left(0.33, 0.015, 0.14), Left(0.23, 0.015, 0.03), "zeros")
+    assert not _is_believed(Left(0.33, 0.015, 0.07), Left(0.23, 0.015, 0.03), "zeros")
+
+
+def test_a_gain_is_weighed_on_its_own_joint():
+    """Masses that are off on the others say nothing of it, as long as they explain its effort clearly."""
+    run = motion()
+    heavy = replace(ROBOT, links=(tuple(1.3 * v for v in ROBOT.links[0]), *ROBOT.links[1:]), effects=())
+    wrong = replace(run, tau=run.tau * [1.0, 1.8, 1.0])
+    trial = trial_of(linear_model(heavy), [wrong])
+    assert trial is not None
+    assert any(s.check == "scale" and "joint 2 (j2) is 1.8 times" in s.what for s in suspicions(trial))
+    usual = trial_of(linear_model(heavy), [replace(run, tau=run.tau * [1.0, 1.5, 1.0])])
+    assert usual is not None and not any(s.check == "scale" for s in suspicions(usual))
+
+
+@pytest.mark.parametrize("clock", [0.1, 0.7, 12.0])
+def test_any_clock_is_found_by_inertia_beside_gravity(clock: float):
+    run = motion()
+    first = suspicions(tried(replace(run, qd=run.qd * clock, qdd=run.qdd * clock**2)))[0]
+    assert first.check == "clock" and f"a second of the log is {clock:.3g} seconds" in first.what
+
+
+def test_a_clock_is_believed_only_beside_gravity():
+    """In a level plane all masses 30 % off are a clock that is off; gravity that varies tells them apart."""
+    level = replace(read_robot("planar2r"), gravity=(0.0, 0.0, -9.81), links=random_robot(8, n=2).links, effects=())
+    light = replace(level, links=tuple(tuple(0.66 * v for v in ten) for ten in level.links))
+    run = noisy(fourier_motion(light, 1500, 1, duration=15.0), np.random.default_rng(1), 0.02)
+    trial = trial_of(linear_model(level), [run])
+    assert trial is not None and not trial.shows_gravity and tried(motion()).shows_gravity
+    assert suspicions(trial) == ()
+    late = trial_of(linear_model(level), [replace(run, qd=run.qd / 2, qdd=run.qdd / 4)])
+    assert late is not None and {"clock", "scale"} <= {s.check for s in suspicions(late)}
 
 
 def test_two_weaker_signs_say_what_one_alone_does_not():
@@ -97,6 +230,29 @@ def test_two_weaker_signs_say_what_one_alone_does_not():
 def test_a_log_that_the_masses_explain_asks_for_nothing_else():
     assert suspicions(tried(motion())) == ()
     assert doubts(tried(motion()), []).faults == ()
+
+
+def test_efforts_exchanged_and_a_joint_in_degrees_are_named():
+    run = motion()
+    first = suspicions(tried(replace(run, tau=run.tau[:, [0, 2, 1]])))[0]
+    assert first.check == "order" and first.what.startswith("the efforts of joint 2 (j2) and joint 3 (j3)")
+    factor = np.array([1.0, 180 / np.pi, 1.0])
+    first = suspicions(tried(replace(run, q=run.q * factor, qd=run.qd * factor, qdd=run.qdd * factor)))[0]
+    assert first.check == "units" and "joint 2 (j2) seems to be in degrees" in first.what
+
+
+def test_slides_in_millimetres_are_named():
+    run, factor = carried(), np.array([1e3, 1e3, 1.0])
+    first = suspicions(portal(replace(run, q=run.q * factor, qd=run.qd * factor, qdd=run.qdd * factor)))[0]
+    assert first.check == "units" and "joint 1 (j1) and joint 2 (j2) seem to be in millimetres" in first.what
+
+
+def test_three_joints_in_turn_are_found():
+    run = motion()
+    moved = replace(run, **{n: getattr(run, n)[:, [1, 2, 0]] for n in ("q", "qd", "qdd", "tau")})
+    first = suspicions(tried(moved))[0]
+    assert first.check == "order" and "three joints seem exchanged" in first.what
+    assert first.after.masses == pytest.approx(tried(run).masses_left()[0], rel=1e-6)
 
 
 def test_masses_that_nothing_mends_contradict_the_log():

@@ -12,6 +12,7 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.signals.filtering import Filter
+from tests.identification.otherwise import OTHER_FAULTS, other_right, other_robots, other_wrong
 from tests.identification.simulated import (
     FAULTS,
     Case,
@@ -78,6 +79,33 @@ def test_campaigns_are_judged_right():
         unnamed += [(case.name, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
     print("right but not good", alarms, "wrong but good", wrong, "cause not named", unnamed)
     assert len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
+
+
+@pytest.mark.parametrize("fault", ["three joints in turn", "efforts exchanged"])
+def test_columns_in_another_order_are_named(fault: str):
+    case = next(c for k in range(9) if (c := other_wrong(QUICK[k % len(QUICK)], fault, k)) is not None)
+    result = found(case)
+    assert not result.verdict.is_good and is_named(case, result), (case.name, causes(result))
+
+
+@pytest.mark.slow
+def test_other_campaigns_are_judged_right():
+    """60 right campaigns and 80 wrong ones on other robots, with other friction and noise."""
+    robots, faults = other_robots(), list(OTHER_FAULTS)
+    wrong, unnamed, alarms, count = [], [], [], 0
+    for k in range(60):
+        case = other_right(robots[k % len(robots)], k)
+        result = found(case)
+        alarms += [] if result.verdict.is_good else [(case.name, k, result.verdict.reasons[:2])]
+    for k in range(4 * len(faults)):
+        case = other_wrong(robots[(k + k // len(faults)) % len(robots)], faults[k % len(faults)], k)
+        if case is None:
+            continue
+        result, count = found(case), count + 1
+        wrong += [(case.name, k)] if result.verdict.is_good else []
+        unnamed += [(case.name, k, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
+    print(f"right but not good {alarms} of 60, wrong but good {wrong} of {count}, cause not named {unnamed}")
+    assert count >= 60 and len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
 
 
 def test_masses_that_are_missing_leave_checks_unjudged():

@@ -22,6 +22,10 @@ WITHOUT_MASSES = (
     "not judged, as {}: the size of the efforts (unit, side, gains), the zero of the last "
     "joint, and whether gravity points along no axis of the base"
 )
+TAKEN_BY_ROTORS = (
+    "not judged, as rotors, friction and offsets can stand for all that the file's masses ask for in this motion (no "
+    "joint's inertia varies): the clock, and factors of the efforts but by constant weights"
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,33 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
     if trial is None:
         return Doubts(not_judged=(NOTHING_TRIED,))
     found = suspicions(trial)
-    faults = [_contradiction(trial) if not found else None, _beyond_limits(trial), _moves_alike(trial, unseen)]
-    reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
-    not_judged = () if trial.has_masses else (WITHOUT_MASSES.format(reason),)
-    return Doubts(found, tuple(f for f in faults if f is not None), not_judged)
+    unexplained = None if found else _unlike_its_weight(trial) or _contradiction(trial)
+    faults = [unexplained, _beyond_limits(trial), _moves_alike(trial, unseen)]
+    return Doubts(found, tuple(f for f in faults if f is not None), _not_judged(trial))
+
+
+def _not_judged(trial: Trial) -> tuple[str, ...]:
+    if not trial.has_masses:
+        reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
+        return (WITHOUT_MASSES.format(reason),)
+    return () if trial.shows_masses else (TAKEN_BY_ROTORS,)
+
+
+def _unlike_its_weight(trial: Trial) -> str | None:
+    """A slide whose constant effort is not the weight that the file states, which fitted offsets hide."""
+    if not trial.has_masses:
+        return None
+    for j, (measured, asked) in trial.offsets().items():
+        slide = trial.slides[j]
+        if slide.excess(measured - asked + slide.stated, float(trial.sizes[j])) > 0:
+            return (
+                f"the constant effort of joint {j + 1} ({trial.robot.coordinate_names[j]}) is {measured:.3g} N, where "
+                f"the file's masses, {slide.weight:.3g} N of weight on this slide, ask for {asked:.3g} N: masses that "
+                "are 30 % off and friction do not explain such an offset; look at order and effort_unit of [columns], "
+                "at gains and signs of [drive], and at gravity (is the robot mounted another way, or the weight "
+                "compensated?); what balances the weight is stated as the joint's offset in the robot's file"
+            )
+    return None
 
 
 def _contradiction(trial: Trial) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from minertia.identification.evidence.trial import LONGEST_DELAY, Setup, Trial
 
 Array = NDArray[np.float64]
-SCALE = 2.0  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
-EXPLAINED = 0.5  # part of an effort's power that the file's masses must explain for its size to say something
+SCALE, CLEAR_SCALE = 2.0, 1.7  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+EXPLAINED, CLEARLY = 0.5, 0.9  # part of an effort's power that the masses must explain for its size to say something
 # masses that are 30 % off make up for smaller changes of these: a factor of all inertia of 1.3 is a clock of 1.14
 ELSEWHERE = math.radians(20)  # direction of gravity
 TURNED = math.radians(20)  # zero of a joint
@@ -25,6 +25,9 @@ FASTER = 1.2  # clock, either way
 TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))
 QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
+UNITS = {"revolute": ("degrees", math.pi / 180), "prismatic": ("millimetres", 1e-3)}
+FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
+KEYS = {"revolute": 'angle = "deg"', "prismatic": 'length = "mm"'}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
@@ -59,12 +62,33 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Two joints in each other's columns."""
+    """Two joints in each other's columns, of all or of efforts alone; from the likeliest two, three in turn."""
     for a, b in combinations(trial.tried, 2):
-        order = list(range(trial.robot.n))
-        order[a], order[b] = b, a
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
-        yield Proposal(Setup(order=tuple(order)), what, "exchange their columns in q and effort of [columns]")
+        change = "exchange their columns in q and effort of [columns]"
+        order = _in_turn(trial, (a, b))
+        yield Proposal(Setup(order=order), what, change, _thirds(trial, a, b))
+        what = f"the efforts of {_name(trial, a)} and {_name(trial, b)} seem exchanged"
+        yield Proposal(Setup(effort_order=order), what, "exchange their columns in effort of [columns]")
+
+
+def _thirds(trial: Trial, a: int, b: int) -> Callable[[], Iterable[Proposal]]:
+    others = [c for c in trial.tried if c not in (a, b)]
+    return lambda: (_three(trial, turn) for c in others for turn in ((a, b, c), (a, c, b)))
+
+
+def _three(trial: Trial, turn: tuple[int, ...]) -> Proposal:
+    a, b, c = (_name(trial, j) for j in turn)
+    what = f"three joints seem exchanged: {a} is in the columns of {b}, that in those of {c}, and that in those of {a}"
+    return Proposal(Setup(order=_in_turn(trial, turn)), what, "put them in this order in q and effort of [columns]")
+
+
+def _in_turn(trial: Trial, turn: tuple[int, ...]) -> tuple[int, ...]:
+    """Each of some coordinates takes the columns of the next."""
+    order = list(range(trial.robot.n))
+    for j, taken in zip(turn, (*turn[1:], turn[0]), strict=True):
+        order[j] = taken
+    return tuple(order)
 
 
 def signs(trial: Trial) -> Iterator[Proposal]:
@@ -81,6 +105,26 @@ def signs(trial: Trial) -> Iterator[Proposal]:
     every = tuple(-1.0 for _ in range(trial.robot.n))
     change = f"turn effort_signs in [drive], by {_list(every)}"
     yield Proposal(Setup(effort_signs=every), "the sign of all efforts seems turned", change)
+
+
+def units(trial: Trial) -> Iterator[Proposal]:
+    """A joint in degrees among others in radians, or slides in millimetres, of joints that travel far."""
+    kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
+    far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > FAR]
+    slides = [j for j in far if kinds[j] == "prismatic"]
+    for some in ([j] for j in far):
+        yield _in_unit(trial, some, kinds[some[0]])
+    if len(slides) > 1:
+        yield _in_unit(trial, slides, "prismatic")
+
+
+def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
+    unit, factor = UNITS[kind]
+    factors = tuple(factor if j in some else 1.0 for j in range(trial.robot.n))
+    verb = "seem" if len(some) > 1 else "seems"
+    what = f"the position of {' and '.join(_name(trial, j) for j in some)} {verb} to be in {unit}"
+    change = f"state {KEYS[kind]} in [columns] where it holds for all such joints, else mend the log"
+    return Proposal(Setup(units=factors), what, change)
 
 
 def zeros(trial: Trial) -> Iterator[Proposal]:
@@ -152,10 +196,28 @@ def _plain(gravity: Sequence[float]) -> str:
 
 
 def clocks(trial: Trial) -> Iterator[Proposal]:
-    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square."""
+    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square.
+
+    Where gravity does not vary, a clock is as unsure as the size of the efforts, and the same as it but for friction.
+    """
     if not any(trial.robot.gravity):
         return
-    yield from (_clock(clock) for clock in CLOCKS if _is_other(clock))
+    if not trial.has_masses or trial.shows_gravity:
+        yield from (_clock(clock) for clock in (*CLOCKS, *_fitted_clock(trial)) if _is_other(clock))
+        return
+    found, clear, far = _far(trial)
+    if 2 * far.sum() > clear.sum():
+        yield replace(_clock(_typical(found[clear]) ** -0.5), nearby=tuple)
+
+
+def _fitted_clock(trial: Trial) -> Iterator[float]:
+    """The one with which the file's masses fit best, where gravity is about the one stated: it may be any."""
+    if not trial.has_masses:
+        return
+    inertia, fitted = trial.inertia_and_gravity()
+    length, stated = float(np.linalg.norm(fitted)), np.array(trial.robot.gravity)
+    if inertia > 0 and fitted @ stated > math.cos(ELSEWHERE) * length * float(np.linalg.norm(stated)):
+        yield math.sqrt(length / float(np.linalg.norm(stated)) / inertia)
 
 
 def _is_other(clock: float) -> bool:
@@ -187,21 +249,33 @@ def _delay(delay: float) -> Proposal:
 def scales(trial: Trial) -> Iterator[Proposal]:
     """Efforts of another size than the file's masses ask for: of one joint, or of most.
 
-    One that is too large is no sign where no joint further out is of the right size: a tool that the file does not know
-    makes the efforts of a wrist thirty times as large.
+    One joint alone need be less far off than several.  One that is too large is no sign where no joint further out is
+    of the right size: a tool that the file does not know makes the efforts of a wrist thirty times as large.
     """
     if not trial.has_masses:
         return
-    found, explained = trial.scales()
-    clear = (explained > EXPLAINED) & (found > 0)
-    far = clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(SCALE))
+    found, clear, far = _far(trial)
     if 2 * far.sum() > clear.sum():
-        typical = float(np.exp(np.median(np.log(found[clear]))))
+        typical = _typical(found[clear])
         yield _sized(trial, np.where(clear, found, typical))
         yield _sized(trial, np.full(len(found), typical))
-    for k in np.flatnonzero(far):
+    near = far | _far(trial, CLEAR_SCALE, CLEARLY)[2]
+    for k in np.flatnonzero(near if near.sum() == 1 else far):
         if found[k] < 1 or np.any(clear[k + 1 :] & ~far[k + 1 :]):
             yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+
+
+def _far(
+    trial: Trial, least: float = SCALE, part: float = EXPLAINED
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
+    found, explained = trial.scales()
+    clear = (explained > part) & (found > 0)
+    return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(least))
+
+
+def _typical(factors: Array) -> float:
+    return float(np.exp(np.median(np.log(factors))))
 
 
 def gains(trial: Trial) -> Iterator[Proposal]:
@@ -235,6 +309,7 @@ CHECKS: dict[str, Proposing] = {
     "gain": gains,
     "order": exchanged,
     "signs": signs,
+    "units": units,
     "zeros": zeros,
     "gravity": gravities,
     "clock": clocks,

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.identification.evidence.proposals import CHECKS, Proposal
-from minertia.identification.evidence.trial import Left, Trial
+from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial, root_mean_square
 
 SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right,
 BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for
 MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
+WITHIN_FALLS, WITHIN_MORE = 0.5, 0.05  # left by links that are as far off as a file may be: neither fits two set-ups
+WITHIN_STAYS = 0.8  # of what these left: a set-up that leaves more is what masses that are off look like
+SCALE_FALLS = 0.8  # what the file's masses leave, of the joints whose efforts a scale changes
 REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
 BOTH_FALL, BOTH_MORE = 0.75, 0.02  # of the file's masses, and of the efforts, where both leave less: each says it anew
 REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
@@ -84,7 +87,15 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
     if before.masses is not None and trial.masses_left([best.setup])[0] > NO_WORSE * before.masses:
         return None
     after = trial.left(best.setup)
-    return Suspicion(check, best.what, best.change, before, after) if _is_believed(before, after, check) else None
+    is_believed = _is_believed(before, after, check) and (check != "scale" or _scale_mends(trial, best.setup))
+    return Suspicion(check, best.what, best.change, before, after) if is_believed else None
+
+
+def _scale_mends(trial: Trial, setup: Setup) -> bool:
+    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see."""
+    factors = np.array(setup.scales)[list(trial.joints)]
+    before, after = (root_mean_square(parts[factors != 1]) for parts in trial.of_masses([AS_STATED, setup]))
+    return after < SCALE_FALLS * before
 
 
 def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
@@ -123,12 +134,16 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
     refit_stays = after.refit <= math.hypot(NO_WORSE * before.refit, NO_MORE)
     masses_stay = after.masses <= NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
-        return after.masses < 0.8 * before.masses and refit_stays
+        return after.masses < before.masses and refit_stays
     by_masses = after.masses < MASSES_FALL * before.masses and before.masses - after.masses > MASSES_MORE
     by_masses &= check != "gain"  # a factor of one effort makes up for a wrong mass just as well
-    least = BOTH_MORE if after.masses < BOTH_FALL * before.masses else REFIT_MORE
-    by_refit = falls and before.refit - after.refit > least
-    return (by_masses and refit_stays) or (by_refit and masses_stay)
+    by_links = False
+    if before.within is not None and after.within is not None:
+        by_masses &= after.within < WITHIN_STAYS * before.within
+        by_links = after.within < min(WITHIN_FALLS * before.within, before.within - WITHIN_MORE)
+    more = BOTH_MORE if after.masses < BOTH_FALL * before.masses else REFIT_MORE
+    by_refit = falls and before.refit - after.refit > more
+    return (by_masses and refit_stays) or (masses_stay and (by_refit or (by_links and refit_stays)))
 
 
 def _percent(x: float) -> str:

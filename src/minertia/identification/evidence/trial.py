@@ -14,16 +14,18 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.errors import InputError
+from minertia.identification.evidence.slides import Slide, slide_of
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.terms import Term
 from minertia.identification.signals.filtering import Motion, low_pass
 from minertia.robot.effects import JointState
+from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -35,6 +37,10 @@ TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
+OFF = 0.3  # what a file's masses may be off, of them or of the true ones
+SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
+NOTICEABLE = 0.1  # of a joint's varying effort
+SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
 
@@ -42,12 +48,15 @@ RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows st
 class Setup:
     """How joints, efforts, clock and gravity are read, beside what the campaign says; the default changes nothing.
 
-    order: the coordinate whose columns each one takes.  signs, effort_signs, offsets, scales: of each coordinate,
+    order, effort_order: the coordinate whose columns, or whose effort, each one takes.  units: factor of each
+    coordinate's position, to have it in rad or m.  signs, effort_signs, offsets, scales: of each coordinate,
     applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
     the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions.
     """
 
     order: tuple[int, ...] | None = None
+    effort_order: tuple[int, ...] | None = None
+    units: tuple[float, ...] | None = None
     signs: tuple[float, ...] | None = None
     effort_signs: tuple[float, ...] | None = None
     offsets: tuple[float, ...] | None = None
@@ -65,10 +74,12 @@ class Left:
     """What is left of the varying efforts, root mean square over the joints of each one's part.
 
     masses: by the file's masses with fitted friction and rotors, None without masses.  refit: by masses fitted anew.
+    within: by the file's links, each heavier or lighter by what a file may be off.
     """
 
     masses: float | None
     refit: float
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,10 @@ class Trial:
         q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup.delay)
         if setup.order is not None:
             q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
+        if setup.effort_order is not None:
+            tau = tau[:, list(setup.effort_order)]
+        if setup.units is not None:
+            q, qd, qdd = (a * np.array(setup.units) for a in (q, qd, qdd))
         if setup.signs is not None:
             q, qd, qdd, tau = (a * np.array(setup.signs) for a in (q, qd, qdd, tau))
         for factor in (setup.effort_signs, setup.scales):
@@ -177,7 +192,7 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
-        """Columns of a coordinate's rotors, friction and springs, without their means, which an offset takes."""
+        """Columns of a coordinate's rotors, friction and springs."""
         columns: list[Array] = []
         for weights in self._drives(j):
             v = qd @ weights
@@ -186,8 +201,7 @@ class Trial:
         own = [t for t in self.springs if self.robot.coordinate_of(t.joint) == j]
         state = JointState(q[:, j], qd[:, j], qdd[:, j])
         columns += [np.asarray(t.effect.shape(state, t.settings), float) for t in own]
-        D = np.column_stack(columns)
-        return np.asarray(D - D.mean(axis=0))
+        return np.column_stack(columns)
 
     def _drives(self, j: int) -> list[Array]:
         """How each motor that acts on a coordinate turns with all of them, forwards where the coordinate does."""
@@ -196,6 +210,40 @@ class Trial:
 
     def _own(self, j: int) -> Array:
         return self.effects(j, self.q, self.qd, self.qdd)
+
+    @cached_property
+    def slides(self) -> dict[int, Slide]:
+        """Coordinates along which the weight that the file states is constant; none where a spring may carry it."""
+        sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
+        kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
+        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
+        if not own or not any(self.robot.gravity):
+            return {}
+        along, g = self._under_gravity(), np.array(self.robot.gravity)
+        effects = self.robot.effects or ({},) * self.robot.n_joints
+        stated = [float(effects[k].get("OFF", 0.0)) for k in self.robot.independent]
+        found = {j: slide_of(along[:, j], g, self.qd[:, j], stated[j]) for j in own}
+        return {j: slide for j, slide in found.items() if slide is not None}
+
+    def _under_gravity(self) -> Array:
+        """Efforts of the file's masses at rest under 1 m/s2 of gravity in each direction of the base, (N, n, 3)."""
+        still = np.zeros_like(self.q)
+        return np.stack([inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)], -1)
+
+    @cached_property
+    def shows_gravity(self) -> bool:
+        """Whether gravity on the file's masses varies with this motion, noticeably beside all that varies."""
+        varying = np.std(self._under_gravity() @ np.array(self.robot.gravity), axis=0)
+        return any(varying[j] > NOTICEABLE * self.sizes[j] for j in self.joints)
+
+    def offsets(self) -> dict[int, tuple[float, float]]:
+        """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
+        rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
+        for j, slide in self.slides.items():
+            asked = float(rigid[:, j].mean()) + slide.stated
+            offset = _left(self._own(j), tau[:, j], rigid[:, j])[1]
+            found[j] = (asked - slide.stated + offset, asked)
+        return found
 
     def can_be(self, setup: Setup) -> bool:
         """Whether the robot can stand so: its loops, if it has any, must close."""
@@ -210,8 +258,8 @@ class Trial:
     def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
         """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).
 
-        Friction and rotors are fitted.  Set-ups of the same gravity go through the recursion together: its cost hardly
-        depends on how many samples there are.
+        Friction, rotors and an offset are fitted; of a slide, what is unusual of its offset is left.  Set-ups of the
+        same gravity go through the recursion together: its cost hardly depends on how many samples there are.
         """
         found = np.zeros((len(setups), len(self.joints)))
         for gravity in {setup.gravity for setup in setups}:
@@ -221,8 +269,16 @@ class Trial:
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
                 rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
-                    found[k] = [_left(self.effects(j, *state[:3]), state[3][:, j], own[:, j]) for j in self.joints]
+                    found[k] = [self._of_one(j, state, own[:, j]) for j in self.joints]
         return found
+
+    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array) -> float:
+        tau, varying = state[3][:, j], float(np.std(state[3][:, j]))
+        if not varying > 0:
+            return 0.0
+        rest, offset = _left(self.effects(j, *state[:3]), tau, rigid)
+        excess = self.slides[j].excess(offset, varying) if j in self.slides else 0.0
+        return float(np.hypot(rest, excess) / varying)
 
     def masses_left(self, setups: Sequence[Setup] = (AS_STATED,)) -> list[float]:
         """`of_masses` of all joints, for each set-up."""
@@ -238,16 +294,31 @@ class Trial:
         G = sum(part.T @ part / size**2 for part, size in zip(parts, sizes, strict=True) if size > 0)
         return float(np.sqrt(_least_squares(np.asarray(G)) / len(self.joints)))
 
+    def within_left(self, setup: Setup = AS_STATED) -> float:
+        """What the file's links leave, each times a factor near 1, beside effects that are not negative."""
+        q, qd, qdd, tau = self.state(setup)
+        links = (self._columns(setup) * self.masses).reshape(len(q), tau.shape[1], -1, len(LINK_SYMBOLS)).sum(axis=-1)
+        count, parts, sizes = links.shape[2], [], np.std(tau, axis=0)
+        for j in (j for j in self.joints if sizes[j] > 0):
+            D = self.effects(j, q, qd, qdd)
+            own = np.column_stack([links[:, j], D, tau[:, j]])
+            rows = (own - own.mean(axis=0)) / sizes[j]
+            if j in self.slides:
+                counts = SLIDES * np.sqrt(len(q)) / self.slides[j].usual(float(sizes[j]))
+                rows = np.vstack([rows, counts * own.mean(axis=0)])
+            parts.append((rows, D.shape[1]))
+        return _bounded(parts, count, len(q)) if parts else 0.0
+
     def _columns(self, setup: Setup) -> Array:
         """Columns of the links' parameters, which do not depend on how efforts are read."""
-        key = replace(setup, delay=0.0, scales=None, effort_signs=None)
+        key = _of_motion(setup)
         if key not in self.made:
             self.make_columns([key])
         return self.made[key]
 
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Make the columns of some set-ups together, and forget those of others."""
-        keys = dict.fromkeys(replace(setup, delay=0.0, scales=None, effort_signs=None) for setup in setups)
+        keys = dict.fromkeys(map(_of_motion, setups))
         self.made.clear()
         for gravity in {key.gravity for key in keys}:
             same = [key for key in keys if key.gravity == gravity]
@@ -257,34 +328,58 @@ class Trial:
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
     def left(self, setup: Setup = AS_STATED) -> Left:
-        """Both."""
-        return Left(self.masses_left([setup])[0] if self.has_masses else None, self.refit_left(setup))
+        """All of them."""
+        refit = self.refit_left(setup)
+        return (
+            Left(self.masses_left([setup])[0], refit, self.within_left(setup)) if self.has_masses else Left(None, refit)
+        )
 
     def scales(self) -> tuple[Array, Array]:
         """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         tau, found, explained = self.tau(), [], []
         for j in self.joints:
-            x, y = without(self._own(j), np.column_stack([rigid[:, j], tau[:, j]])).T
+            columns = np.column_stack([rigid[:, j], tau[:, j]])
+            x, y = self._with_weight(j, columns, np.sqrt(len(tau))).T
             size = float(x @ x)
             found.append(float(x @ y) / size if size > 0 else 1.0)
             explained.append(float(x @ y) ** 2 / max(size * float(y @ y), 1e-300))
         return np.array(found), np.array(explained)
 
+    def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
+        """Columns without what effects and an offset explain; of a slide, their constant part in a row that counts."""
+        D = self._own(j)
+        if j not in self.slides:
+            return without(D, columns)
+        return np.vstack([without(D, columns), counts * constant(D, columns)])
+
+    @cached_property
+    def shows_masses(self) -> bool:
+        """Whether rotors, friction and offsets of any size could not move as the file's masses do.
+
+        They could where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
+        """
+        rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
+        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
+
     def inertia_and_gravity(self) -> tuple[float, Array]:
         """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
-        still = np.zeros_like(self.q)
-        sides = [inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))]
-        sides += [inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)]
-        tau, rows = self.tau(), []
+        moving = inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))
+        under, tau, rows = self._under_gravity(), self.tau(), []
         for j in self.joints:
-            columns = np.column_stack([*(side[:, j] for side in sides), tau[:, j]])
+            columns = np.column_stack([moving[:, j], under[:, j], tau[:, j]])
             size = float(np.std(tau[:, j]))
             if size > 0:
-                rows.append(without(self._own(j), columns) / size)
+                weight = self.slides[j].usual(size) / size if j in self.slides else 1.0
+                rows.append(self._with_weight(j, columns, SLIDES * np.sqrt(len(tau)) / weight) / size)
         M = np.concatenate(rows)
         x = np.linalg.lstsq(M[:, :-1], M[:, -1], rcond=1e-6)[0]
         return float(x[0]), np.asarray(x[1:])
+
+
+def _of_motion(setup: Setup) -> Setup:
+    """What of a set-up the columns of the links' parameters depend on."""
+    return replace(setup, delay=0.0, scales=None, effort_signs=None, effort_order=None)
 
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
@@ -319,21 +414,55 @@ def root_mean_square(parts: Array) -> float:
     return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
 
 
-def _left(effects: Array, tau: Array, rigid: Array) -> float:
-    """Part of the varying effort left beside the rigid body's, with effects that are not negative."""
-    size = float(np.std(tau)) * np.sqrt(len(tau))
-    rest = tau - rigid
-    return float(nnls(effects, rest - rest.mean())[1] / size) if size > 0 else 0.0
+def _left(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
+    """What is left beside the rigid body's effort, root mean square, and the offset; effects are not negative."""
+    rest, means = tau - rigid, effects.mean(axis=0)
+    x, left = nnls(effects - means, rest - rest.mean())
+    return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
 
 
 def without(effects: Array, columns: Array) -> Array:
     """Columns with whatever the effects and an offset can explain taken off."""
-    D = effects[:, np.linalg.norm(effects, axis=0) > 0]
+    Q, _ = _orthogonal(effects)
     centred = columns - columns.mean(axis=0)
-    if not D.shape[1]:
-        return np.asarray(centred)
-    Q = np.linalg.qr(D)[0]
     return np.asarray(centred - Q @ (Q.T @ centred))
+
+
+def constant(effects: Array, columns: Array) -> Array:
+    """The part of each column that an offset takes beside the effects."""
+    Q, R = _orthogonal(effects)
+    moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
+    x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
+    return np.asarray(columns.mean(axis=0) - effects[:, moving].mean(axis=0) @ x)
+
+
+def _orthogonal(effects: Array) -> tuple[Array, Array]:
+    """Q and R of the columns without their means, which an offset takes."""
+    centred = effects - effects.mean(axis=0)
+    D = centred[:, np.linalg.norm(centred, axis=0) > 0]
+    Q, R = np.linalg.qr(D)
+    return np.asarray(Q), np.asarray(R)
+
+
+def _bounded(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
+    """What is left over all joints with a factor of each link that they share, and effects of their own.
+
+    parts: of each joint its rows (links, effects, effort) and how many effects it has.
+    """
+    total = links + sum(count for _, count in parts)
+    G, start = np.zeros((total + 1, total + 1)), links
+    for rows, count in parts:
+        at = [*range(links), *range(start, start + count), total]
+        G[np.ix_(at, at)] += rows.T @ rows / samples
+        start += count
+    size = np.sqrt(np.maximum(np.diag(G), 1e-300))
+    size[:links] = max(float(size[:links].max()), 1e-150)  # one scale for factors that are to stay near 1
+    A = G / np.outer(size, size) + RIDGE * np.eye(total + 1)
+    R = np.linalg.cholesky(A).T
+    low, high = np.zeros(total), np.full(total, np.inf)
+    low[:links], high[:links] = (1 - OFF) * size[:links], size[:links] / (1 - OFF)
+    found = lsq_linear(R[:-1, :-1], R[:-1, -1], bounds=(low / size[-1], high / size[-1]))
+    return float(np.hypot(np.linalg.norm(found.fun), R[-1, -1]) * size[-1] / np.sqrt(len(parts)))
 
 
 def _least_squares(G: Array) -> float:
