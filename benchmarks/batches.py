@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.measure import Row, compare, median_time
+from benchmarks.measure import Row, compare, fastest
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.kernels.task import NOTHING, Work
@@ -89,14 +90,11 @@ def rows() -> Iterator[Row]:
 
 def _better(name: str, few: tuple, tau: np.ndarray) -> tuple[str, Callable, Callable] | None:
     """The compiler whose Pinocchio is faster, and its loops."""
-    found = {}
-    for compiler, peer in peers.cpp_peers(name).items():
-        rnea = lambda p=peer: p.rnea(few, tau)  # noqa: E731
-        found[compiler] = (median_time(rnea, 5), rnea, lambda p=peer: p.regressor(few))
+    found = peers.cpp_peers(name)
     if not found:
         return None
-    best = min(found, key=lambda compiler: found[compiler][0])
-    return best, *found[best][1:]
+    best = fastest({compiler: partial(peer.rnea, few, tau) for compiler, peer in found.items()})
+    return best, partial(found[best].rnea, few, tau), partial(found[best].regressor, few)
 
 
 def _against_python(name: str, which: str, ours: tuple, inside: tuple) -> Iterator[Row]:

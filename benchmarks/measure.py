@@ -63,3 +63,9 @@ def compare(
     quartiles = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
     a, b = (statistics.median(column) for column in zip(*times, strict=True))
     return Row(subject, a, b, peer_name, goal, quartiles, note, statistics.median(ratios))
+
+
+def fastest(builds: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> str:
+    """The name of what takes the least time, in turns: a slow spell must not choose the slower build."""
+    times = [{name: seconds(do) for name, do in builds.items()} for _ in range(rounds)]
+    return min(builds, key=lambda name: min(row[name] for row in times))

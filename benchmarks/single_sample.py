@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.batches import ARMS
-from benchmarks.measure import Row, compare, median_time
+from benchmarks.measure import Row, compare, fastest, median_time
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
@@ -140,9 +140,8 @@ def _peers(
             found["CasADi C"][compiler]()
             check(name, task, state, out)
     for title, builds in found.items():
-        times = {compiler: median_time(do, 5) for compiler, do in builds.items()}
-        if times:
-            best = min(times, key=times.__getitem__)
+        if builds:
+            best = fastest(builds)
             yield f"{title} ({best})", goal if title == "Pinocchio C++" else _casadi_goal(task), builds[best]
 
 
