@@ -184,19 +184,46 @@ def test_a_sample_of_long_data_says_once_what_to_do(monkeypatch, amplitude, tria
     state = harmonic_motion(robot.n, amplitude, seed=1, count=4000)
     tau = (matrix(kernel, state) @ np.ones(len(kernel.columns))).reshape(-1, robot.n)
     taken, summed = [], []
-    triangle_of, accumulate = LeastSquaresKernel._triangle_of, LeastSquaresKernel.accumulate
+    triangle_of, sums = LeastSquaresKernel._triangle_of, LeastSquaresKernel._sums
     monkeypatch.setattr(LeastSquaresKernel, "_triangle_of", lambda *a: taken.append(1) or triangle_of(*a))
-    monkeypatch.setattr(
-        LeastSquaresKernel,
-        "accumulate",
-        lambda self, *a, **k: summed.append(k.get("triangle")) or accumulate(self, *a, **k),
-    )
+    monkeypatch.setattr(LeastSquaresKernel, "_sums", lambda *a: summed.append(a[3]) or sums(*a))
     weights = np.full((4000, robot.n), 2.0)
     found = kernel.solve(*state, tau=tau, weights=weights)
     assert relative(found.theta, np.ones(len(kernel.columns))) < 1e-3
     assert len(taken) == triangles
     assert sum(T is None for T in summed) == passes
     assert found.method == ("preconditioned" if triangles else "normal equations")
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("amplitude", [1.0, 0.1, 0.01, 0.003])
+def test_long_data_take_one_pass_where_it_loses_no_more_than_two(path, monkeypatch, amplitude, noise):
+    """Against the solution refined with residuals of more digits, where numbers have them."""
+    robot = read_robot("puma560")
+    kernel = LeastSquaresKernel.of(robot, base_parameters(robot).kept)
+    state = harmonic_motion(robot.n, amplitude, seed=1, count=4000)
+    Y = matrix(kernel, state)
+    scale = np.linalg.norm(Y, axis=0)
+    clean = Y @ (1 / scale)
+    tau = clean + noise * np.linalg.norm(clean) / np.sqrt(len(clean)) * np.random.default_rng(0).normal(size=len(clean))
+    by_qr = wanted = np.linalg.lstsq(Y / scale, tau, rcond=None)[0]
+    for _ in range(3):
+        left = (tau - (Y / scale).astype(np.longdouble) @ wanted.astype(np.longdouble)).astype(float)
+        wanted = wanted + np.linalg.lstsq(Y / scale, left, rcond=None)[0]
+    by_two = kernel.solve(*state, tau=tau.reshape(-1, robot.n)).theta * scale
+    passes = []
+    residual = LeastSquaresKernel.residual
+    monkeypatch.setattr(LeastSquaresKernel, "residual", lambda *a, **k: passes.append(1) or residual(*a, **k))
+    monkeypatch.setattr(least_squares, "MANY_SAMPLES", 3000)
+    found = kernel.solve(*state, tau=tau.reshape(-1, robot.n))
+    one, two, qr = (np.linalg.norm(x - wanted) for x in (found.theta * scale, by_two, by_qr))
+    rho, c = tau - Y @ found.theta, found.condition
+    bound = np.finfo(float).eps * (c * np.linalg.norm(wanted) + c**2 * np.linalg.norm(rho))  # that of QR
+    assert one <= max(4 * two, 4 * qr, bound)
+    assert len(passes) == (noise > 0 and amplitude < 1)  # where noise makes a sample's solution a distant one
+    assert found.squares.sum() == pytest.approx(rho @ rho, rel=1e-6, abs=1e-20 * (tau @ tau))
+    plain = kernel.accumulate(*state, tau=tau.reshape(-1, robot.n), triangle=found.gram.triangle)
+    assert relative(found.gram.matrix, plain.matrix) < 1e-9
 
 
 def test_noise_at_a_high_condition_number_as_with_qr(path):

@@ -3,14 +3,16 @@
 The kernel adds [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the condition number;
 one pass that computes Y'(tau - Y theta) anew brings back what was lost, as long as the condition number of Y (columns
 scaled to length 1) is moderate.  Above `SWITCH` the columns are first multiplied with the inverse of the triangle R of
-a sample of the data, so that what is squared is close to 1.  Either way the result is as accurate as QR of the whole
-matrix.
+a sample of the data, so that what is squared is close to 1.  Long data need one pass: a sample of them gives parameters
+that are near, whose efforts are taken off tau, so that what was lost is lost of a small step.  Either way the result is
+as accurate as QR of the whole matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,6 +78,28 @@ class Gram:
             return float("inf")
         return scaled_condition(R)
 
+    def moved(self, theta: Array) -> Gram:
+        """The equations of [Y, tau + Y theta]."""
+        p, matrix = self.count, self.matrix.copy()
+        x = theta if self.triangle is None else self.triangle @ theta
+        more = matrix[:p, :p] @ x
+        matrix[p, p] += 2 * float(x @ matrix[:p, p]) + float(x @ more)
+        matrix[:p, p] += more
+        matrix[p, :p] = matrix[:p, p]
+        return replace(self, matrix=matrix)
+
+    def settles(self, step: Array, theta: Array) -> bool:
+        """Whether a step to theta is so short that errors of its equations are no larger than those of QR.
+
+        With columns of length 1 and a condition number c, QR loses c eps |theta| + c**2 eps |residual|; what the step
+        loses is c**2 eps of its length, or of that of Y step where columns are preconditioned.
+        """
+        R, p = self.factor(), self.count
+        lengths = np.linalg.norm(R, axis=0)
+        length = np.linalg.norm(lengths * step if self.triangle is None else R @ step)
+        residual = np.sqrt(max(0.0, float(self.matrix[p, p] - np.sum((R @ step) ** 2))))
+        return bool(length <= residual + np.linalg.norm(lengths * theta) / scaled_condition(R))
+
     def solve(self, b: ArrayLike | None = None) -> Array:
         """x with Y'Y x = b; by default b = Y'tau."""
         C, lengths = self._cholesky()
@@ -119,16 +143,21 @@ class Residual:
 class Solution:
     """Parameters, and the evidence for them.
 
-    condition: of Y with columns scaled to length 1.  squares: sum of squared residuals of each row (joint), scaled by
-    the weights.  method: "normal equations" or "preconditioned".
+    condition: of Y with columns scaled to length 1.  method: "normal equations" or "preconditioned".  left: tells what
+    is left at theta, by a pass over the data if none was made for it.
     """
 
     columns: tuple[str, ...]
     theta: Array
     condition: float
-    squares: Array
     gram: Gram
     method: str
+    left: Callable[[], Residual] = field(repr=False)
+
+    @cached_property
+    def squares(self) -> Array:
+        """Sum of squared residuals of each row (joint), scaled by the weights; asked first, it may be a pass."""
+        return self.left().squares
 
 
 class LeastSquaresKernel:
@@ -166,11 +195,14 @@ class LeastSquaresKernel:
         level of a joint, shape (n,) or (N, n); a row of weight 0 is left out even where it holds NaN.
         triangle: R, to accumulate [Y R^-1, tau] instead of [Y, tau].
         """
-        work = self._work(inputs, tau, weights)
+        return self._sums(self._work(inputs, tau, weights), threads, triangle, None)
+
+    def _sums(self, work: Work, threads: int | None, triangle: Array | None, start: Array | None) -> Gram:
+        """The normal equations of [Y, tau - Y start]."""
         if triangle is None:
-            work = replace(work, mode=GRAM)
+            work = replace(work, mode=GRAM, theta=start)
         else:
-            work = replace(work, mode=PRECONDITIONED, theta=self._inverse(triangle))
+            work = replace(work, mode=PRECONDITIONED, theta=self._inverse(triangle, start))
         sums = self.kernel.run(work, threads)
         assert work.tiles is not None
         matrix = work.tiles.matrix(sums, len(self.columns) + 1)
@@ -200,7 +232,7 @@ class LeastSquaresKernel:
         """R of the QR factorisation of samples spread evenly over the data."""
         work = self._work(inputs, None, weights)
         least = self.least_samples(samples)
-        return spread_triangle(work.n_samples, least, lambda chosen: self._triangle_of(work, chosen))
+        return spread_triangle(work.n_samples, least, lambda chosen: self._triangle_of(self._chosen(work, chosen)))
 
     def least_samples(self, samples: int = SAMPLE) -> int:
         """Samples that a triangle takes, at least `samples`."""
@@ -210,18 +242,19 @@ class LeastSquaresKernel:
         self, *inputs: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None, threads: int | None = 1
     ) -> Solution:
         """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
-        hard = self._hard_triangle(inputs, weights)
+        work = self._work(inputs, tau, weights)
+        hard, start = self._look(work)
         return solved(
             hard is not None,
-            lambda triangle: self.accumulate(*inputs, tau=tau, weights=weights, threads=threads, triangle=triangle),
+            lambda triangle: self._sums(work, threads, triangle, start),
             lambda: self.sample_triangle(*inputs, weights=weights) if hard is None else hard,
             lambda theta: self.residual(*inputs, tau=tau, theta=theta, weights=weights, threads=threads),
+            start,
         )
 
     def triangle_of(self, *inputs: ArrayLike, weights: ArrayLike | None = None) -> Array:
         """R of the QR factorisation of all these samples, which may be singular."""
-        work = self._work(inputs, None, weights)
-        return self._triangle_of(work, np.arange(work.n_samples))
+        return self._triangle_of(self._work(inputs, None, weights))
 
     # ------------------------------------------------------------------ inside
 
@@ -236,45 +269,50 @@ class LeastSquaresKernel:
             raise ShapeError(f"weights has shape {factors.shape}; this kernel needs ({rows},) or ({n}, {rows})")
         return Work(GRAM, arrays, pattern=self.pattern, tau=efforts, weights=factors, n_samples=n)
 
-    def _hard_triangle(self, inputs: Sequence[ArrayLike], weights: ArrayLike | None) -> Array | None:
-        """The triangle of a sample of long data which says that normal equations would be accumulated in vain.
+    def _look(self, work: Work) -> tuple[Array | None, Array | None]:
+        """Of long data: a triangle where normal equations would be in vain, and parameters near the solution.
 
-        The sample's own normal equations say first where they will do, in a fraction of the time of its triangle.
+        A sample's own normal equations say first where they will do, in a fraction of the time of its triangle.
         """
-        work = self._work(inputs, None, weights)
         if work.n_samples < MANY_SAMPLES:
-            return None
-        chosen = spread(work.n_samples, self.least_samples())
-        few, factors = self._chosen(work, chosen)
-        tau = np.zeros((len(chosen), self.pattern.rows))
-        if self.accumulate(*few, tau=tau, weights=factors).condition() < SWITCH:
-            return None
-        R = self._triangle_of(work, chosen)
-        return R if looks_hard(R) else None
+            return None, None
+        few = self._chosen(work, spread(work.n_samples, self.least_samples()))
+        gram, p = self._sums(few, 1, None, None), len(self.columns)
+        if gram.condition() < SWITCH:
+            return None, gram.solve()
+        R = self._triangle_of(few)
+        return (R[:p, :p], np.asarray(solve_triangular(R[:p, :p], R[:p, p]))) if looks_hard(R[:p, :p]) else (None, None)
 
-    def _chosen(self, work: Work, chosen: NDArray[np.intp]) -> tuple[list[Array], Array | None]:
-        """Inputs and weights of some samples."""
-        common = self.kernel.schedule.common
-        few = [a if is_common else a[chosen] for a, is_common in zip(work.inputs, common, strict=True)]
-        factors = work.weights
-        return few, factors if factors is None or factors.ndim == 1 else factors[chosen]
+    def _chosen(self, work: Work, chosen: NDArray[np.intp]) -> Work:
+        """Some samples."""
+        common, tau, weights = self.kernel.schedule.common, work.tau, work.weights
+        return replace(
+            work,
+            inputs=[a if is_common else a[chosen] for a, is_common in zip(work.inputs, common, strict=True)],
+            tau=None if tau is None else tau[chosen],
+            weights=weights if weights is None or weights.ndim == 1 else weights[chosen],
+            n_samples=len(chosen),
+        )
 
-    def _triangle_of(self, work: Work, chosen: NDArray[np.intp]) -> Array:
-        rows, p = self.pattern.rows, len(self.columns)
-        few, factors = self._chosen(work, chosen)
-        Y = self.kernel(*few)
-        if factors is not None:
-            scale = np.broadcast_to(factors, Y.shape[:2])
+    def _triangle_of(self, work: Work) -> Array:
+        """R of the QR factorisation of Y, or of [Y tau] where there is tau."""
+        Y = self.kernel(*work.inputs)
+        if work.tau is not None:
+            Y = np.concatenate([Y, work.tau[:, :, None]], axis=2)
+        if work.weights is not None:
+            scale = np.broadcast_to(work.weights, Y.shape[:2])
             Y *= scale[:, :, None]
             Y[scale == 0] = 0
         if not np.all(np.isfinite(Y)):
             raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
-        return _triangle(Y.reshape(len(chosen) * rows, p))
+        return _triangle(Y.reshape(-1, Y.shape[2]))
 
-    def _inverse(self, triangle: Array) -> Array:
+    def _inverse(self, triangle: Array, start: Array | None) -> Array:
+        """What [Y tau] is multiplied with to have [Y R^-1, tau - Y start], padded."""
         p, width = len(self.columns), self.pattern.z_columns
         padded = np.zeros((width, width))
         padded[:p, :p] = inverse_of(triangle)
+        padded[:p, p] = 0.0 if start is None else -start
         padded[p, p] = 1.0
         return padded
 
@@ -295,18 +333,27 @@ def solved(
     accumulate: Callable[[Array | None], Gram],
     triangle: Callable[[], Array],
     residual: Callable[[Array], Residual],
+    start: Array | None = None,
 ) -> Solution:
-    """The solution out of passes over the data, wherever they are made; is_hard: normal equations would be in vain."""
+    """The solution out of passes over the data, wherever they are made; is_hard: normal equations would be in vain.
+
+    start: parameters near it, whose efforts `accumulate` takes off tau.
+    """
     gram, method = None, "normal equations"
     if not is_hard:
         gram = accumulate(None)
         gram.check()
     if gram is None or not gram.condition() < SWITCH:
         gram, method = accumulate(triangle()), "preconditioned"
-    theta = gram.solve()
-    left = residual(theta)
-    theta = theta + gram.solve(left.gradient)
-    return Solution(gram.columns, theta, gram.condition(), left.squares, gram, method)
+    theta = step = gram.solve()
+    if start is not None:
+        theta = start + step
+    left = None
+    if start is None or not gram.settles(step, theta):
+        left = residual(theta)
+        theta = theta + gram.solve(left.gradient)
+    plain = gram if start is None else gram.moved(start)
+    return Solution(gram.columns, theta, gram.condition(), plain, method, lambda: left or residual(theta))
 
 
 def spread(n: int, samples: int) -> NDArray[np.intp]:

@@ -293,6 +293,8 @@ def _matrix(work: Work, start: int, W: Array) -> Array:
 def _add_gram(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:
     assert result is not None and work.tiles is not None
     Y = _matrix(work, start, W)
+    if work.theta is not None:
+        Y[:, -1] -= Y[:, :-1] @ work.theta
     result += (Y.T @ Y)[tuple(work.tiles.pairs.T)]
 
 

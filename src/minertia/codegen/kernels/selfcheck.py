@@ -108,5 +108,7 @@ def _works(schedule: Schedule, inputs: Sequence[Array]) -> Iterator[Work]:
     triangle[columns, columns] = 1.0
     sums = Work(GRAM, inputs, (), pattern, random.uniform(-1.0, 1.0, (SAMPLES, rows)), weights, n_samples=SAMPLES)
     yield sums
-    yield replace(sums, mode=RESIDUAL, theta=random.uniform(-1.0, 1.0, columns))
+    theta = random.uniform(-1.0, 1.0, columns)
+    yield replace(sums, theta=theta)
+    yield replace(sums, mode=RESIDUAL, theta=theta)
     yield replace(sums, mode=PRECONDITIONED, theta=triangle)

@@ -22,8 +22,8 @@ class Work:
     """A batch: what to do (`mode`) with which arrays.
 
     inputs, outputs: one C-contiguous float64 array per port; sums need none, and write (N, entries) to one.
-    The rest is for least squares: tau and weights (N, n) or (n,), theta the parameters or the padded inverse of a
-    triangle.
+    The rest is for least squares: tau and weights (N, n) or (n,), theta the parameters of a residual, those whose
+    efforts are taken off tau before it is summed, or the padded inverse of a triangle.
     """
 
     mode: int

@@ -43,6 +43,12 @@ static int64_t z_width(const Task *task)
     return width;
 }
 
+/* Whether parameters are multiplied with entries: those of a residual, or those whose torques are taken off first. */
+static int has_parameters(const Task *task)
+{
+    return task->mode == RESIDUAL || (task->mode == GRAM && task->theta);
+}
+
 static int64_t n_sums(const Task *task)
 {
     return task->mode == RESIDUAL ? task->n_entries + task->n_rows : task->n_products;
@@ -56,7 +62,7 @@ static void *reserve(const Task *task, Space *space)
     const int64_t z = task->mode == PRECONDITIONED ? z_width(task) * STRIDE : 0;
     int64_t tail = 0;
     for (int64_t p = 0; p < task->n_inputs; p++) tail += task->stride[p] * SAMPLES;
-    const int64_t vectors = w + t + z + n_sums(task) + 1, factors = task->mode == RESIDUAL ? task->n_entries : 0;
+    const int64_t vectors = w + t + z + n_sums(task) + 1, factors = has_parameters(task) ? task->n_entries : 0;
     char *memory = malloc((size_t)vectors * sizeof(vd) + (size_t)(tail + factors) * sizeof(double) + 64);
     if (!memory) return NULL;
     space->W = (vd *)(((uintptr_t)memory + 63) & ~(uintptr_t)63) + t;
@@ -244,23 +250,31 @@ static void gram(const Task *task, const vd *W, vd *sum)
     }
 }
 
-/* rho = tau - Y theta, then Y' rho per entry and the square of rho per row; `factor` is theta entry by entry. */
-static void residual(const Task *task, const double *factor, vd *W, vd *sum)
+/* rho = tau - Y theta of row r, for so many vectors of samples; `factor` is theta entry by entry. */
+INLINE void leave(const Task *task, int64_t r, const double *factor, const vd *W, const int vectors, vd *left)
+{
+    const vd *rho = TORQUES(W, r);
+    const int32_t start = task->row_start[r], stop = task->row_start[r + 1];
+    for (int k = 0; k < vectors; k += 2) { /* entries by turns: one sum of all would be a long chain */
+        vd a = rho[k], b = rho[k + 1], c = {0}, d = {0};
+        const vd *x = W + (int64_t)start * STRIDE + k;
+        int32_t e = start;
+        for (; e + 1 < stop; e += 2, x += 2 * STRIDE) {
+            a -= x[0] * factor[e], b -= x[1] * factor[e];
+            c -= x[STRIDE] * factor[e + 1], d -= x[STRIDE + 1] * factor[e + 1];
+        }
+        if (e < stop) a -= x[0] * factor[e], b -= x[1] * factor[e];
+        left[k] = a + c, left[k + 1] = b + d;
+    }
+}
+
+/* Y' rho per entry and the square of rho per row. */
+static void residual(const Task *task, const double *factor, const vd *W, vd *sum)
 {
     for (int64_t r = 0; r < task->n_rows; r++) {
-        vd *rho = TORQUES(W, r), left[PORTION];
+        vd left[PORTION];
         const int32_t start = task->row_start[r], stop = task->row_start[r + 1];
-        for (int k = 0; k < PORTION; k += 2) { /* entries by turns: one sum of all would be a long chain */
-            vd a = rho[k], b = rho[k + 1], c = {0}, d = {0};
-            const vd *x = W + (int64_t)start * STRIDE + k;
-            int32_t e = start;
-            for (; e + 1 < stop; e += 2, x += 2 * STRIDE) {
-                a -= x[0] * factor[e], b -= x[1] * factor[e];
-                c -= x[STRIDE] * factor[e + 1], d -= x[STRIDE + 1] * factor[e + 1];
-            }
-            if (e < stop) a -= x[0] * factor[e], b -= x[1] * factor[e];
-            left[k] = a + c, left[k + 1] = b + d;
-        }
+        leave(task, r, factor, W, PORTION, left);
         vd square = sum[task->n_entries + r];
         UNROLL for (int k = 0; k < PORTION; k++) square += left[k] * left[k];
         sum[task->n_entries + r] = square;
@@ -306,7 +320,12 @@ static void precondition(const Task *task, const vd *W, vd *Z)
 static void accumulate(const Task *task, int64_t first, int64_t samples, Space *space)
 {
     complete(task, first, samples, space);
-    if (task->mode == GRAM) gram(task, space->W, space->sums);
+    if (task->mode == GRAM) {
+        if (has_parameters(task))
+            for (int64_t r = 0; r < task->n_rows; r++)
+                leave(task, r, space->factor, space->W, VECTORS, TORQUES(space->W, r));
+        gram(task, space->W, space->sums);
+    }
     if (task->mode == RESIDUAL) residual(task, space->factor, space->W, space->sums);
     if (task->mode == PRECONDITIONED) {
         precondition(task, space->W, space->Z);

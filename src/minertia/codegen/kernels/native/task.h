@@ -22,7 +22,9 @@ typedef struct {
     const int32_t *row_start, *column; /* first entry of each row, column of each entry */
     const int32_t *tiles;
     int64_t n_tiles, n_products;
-    const double *theta; /* RESIDUAL: parameters; PRECONDITIONED: inverse of the triangle, padded to tiles */
+    /* RESIDUAL: parameters; GRAM: those whose torques are taken off tau first, or NULL; PRECONDITIONED: inverse of the
+       triangle, padded to tiles, beside it such parameters with another sign */
+    const double *theta;
     const int32_t *z_start; /* PRECONDITIONED: first column of each row, a multiple of TILE */
     int64_t z_columns;      /* columns with tau, padded to tiles */
     double *result;
