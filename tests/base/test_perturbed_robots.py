@@ -67,6 +67,11 @@ def test_nearly_special_geometry(change):
     assert as_meant
 
 
+def test_tilts_that_no_division_stands():
+    """Groups of the closed form depend on one another there: another form is taken, and nothing inverted."""
+    assert all(held("scara", "tilts of 1e-9", 3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("change", CHANGES)

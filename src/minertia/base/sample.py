@@ -141,10 +141,13 @@ class Sample:
     def error(self, kept: Sequence[int], K: Array) -> float:
         """Largest column of Y - Y_base K over the longest of its kind, with Y_base = Y[:, kept] K[:, kept]^-1.
 
-        (theory, eq. 22)
+        (theory, eq. 22).  Infinite where the groups of the kept columns depend on one another.
         """
         kept = list(kept)
-        base = self.R[:, kept] @ np.linalg.inv(K[:, kept]) if kept else np.zeros((len(self.R), 0))
+        try:
+            base = self.R[:, kept] @ np.linalg.inv(K[:, kept]) if kept else np.zeros((len(self.R), 0))
+        except np.linalg.LinAlgError:  # axes that are tilted by next to nothing divide by it
+            return float("inf")
         off = np.linalg.norm(self.R - base @ K, axis=0)
         return float((off / np.where(self.scale > 0, self.scale, 1.0)).max(initial=0.0))
 
