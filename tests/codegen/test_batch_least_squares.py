@@ -220,7 +220,8 @@ def test_long_data_take_one_pass_where_it_loses_no_more_than_two(path, monkeypat
     rho, c = tau - Y @ found.theta, found.condition
     bound = np.finfo(float).eps * (c * np.linalg.norm(wanted) + c**2 * np.linalg.norm(rho))  # that of QR
     assert one <= max(4 * two, 4 * qr, bound)
-    assert len(passes) == (noise > 0 and amplitude < 1)  # where noise makes a sample's solution a distant one
+    assert not passes or amplitude < 1
+    assert passes or noise < 1 or amplitude == 1  # noise makes a sample's solution a distant one
     assert found.squares.sum() == pytest.approx(rho @ rho, rel=1e-6, abs=1e-20 * (tau @ tau))
     plain = kernel.accumulate(*state, tau=tau.reshape(-1, robot.n), triangle=found.gram.triangle)
     assert relative(found.gram.matrix, plain.matrix) < 1e-9

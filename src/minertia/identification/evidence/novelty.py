@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
-from minertia.identification.evidence.trial import Trial, without
+from minertia.identification.evidence.remainders import without
+from minertia.identification.evidence.trial import Trial
 from minertia.identification.problem.rows import STILL
 
 Array = NDArray[np.float64]

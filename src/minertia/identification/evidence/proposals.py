@@ -25,9 +25,8 @@ FASTER = 1.2  # clock, either way
 TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))
 QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
-UNITS = {"revolute": ("degrees", math.pi / 180), "prismatic": ("millimetres", 1e-3)}
+UNITS = {"revolute": ("degrees", math.pi / 180, 'angle = "deg"'), "prismatic": ("millimetres", 1e-3, 'length = "mm"')}
 FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
-KEYS = {"revolute": 'angle = "deg"', "prismatic": 'length = "mm"'}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
@@ -119,11 +118,11 @@ def units(trial: Trial) -> Iterator[Proposal]:
 
 
 def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
-    unit, factor = UNITS[kind]
+    unit, factor, key = UNITS[kind]
     factors = tuple(factor if j in some else 1.0 for j in range(trial.robot.n))
     verb = "seem" if len(some) > 1 else "seems"
     what = f"the position of {' and '.join(_name(trial, j) for j in some)} {verb} to be in {unit}"
-    change = f"state {KEYS[kind]} in [columns] where it holds for all such joints, else mend the log"
+    change = f"state {key} in [columns] where it holds for all such joints, else mend the log"
     return Proposal(Setup(units=factors), what, change)
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.identification.evidence.proposals import CHECKS, Proposal
-from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial, root_mean_square
+from minertia.identification.evidence.remainders import root_mean_square
+from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
 SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right,
 BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for

@@ -14,11 +14,18 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear, nnls
 
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.errors import InputError
+from minertia.identification.evidence.remainders import (
+    beside_rigid,
+    constant,
+    least_left,
+    root_mean_square,
+    within_bounds,
+    without,
+)
 from minertia.identification.evidence.slides import Slide, slide_of
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
@@ -37,11 +44,9 @@ TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
-OFF = 0.3  # what a file's masses may be off, of them or of the true ones
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
 NOTICEABLE = 0.1  # of a joint's varying effort
 SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
-RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ class Trial:
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
-            offset = _left(self._own(j), tau[:, j], rigid[:, j])[1]
+            offset = beside_rigid(self._own(j), tau[:, j], rigid[:, j])[1]
             found[j] = (asked - slide.stated + offset, asked)
         return found
 
@@ -276,7 +281,7 @@ class Trial:
         tau, varying = state[3][:, j], float(np.std(state[3][:, j]))
         if not varying > 0:
             return 0.0
-        rest, offset = _left(self.effects(j, *state[:3]), tau, rigid)
+        rest, offset = beside_rigid(self.effects(j, *state[:3]), tau, rigid)
         excess = self.slides[j].excess(offset, varying) if j in self.slides else 0.0
         return float(np.hypot(rest, excess) / varying)
 
@@ -292,7 +297,7 @@ class Trial:
         parts = [without(self.effects(j, q, qd, qdd), side) for j, side in sides.items()]
         sizes = [float(np.std(tau[:, j]) * np.sqrt(len(tau))) for j in self.joints]
         G = sum(part.T @ part / size**2 for part, size in zip(parts, sizes, strict=True) if size > 0)
-        return float(np.sqrt(_least_squares(np.asarray(G)) / len(self.joints)))
+        return float(np.sqrt(least_left(np.asarray(G)) / len(self.joints)))
 
     def within_left(self, setup: Setup = AS_STATED) -> float:
         """What the file's links leave, each times a factor near 1, beside effects that are not negative."""
@@ -307,7 +312,7 @@ class Trial:
                 counts = SLIDES * np.sqrt(len(q)) / self.slides[j].usual(float(sizes[j]))
                 rows = np.vstack([rows, counts * own.mean(axis=0)])
             parts.append((rows, D.shape[1]))
-        return _bounded(parts, count, len(q)) if parts else 0.0
+        return within_bounds(parts, count, len(q)) if parts else 0.0
 
     def _columns(self, setup: Setup) -> Array:
         """Columns of the links' parameters, which do not depend on how efforts are read."""
@@ -407,69 +412,3 @@ def _track(block: MotionLike, count: int) -> _Track:
     rows = np.unique(np.linspace(edge, n - 1 - edge, count).astype(int))
     q, qd, qdd, tau = arrays
     return _Track(rate, rows, q[rows], qd[rows], qdd[rows], tau)
-
-
-def root_mean_square(parts: Array) -> float:
-    """Over the joints."""
-    return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
-
-
-def _left(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
-    """What is left beside the rigid body's effort, root mean square, and the offset; effects are not negative."""
-    rest, means = tau - rigid, effects.mean(axis=0)
-    x, left = nnls(effects - means, rest - rest.mean())
-    return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
-
-
-def without(effects: Array, columns: Array) -> Array:
-    """Columns with whatever the effects and an offset can explain taken off."""
-    Q, _ = _orthogonal(effects)
-    centred = columns - columns.mean(axis=0)
-    return np.asarray(centred - Q @ (Q.T @ centred))
-
-
-def constant(effects: Array, columns: Array) -> Array:
-    """The part of each column that an offset takes beside the effects."""
-    Q, R = _orthogonal(effects)
-    moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
-    x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
-    return np.asarray(columns.mean(axis=0) - effects[:, moving].mean(axis=0) @ x)
-
-
-def _orthogonal(effects: Array) -> tuple[Array, Array]:
-    """Q and R of the columns without their means, which an offset takes."""
-    centred = effects - effects.mean(axis=0)
-    D = centred[:, np.linalg.norm(centred, axis=0) > 0]
-    Q, R = np.linalg.qr(D)
-    return np.asarray(Q), np.asarray(R)
-
-
-def _bounded(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
-    """What is left over all joints with a factor of each link that they share, and effects of their own.
-
-    parts: of each joint its rows (links, effects, effort) and how many effects it has.
-    """
-    total = links + sum(count for _, count in parts)
-    G, start = np.zeros((total + 1, total + 1)), links
-    for rows, count in parts:
-        at = [*range(links), *range(start, start + count), total]
-        G[np.ix_(at, at)] += rows.T @ rows / samples
-        start += count
-    size = np.sqrt(np.maximum(np.diag(G), 1e-300))
-    size[:links] = max(float(size[:links].max()), 1e-150)  # one scale for factors that are to stay near 1
-    A = G / np.outer(size, size) + RIDGE * np.eye(total + 1)
-    R = np.linalg.cholesky(A).T
-    low, high = np.zeros(total), np.full(total, np.inf)
-    low[:links], high[:links] = (1 - OFF) * size[:links], size[:links] / (1 - OFF)
-    found = lsq_linear(R[:-1, :-1], R[:-1, -1], bounds=(low / size[-1], high / size[-1]))
-    return float(np.hypot(np.linalg.norm(found.fun), R[-1, -1]) * size[-1] / np.sqrt(len(parts)))
-
-
-def _least_squares(G: Array) -> float:
-    """Smallest sum of squares of the last column of the normal equations, the other columns fitted."""
-    size = np.sqrt(np.diag(G)[:-1])
-    kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
-    A = G[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
-    b = G[kept, -1] / size[kept]
-    x = np.linalg.solve(A + RIDGE * np.eye(len(kept)), b)
-    return max(float(G[-1, -1] - 2 * x @ b + x @ A @ x), 0.0)

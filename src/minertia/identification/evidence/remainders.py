@@ -1,0 +1,78 @@
+"""What is left of efforts beside friction, rotors and offsets: the small least-squares problems of a trial."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear, nnls
+
+from minertia.identification.evidence.slides import MASSES
+
+Array = NDArray[np.float64]
+RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
+
+
+def root_mean_square(parts: Array) -> float:
+    """Over the joints."""
+    return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
+
+
+def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
+    """What is left beside the rigid body's effort, root mean square, and the offset; effects are not negative."""
+    rest, means = tau - rigid, effects.mean(axis=0)
+    x, left = nnls(effects - means, rest - rest.mean())
+    return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
+
+
+def without(effects: Array, columns: Array) -> Array:
+    """Columns with whatever the effects and an offset can explain taken off."""
+    Q, _ = _orthogonal(effects)
+    centred = columns - columns.mean(axis=0)
+    return np.asarray(centred - Q @ (Q.T @ centred))
+
+
+def constant(effects: Array, columns: Array) -> Array:
+    """The part of each column that an offset takes beside the effects."""
+    Q, R = _orthogonal(effects)
+    moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
+    x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
+    return np.asarray(columns.mean(axis=0) - effects[:, moving].mean(axis=0) @ x)
+
+
+def _orthogonal(effects: Array) -> tuple[Array, Array]:
+    """Q and R of the columns without their means, which an offset takes."""
+    centred = effects - effects.mean(axis=0)
+    D = centred[:, np.linalg.norm(centred, axis=0) > 0]
+    Q, R = np.linalg.qr(D)
+    return np.asarray(Q), np.asarray(R)
+
+
+def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
+    """What is left over all joints with a factor of each link that they share, and effects of their own.
+
+    parts: of each joint its rows (links, effects, effort) and how many effects it has.
+    """
+    total = links + sum(count for _, count in parts)
+    G, start = np.zeros((total + 1, total + 1)), links
+    for rows, count in parts:
+        at = [*range(links), *range(start, start + count), total]
+        G[np.ix_(at, at)] += rows.T @ rows / samples
+        start += count
+    size = np.sqrt(np.maximum(np.diag(G), 1e-300))
+    size[:links] = max(float(size[:links].max()), 1e-150)  # one scale for factors that are to stay near 1
+    A = G / np.outer(size, size) + RIDGE * np.eye(total + 1)
+    R = np.linalg.cholesky(A).T
+    low, high = np.zeros(total), np.full(total, np.inf)
+    low[:links], high[:links] = (1 - MASSES) * size[:links], size[:links] / (1 - MASSES)
+    found = lsq_linear(R[:-1, :-1], R[:-1, -1], bounds=(low / size[-1], high / size[-1]))
+    return float(np.hypot(np.linalg.norm(found.fun), R[-1, -1]) * size[-1] / np.sqrt(len(parts)))
+
+
+def least_left(G: Array) -> float:
+    """Smallest sum of squares of the last column of the normal equations, the other columns fitted."""
+    size = np.sqrt(np.diag(G)[:-1])
+    kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
+    A = G[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
+    b = G[kept, -1] / size[kept]
+    x = np.linalg.solve(A + RIDGE * np.eye(len(kept)), b)
+    return max(float(G[-1, -1] - 2 * x @ b + x @ A @ x), 0.0)
