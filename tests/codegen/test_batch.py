@@ -362,3 +362,22 @@ def test_entries_of_inputs_in_any_choice(path, sizes):
         arrays = [rng.normal(size=(count, size)) for size in sizes]
         wanted = np.stack([arrays[k][:, e] * 2.0 + arrays[0][:, 0] for k, e in chosen], axis=1)
         assert np.array_equal(kernel(*arrays), wanted)
+
+
+@pytest.mark.parametrize("sizes", [(5, 6), (7, 8), (1, 9, 40)])
+def test_rows_are_written_to_their_end_and_no_further(path, sizes):
+    """Rows of 5 to 8 entries are written as whole vectors, each into the one behind it, others by pairs."""
+    g, rng = Graph(), np.random.default_rng(sum(sizes))
+    x = g.variables("x", 2)
+    ports = tuple(Port(f"y{k}", (size,)) for k, size in enumerate(sizes))
+    factors = [rng.normal(size=size) for size in sizes]
+    kernel = BatchKernel(
+        Program("rows", g, (Port("x", (2,)),), ports, tuple(x[0] * f + x[1] for own in factors for f in own))
+    )
+    for count in (8, 9, 39, 64, 130):
+        values = rng.normal(size=(count, 2))
+        held = [np.full((count + 3, size), 77.0) for size in sizes]
+        kernel(values, out=tuple(room[1 : count + 1] for room in held))
+        for own, room in zip(factors, held, strict=True):
+            assert relative(room[1 : count + 1], values[:, :1] * own + values[:, 1:]) < 1e-15
+            assert (room[0] == 77.0).all() and (room[count + 1 :] == 77.0).all()

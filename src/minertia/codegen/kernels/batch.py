@@ -7,7 +7,7 @@ straight-line code between the inputs and the entries is written here.  No name 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from minertia.codegen.kernels.order import interleaved
@@ -18,6 +18,7 @@ BLOCK = 32  # samples
 MANY_ENTRIES = 96  # of which 16 samples are taken at a time where vectors are wide, so that they stay in cache
 FOUR = 4  # entries of a sample that are loaded together where there are as many
 FEW_PARTS = 2  # sines and what follows: together in one function they overlap
+SHORT_ROWS = 32  # doubles of all outputs of a sample whose memory is asked for between computations
 PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
 
 # operation -> C; {k} is the constant, {a} {b} {c} the operands in order
@@ -67,19 +68,21 @@ def batch_source(schedule: Schedule) -> str:
         if not common
     )
     rows = ", ".join(f"in[{p}]" for p in range(len(schedule.inputs)))
+    has_short_rows = sum(port.size for port in schedule.ports) <= SHORT_ROWS
     return f"""{_text("vector.h")}
 #define VECTORS ({BLOCK} / LANES)
 #define PORTION ({int(is_large)} && LANES >= 4 ? 16 / LANES : VECTORS)
 #define LEAST_SQUARES {int(is_matrix)}
+#define EXPECTS_ROWS {int(has_short_rows)}
 {_text("task.h")}
 {_text("blocks.h")}
 {"".join(bodies)}
-static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
+static void evaluate(const Task *task, int64_t first, const double *const *in, int vectors, vd *W)
 {{
-    (void)task;
+    (void)task, (void)first;
     const double *row[PORTS] = {{{rows or "0"}}};
     for (int n = 0; n < vectors; n++, W++) {{
-{writer.calls("row, W", "        ")}
+{writer.calls("row, W", "        ", _expected(schedule, has_short_rows))}
 {advance}
     }}
 }}
@@ -99,6 +102,19 @@ __attribute__((visibility("default"))) int minertia_lanes(void)
     return LANES;
 }}
 """
+
+
+def _expected(schedule: Schedule, with_rows: bool) -> Iterator[str]:
+    """Asks for the inputs of the next vector of samples and, one block ahead, for the memory of rows."""
+    for p, (port, common) in enumerate(zip(schedule.inputs, schedule.common, strict=True)):
+        if not common:
+            yield f"EXPECT(row[{p}] + LANES * {port.size}, LANES * {port.size}, 0);"
+    if with_rows:
+        yield "if (task->mode == ROWS) {"
+        for p, port in enumerate(schedule.ports):
+            sample = "(first + (n + VECTORS) * LANES)"
+            yield f"    EXPECT(task->output[{p}] + {sample} * {port.size}, LANES * {port.size}, 1);"
+        yield "}"
 
 
 def single_source(schedule: Schedule) -> str:
@@ -179,11 +195,12 @@ class _BatchWriter:
                     count += 1
         return count
 
-    def calls(self, arguments: str, indent: str) -> str:
-        """The arrays, and the functions one after the other."""
+    def calls(self, arguments: str, indent: str, between: Iterable[str] = ()) -> str:
+        """The arrays, and the functions one after the other; `between` stands before the last of them."""
         sizes = {"sine": self.n_trig, "cosine": self.n_trig, "cross": self.n_crossing}
         lines = [f"_Alignas(64) {self.real} {name}[{max(size, 1)}];" for name, size in sizes.items()]
-        lines += [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
+        parts = [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
+        lines += [*parts[:-1], *between, *parts[-1:]]
         return "\n".join(indent + line for line in lines)
 
     def functions(self, arguments: str) -> Iterator[str]:

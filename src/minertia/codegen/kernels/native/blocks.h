@@ -8,11 +8,11 @@
 
    Whoever includes this defines VECTORS (per block, a multiple of 4) and
 
-       static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
+       static void evaluate(const Task *task, int64_t first, const double *const *in, int vectors, vd *W)
 
-   which computes the entries of `vectors` vectors of samples, where in[p] is the first row of input p.  PORTION, an even
-   number of vectors, is how much of a block is taken at a time where larger ones have no use.  LEAST_SQUARES 0 leaves out
-   what only matrices need. */
+   which computes the entries of `vectors` vectors of samples, where in[p] is the row of input p that belongs to sample
+   `first`.  PORTION, an even number of vectors, is how much of a block is taken at a time where larger ones have no use.
+   LEAST_SQUARES 0 leaves out what only matrices need.  EXPECTS_ROWS 1: `evaluate` asks for the memory of rows. */
 #if !defined(LEAST_SQUARES)
 #define LEAST_SQUARES 1
 #endif
@@ -21,12 +21,21 @@
 #define PORTION VECTORS
 #endif
 
+#if !defined(EXPECTS_ROWS)
+#define EXPECTS_ROWS 0
+#endif
+
 #define SAMPLES (VECTORS * LANES)
 #define STRIDE (VECTORS | 1)
 #define LEADING (STRIDE * LANES)
 #define TILE 4
 
-static void evaluate(const Task *task, const double *const *in, int vectors, vd *W);
+static void evaluate(const Task *task, int64_t first, const double *const *in, int vectors, vd *W);
+
+/* Asks for memory that is read (0) or written (1) soon, so that it has arrived by then.  A few lines at a time between
+   computations: many at once wait for one another, and what is loaded behind them waits, too. */
+#define EXPECT(x, doubles, is_written) \
+    UNROLL for (int64_t at = 0; at < (doubles); at += 8) __builtin_prefetch((x) + at, is_written)
 
 /* Torques of row r stand before the entries, as the entry of number -1 - r. */
 #define TORQUES(W, r) ((W) - (1 + (r)) * STRIDE)
@@ -98,19 +107,35 @@ static void compute(const Task *task, int64_t first, int64_t samples, Space *spa
         in[p] = tail;
         tail += room * stride;
     }
-    evaluate(task, in, (int)((samples + LANES - 1) / LANES), space->W);
+    evaluate(task, first, in, (int)((samples + LANES - 1) / LANES), space->W);
 }
 
-/* Entries that follow one another, sample by sample: two entries of a vector of samples at a time. */
+/* One vector of samples of entries that follow one another, sample by sample: two entries at a time. */
+static void store_pairs(const double *W, int64_t entries, double *out)
+{
+    for (int64_t e = 0; e < entries; e += 2) {
+        const int64_t at = e + 1 < entries ? e : e - 1; /* of an odd number the last but one is written twice */
+        const double *from = W + at * LEADING;
+        store_two(*(const vd *)from, *(const vd *)(from + LEADING), out + at, entries);
+    }
+}
+
+/* Entries that follow one another, sample by sample. */
 static void write_turned(const double *W, int64_t entries, int64_t samples, double *out)
 {
     const int64_t whole = entries < 2 ? 0 : samples / LANES * LANES;
-    for (int64_t s = 0; s < whole; s += LANES)
-        for (int64_t e = 0; e < entries; e += 2) {
-            const int64_t at = e + 1 < entries ? e : e - 1; /* of an odd number the last but one is written twice */
-            const double *from = W + at * LEADING + s;
-            store_two(*(const vd *)from, *(const vd *)(from + LEADING), out + s * entries + at, entries);
+    for (int64_t s = 0; s < whole; s += LANES) {
+        double *to = out + s * entries;
+        switch (entries) {
+#if defined(STORES_ROWS) /* the usual arms */
+        case 5: store_rows(5, W + s, LEADING, to); break;
+        case 6: store_rows(6, W + s, LEADING, to); break;
+        case 7: store_rows(7, W + s, LEADING, to); break;
+        case 8: store_rows(8, W + s, LEADING, to); break;
+#endif
+        default: store_pairs(W + s, entries, to);
         }
+    }
     for (int64_t s = whole; s < samples; s++)
         for (int64_t e = 0; e < entries; e++) out[s * entries + e] = W[e * LEADING + s];
 }
@@ -132,13 +157,12 @@ static void write_rows(const Task *task, int64_t first, int64_t samples, const d
     }
 }
 
-/* Asks for the memory that rows are written to, so that it has arrived once they are computed. */
+/* Asks for the memory that rows are written to, where there is no better place to do so. */
 static void expect_rows(const Task *task, int64_t first, int64_t samples)
 {
     for (int64_t p = 0; p < task->n_outputs; p++) {
-        const char *out = (const char *)(task->output[p] + first * task->size[p]);
-        const int64_t bytes = samples * task->size[p] * (int64_t)sizeof(double);
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(out + at, 1);
+        const double *out = task->output[p] + first * task->size[p];
+        for (int64_t at = 0; at < samples * task->size[p]; at += 8) __builtin_prefetch(out + at, 1);
     }
 }
 
@@ -343,11 +367,12 @@ static int run_task(const Task *task)
     void *memory = reserve(task, &space);
     if (!memory) return 1;
     const int64_t room = portion(task) * LANES;
-    if (task->mode == ROWS) expect_rows(task, task->first, task->count < room ? task->count : room);
+    const int expects = task->mode == ROWS && !EXPECTS_ROWS;
+    if (expects) expect_rows(task, task->first, task->count < room ? task->count : room);
     for (int64_t done = 0; done < task->count; done += room) {
         const int64_t first = task->first + done, left = task->count - done - room; /* after these */
         const int64_t samples = left < 0 ? left + room : room;
-        if (task->mode == ROWS && left > 0) expect_rows(task, first + room, left < room ? left : room);
+        if (expects && left > 0) expect_rows(task, first + room, left < room ? left : room);
         compute(task, first, samples, &space);
         if (is_sum && task->n_outputs) write_entries(task, first, samples, (double *)space.W);
         if (task->mode == ROWS) write_rows(task, first, samples, (double *)space.W);

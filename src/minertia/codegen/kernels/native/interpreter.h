@@ -46,9 +46,9 @@ INLINE int has_constant(int32_t operation)
 #define EACH_VECTOR(expression) EIGHT_TIMES for (int i = 0; i < VECTORS; i++) d[i] = (expression);
 #define ONE_NUMBER(expression) { enum { i = 0 }; *d = (expression); }
 
-static void evaluate(const Task *task, const double *const *in, int vectors, vd *W)
+static void evaluate(const Task *task, int64_t first, const double *const *in, int vectors, vd *W)
 {
-    (void)vectors; /* always a whole block: the workspace has room and the inputs are padded */
+    (void)first, (void)vectors; /* always a whole block: the workspace has room and the inputs are padded */
     const vd zero = {0};
     const int32_t *step = task->code;
     for (int64_t n = 0; n < task->n_steps; n++, step += 5) {

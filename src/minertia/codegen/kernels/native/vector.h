@@ -139,6 +139,43 @@ INLINE void store_two(vd first, vd second, double *x, const int64_t stride)
 #endif
 }
 
+#if LANES == 8 && defined(SHUFFLE)
+#define STORES_ROWS 1
+
+/* Entries 0 to n - 1 (5 <= n <= 8), `leading` doubles apart, of a vector of samples as rows one after the other.
+
+   Each row is written whole, beyond its end into the next one, which is written after it; the last to its end. */
+INLINE void store_rows(const int n, const double *x, const int64_t leading, double *out)
+{
+    typedef double anywhere __attribute__((vector_size(64), aligned(8), may_alias));
+    vd entry[8], even[4], odd[4], row[8];
+    UNROLL for (int e = 0; e < 8; e++) entry[e] = *(const vd *)(x + (e < n ? e : n - 1) * leading);
+    UNROLL for (int k = 0; k < 4; k++) { /* pairs of entries, of samples 0 2 4 6 and of 1 3 5 7 */
+        even[k] = SHUFFLE(entry[2 * k], entry[2 * k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        odd[k] = SHUFFLE(entry[2 * k], entry[2 * k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+#define FIRST(a, b) SHUFFLE(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define SECOND(a, b) SHUFFLE(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+    UNROLL for (int l = 0; l < 2; l++) {
+        const vd *const pair = l ? odd : even;
+        const vd a = FIRST(pair[0], pair[1]), b = SECOND(pair[0], pair[1]);
+        if (n <= 6) { /* the third pair is the last one of a row */
+            row[l] = SHUFFLE(a, pair[2], 0, 1, 4, 5, 8, 9, 8, 9);
+            row[l + 2] = SHUFFLE(b, pair[2], 0, 1, 4, 5, 10, 11, 10, 11);
+            row[l + 4] = SHUFFLE(a, pair[2], 2, 3, 6, 7, 12, 13, 12, 13);
+            row[l + 6] = SHUFFLE(b, pair[2], 2, 3, 6, 7, 14, 15, 14, 15);
+        } else {
+            const vd c = FIRST(pair[2], pair[3]), d = SECOND(pair[2], pair[3]);
+            row[l] = FIRST(a, c), row[l + 2] = FIRST(b, d), row[l + 4] = SECOND(a, c), row[l + 6] = SECOND(b, d);
+        }
+    }
+#undef FIRST
+#undef SECOND
+    UNROLL for (int l = 0; l < 7; l++) *(anywhere *)(out + l * n) = row[l];
+    memcpy(out + 7 * n, &row[7], (size_t)n * sizeof(double));
+}
+#endif
+
 /* Largest |x| the reductions below are made for. */
 #define SINCOS_LIMIT 2e5
 #define SIGN_BIT INT64_MIN
