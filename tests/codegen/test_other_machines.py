@@ -52,8 +52,7 @@ def test_generated_c(machine, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["double", "float"])
-@pytest.mark.parametrize("sincos", ["own", "libm"])
+@pytest.mark.parametrize(("precision", "sincos"), [("double", "own"), ("float", "libm")])
 def test_generated_c_of_an_arm(machine, tmp_path, precision, sincos):
     model, arithmetic = CodeModel(rotors=True, friction=True, payload=True), Arithmetic(precision, sincos)
     said = selftest(machine, robots.puma560(), tmp_path, programs=ALL, model=model, arithmetic=arithmetic)
