@@ -86,6 +86,11 @@ class Machine:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def by(self) -> str:
+        """Its compiler: "gcc" or "clang"."""
+        return self.name.rpartition("-")[2]
+
     def executable(self, target: Path, *sources: str, flags: tuple[str, ...] = ()) -> Path:
         """A program from C files in the folder of the target."""
         command = [*self.compiler, *self.flags, *flags, *sources, "-static", "-o", target.name, "-lm"]
