@@ -24,7 +24,7 @@ ROBOTS = robots_of_every_kind()
 QUICK = ("puma560", "tree", "follower")
 ONCE = ("puma560",)  # of these compiled: it takes seconds each
 COUNTS = (0, 1, 7, 31, 32, 33, 63, 64, 65, 511, 513, 1000)
-LATER = [name for name in WITH_CODE if name not in ("palletiser", "panda")]  # compiling takes more than a second each
+LATER = [name for name in WITH_CODE if name != "palletiser"]  # compiling takes more than a second each
 
 
 @pytest.fixture(params=PATHS)

@@ -262,10 +262,13 @@ def test_motions_that_say_nothing_are_refused(path):
     q, qd, qdd = states(robot, 400)
     with pytest.raises(RankError):
         kernel.solve(q[:2], qd[:2], qdd[:2], tau=rest[:2])
-    planar = read_robot("planar2r")
-    standard = LeastSquaresKernel.of(planar, ["ZZ1", "MX1", "MY1", "ZZ2", "MX2", "MY2", "M2"])  # M2 goes with ZZ1, MX1
+    with pytest.raises(RankError):  # every column moves, and all say the same
+        kernel.solve(*(np.repeat(x[:1], 400, axis=0) for x in (q, qd, qdd)), tau=rest)
+    if path == "compiled":
+        return  # another kernel takes seconds
+    standard = LeastSquaresKernel.of(robot, [c for c in robot.columns() if c not in ("XX1", "XY1", "M1")])
     with pytest.raises(RankError):
-        standard.solve(*states(planar, 400), tau=rest[:, :2])
+        standard.solve(q, qd, qdd, tau=rest)
 
 
 def test_shapes_are_checked(path):

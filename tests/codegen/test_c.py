@@ -159,8 +159,15 @@ def test_the_example_of_the_readme_compiles(tmp_path, model):
         run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
 
 
-@pytest.mark.parametrize(("target", "precision"), [("c", "double"), ("cortex-m", "float")])
-@pytest.mark.parametrize("parameters", ["baked", "base"])
+@pytest.mark.parametrize(
+    ("target", "precision", "parameters"),
+    [
+        ("c", "double", "base"),
+        ("cortex-m", "float", "baked"),
+        pytest.param("c", "double", "baked", marks=pytest.mark.slow),
+        pytest.param("cortex-m", "float", "base", marks=pytest.mark.slow),
+    ],
+)
 def test_the_watch_passes_its_selftest_and_its_example_compiles(tmp_path, target, precision, parameters):
     robot = replace(robots.planar2r(), effects=({"FC": 0.7, "FV": 0.1}, {"FC": 0.4, "IA": 0.2}))
     generate(robot, tmp_path, programs=["watch_terms"], target=target, model=CodeModel(parameters))

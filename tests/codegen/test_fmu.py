@@ -226,7 +226,14 @@ def test_what_does_not_fit_gets_a_sentence(tmp_path, options):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("name", ["mass_matrix", "forward_dynamics", "recursive_update", "friction"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mass_matrix",
+        "recursive_update",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("forward_dynamics", "friction")),
+    ],
+)
 def test_other_programs(tmp_path, fmpy, name):
     path = generate(robots.planar2r(), tmp_path, target="fmu", programs=(name,), model=CodeModel("base")).files[0]
     assert problems(path) == []
