@@ -227,11 +227,12 @@ def test_the_palletiser_comes_back_from_a_rehearsal(motions):
 
 
 @pytest.mark.slow
-def test_the_palletiser_comes_back_from_twenty_rehearsals(motions):
-    robot = mi.read_robot("palletiser")
-    runs = [rehearse(robot, RehearsalOptions(seed=s), motions=motions, with_control=False) for s in range(20)]
+def test_the_palletiser_comes_back_from_rehearsals_with_other_noise(motions):
+    robot, count = mi.read_robot("palletiser"), 8
+    options = [RehearsalOptions(seed=seed, rate=500.0) for seed in range(count)]
+    runs = [rehearse(robot, each, motions=motions, with_control=False) for each in options]
     off = np.array([abs(r.off) for run in runs for r in run.returned])
-    assert len(off) >= 36 * 20
+    assert len(off) >= 36 * count
     assert np.mean(off <= 3) >= 0.99
     assert max(run.over_floor for run in runs) <= 1.05
 
