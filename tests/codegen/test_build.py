@@ -296,10 +296,17 @@ DANGEROUS = (
     "-mfpmath=387",
     "-fwhole-program",
 )
+WORST = ("-ffast-math", "-fsingle-precision-constant", "-fwhole-program")
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "flags"), [("clang", "-ffast-math"), *(("gcc", flags) for flags in DANGEROUS)])
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("clang", "-ffast-math"),
+        *(pytest.param("gcc", flags, marks=() if flags in WORST else pytest.mark.slow) for flags in DANGEROUS),
+    ],
+)
 def test_flags_that_change_arithmetic(folder, monkeypatch, name, flags):
     """Every kernel computes what it must, or the compiler is refused by name; the process is left as it was."""
     if shutil.which(name) is None:

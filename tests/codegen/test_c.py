@@ -38,20 +38,24 @@ def _selftest(folder, name, compiler, flags=("-O0",)):
 
 
 @pytest.mark.parametrize(
-    ("precision", "compiler"),
+    ("make", "precision", "compiler"),
     [
-        pytest.param(precision, compiler, marks=() if place == k == 0 else pytest.mark.slow)
-        for k, precision in enumerate(("double", "float"))
-        for place, compiler in enumerate(COMPILERS)
+        *((robots.planar2r, precision, COMPILERS[0]) for precision in ("double", "float") if COMPILERS),
+        *(
+            pytest.param(robots.puma560, precision, compiler, marks=pytest.mark.slow)
+            for precision in ("double", "float")
+            for compiler in COMPILERS
+        ),
     ],
 )
-def test_selftest_passes_under_strict_flags(tmp_path, compiler, precision):
+def test_selftest_passes_under_strict_flags(tmp_path, make, compiler, precision):
     for parameters, sincos in (("baked", "own"), ("standard", "libm")):
         folder = tmp_path / parameters
         model, arithmetic = CodeModel(parameters, True, True, payload=True), Arithmetic(precision, sincos)
         programs = ALL if sincos == "own" else ALL[:6]  # each is compiled once in each precision
-        generate(robots.puma560(), folder, programs=programs, model=model, arithmetic=arithmetic)
-        assert "FAILED" not in _selftest(folder, "puma560", compiler)
+        robot = make()
+        generate(robot, folder, programs=programs, model=model, arithmetic=arithmetic)
+        assert "FAILED" not in _selftest(folder, identifier(robot.name), compiler)
 
 
 def test_selftest_fails_when_the_code_is_wrong(tmp_path):
@@ -155,8 +159,15 @@ def test_the_example_of_the_readme_compiles(tmp_path, model):
         run(["gcc", *STRICT, "-c", "example.c"], tmp_path)
 
 
-@pytest.mark.parametrize(("target", "precision"), [("c", "double"), ("cortex-m", "float")])
-@pytest.mark.parametrize("parameters", ["baked", "base"])
+@pytest.mark.parametrize(
+    ("target", "precision", "parameters"),
+    [
+        ("c", "double", "base"),
+        ("cortex-m", "float", "baked"),
+        pytest.param("c", "double", "baked", marks=pytest.mark.slow),
+        pytest.param("cortex-m", "float", "base", marks=pytest.mark.slow),
+    ],
+)
 def test_the_watch_passes_its_selftest_and_its_example_compiles(tmp_path, target, precision, parameters):
     robot = replace(robots.planar2r(), effects=({"FC": 0.7, "FV": 0.1}, {"FC": 0.4, "IA": 0.2}))
     generate(robot, tmp_path, programs=["watch_terms"], target=target, model=CodeModel(parameters))

@@ -46,7 +46,10 @@ class TinyCompiler:
         return ctypes.CFUNCTYPE(None, *[POINTER] * arguments)(address)
 
 
-@pytest.mark.parametrize("name", WITH_CODE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in ("puma560", "scara", "palletiser") else pytest.mark.slow) for n in WITH_CODE],
+)
 def test_every_robot_by_the_small_compiler(name, tmp_path):
     robot = with_inertias(name).numeric
     if robot.open_cuts:

@@ -33,7 +33,7 @@ def _at_most(found, limit):
     assert found[0] <= limit[0] and found[1] <= limit[1], f"{found} is above {limit}"
 
 
-@pytest.mark.parametrize("n", range(4, 10))
+@pytest.mark.parametrize("n", [pytest.param(n, marks=() if n in (4, 6) else pytest.mark.slow) for n in range(4, 10)])
 def test_general_chain(n):
     """Lin 1995: (89n-82)M (77n-71)A; Gautier and Khalil 1990: (92n-127)M (81n-117)A."""
     _at_most(_count(robots.general(n)), (87 * n - 122, 75 * n - 115))
@@ -179,23 +179,29 @@ def test_what_is_rounding_costs_nothing():
     assert _count(rounded) == _count(exact) < _count(robot)
 
 
+AROUND = {  # the counts of docs/programs.md: puma, panda, floating
+    "coriolis_matrix": ((423, 316), (802, 635), (815, 611)),
+    "slotine_li": ((239, 176), (395, 336), (384, 300)),
+    "inverse_dynamics_derivatives": ((897, 667), (1609, 1289), (1634, 1203)),
+    "forward_dynamics_derivatives": ((1533, 1172), (2781, 2306), (5664, 4806)),
+    "momentum_observer": ((178, 141), (372, 292), (344, 292)),
+    "adaptive_law": ((2223, 1741), (2591, 2026), (2842, 2267)),
+}
+LONG = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives", "adaptive_law")
+
+
 @pytest.mark.parametrize(
-    ("program", "puma", "panda", "floating"),
+    ("program", "limits", "places"),
     [
-        ("coriolis_matrix", (423, 316), (802, 635), (815, 611)),
-        ("slotine_li", (239, 176), (395, 336), (384, 300)),
-        ("inverse_dynamics_derivatives", (897, 667), (1609, 1289), (1634, 1203)),
-        ("forward_dynamics_derivatives", (1533, 1172), (2781, 2306), (5664, 4806)),
-        ("momentum_observer", (178, 141), (372, 292), (344, 292)),
-        ("adaptive_law", (2223, 1741), (2591, 2026), (2842, 2267)),
+        *(pytest.param(name, limits, range(1 if name in LONG else 3), id=name) for name, limits in AROUND.items()),
+        *(pytest.param(name, AROUND[name], (1, 2), id=f"{name}-more", marks=pytest.mark.slow) for name in LONG),
     ],
 )
-def test_programs_around_the_dynamics(program, puma, panda, floating):
-    """The counts of docs/programs.md."""
-    _at_most(_count(robots.puma560(), program), puma)
-    _at_most(_count(robots.panda(), program), panda)
+def test_programs_around_the_dynamics(program, limits, places):
     body = random_ten(np.random.default_rng(0))
-    _at_most(_count(replace(robots.puma560(), base="floating", base_link=body), program), floating)
+    arms = robots.puma560(), robots.panda(), replace(robots.puma560(), base="floating", base_link=body)
+    for place in places:
+        _at_most(_count(arms[place], program), limits[place])
 
 
 def test_branches_cost_no_more_than_they_are():

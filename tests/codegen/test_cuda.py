@@ -9,16 +9,17 @@ import subprocess
 import pytest
 
 import minertia as mi
+from tests.codegen import robots
 
 NVCC = shutil.which("nvcc")
 CXX = shutil.which(os.environ.get("CXX", "c++").split()[0])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=["planar2r", pytest.param("puma560_physical", marks=pytest.mark.slow)])
+def folder(request, tmp_path_factory):
     """All kinds of arrays: vectors, matrices, parameters that are prepared, friction with exp and tanh."""
-    robot = mi.read_robot("puma560_physical").with_parameters(
-        {"FS2": 1.5, "FCT3": 2.0}, {"FS2": {"velocity": 0.1}, "FCT3": {"width": 0.05}}
+    robot = mi.read_robot(request.param).with_parameters(
+        {"FS2": 1.5, "FCT1": 2.0}, {"FS2": {"velocity": 0.1}, "FCT1": {"width": 0.05}}
     )
     out = tmp_path_factory.mktemp("cuda") / "code"
     programs = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "friction")
@@ -31,7 +32,7 @@ def folder(tmp_path_factory):
 def test_functions_on_the_host(tmp_path, folder, precision):
     if precision == "float":
         folder = tmp_path / "code"
-        mi.generate(mi.read_robot("puma560_physical"), folder, target="cuda", arithmetic=mi.Arithmetic("float"))
+        mi.generate(robots.planar2r(), folder, target="cuda", arithmetic=mi.Arithmetic("float"))
     flags = ["-x", "c++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-O1", "-o", str(tmp_path / "host")]
     subprocess.run([CXX, *flags, str(folder / "selftest.cu")], check=True)
     found = subprocess.run([tmp_path / "host"], check=True, capture_output=True, text=True).stdout
@@ -62,8 +63,9 @@ def test_loops_are_not_inlined(tmp_path):
 
 
 def test_the_file_names_its_layouts(folder):
-    text = (folder / "puma_560_physical.cuh").read_text()
-    assert "puma_560_physical_inverse_dynamics_joint_major" in text
-    assert "puma_560_physical_inverse_dynamics_sample_major" in text
+    (path,) = folder.glob("*.cuh")
+    text = path.read_text()
+    assert f"{path.stem}_inverse_dynamics_joint_major" in text
+    assert f"{path.stem}_inverse_dynamics_sample_major" in text
     assert "sinf(" not in text and " sin(" not in text  # own ones: those of the library keep a stack
     assert {p.name for p in folder.iterdir()} >= {"CMakeLists.txt", "README.md", "selftest.cu"}

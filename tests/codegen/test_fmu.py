@@ -77,14 +77,18 @@ class Instance:
 
 
 @needs_compiler
-@pytest.mark.parametrize("fmi_type", ["CoSimulation", "ModelExchange"])
 @pytest.mark.parametrize(
-    ("make", "options"),
+    ("make", "options", "fmi_type"),
     [
-        pytest.param(robots.puma560, {}, marks=pytest.mark.slow),
-        (lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}),
-        pytest.param(robots.stanford, {"payload": True}, marks=pytest.mark.slow),
-        (robots.planar2r, {"parameters": "base", "payload": True}),
+        pytest.param(make, options, fmi_type, marks=() if is_quick else pytest.mark.slow)
+        for make, options, quick in (
+            (robots.puma560, {}, ()),
+            (lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}, ("ModelExchange",)),
+            (robots.stanford, {"payload": True}, ()),
+            (robots.planar2r, {"parameters": "base", "payload": True}, ("CoSimulation",)),
+        )
+        for fmi_type in ("CoSimulation", "ModelExchange")
+        for is_quick in (fmi_type in quick,)
     ],
 )
 def test_torques_are_those_of_the_recursion(tmp_path, fmpy, make, options, fmi_type):
@@ -222,7 +226,14 @@ def test_what_does_not_fit_gets_a_sentence(tmp_path, options):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("name", ["mass_matrix", "forward_dynamics", "recursive_update", "friction"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mass_matrix",
+        "recursive_update",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("forward_dynamics", "friction")),
+    ],
+)
 def test_other_programs(tmp_path, fmpy, name):
     path = generate(robots.planar2r(), tmp_path, target="fmu", programs=(name,), model=CodeModel("base")).files[0]
     assert problems(path) == []

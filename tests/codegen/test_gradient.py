@@ -12,10 +12,18 @@ from minertia.errors import MinertiaError, UnknownName
 from tests.codegen import robots
 from tests.random_robots import random_robot
 
+ROBOTS = [robots.planar2r(), random_robot(4, tree=True, mimic=True), random_robot(6, floating=True)]
+QUICK = ("inverse_dynamics", "forward_dynamics", "base_regressor_entries", "friction")  # of all but the first
 
-@pytest.mark.parametrize("name", [name for name in BUILDERS if name != "recursive_update"])
+
 @pytest.mark.parametrize(
-    "robot", [robots.planar2r(), random_robot(4, tree=True, mimic=True), random_robot(6, floating=True)], ids=str
+    ("robot", "name"),
+    [
+        pytest.param(robot, name, id=f"{robot}-{name}", marks=pytest.mark.slow if k and name not in QUICK else ())
+        for k, robot in enumerate(ROBOTS)
+        for name in BUILDERS
+        if name != "recursive_update"
+    ],
 )
 def test_gradient_equals_finite_differences(robot, name):
     if name not in programs_of(robot):

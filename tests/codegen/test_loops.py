@@ -74,8 +74,22 @@ def test_the_closed_form_of_both_rams_of_a_file_gives_what_newton_gives() -> Non
     against_newton(mi.read_robot(SHARED / "robots" / "loops" / "AKR3000.par").numeric)
 
 
-@pytest.mark.parametrize("name", sorted(BUILDERS.keys() - {"differentiator", "low_pass"} - ON_TREES))
-@pytest.mark.parametrize("setting", PROJECTED.values(), ids=PROJECTED)
+# every program of the cheapest robot, and of a closed form and of a loop in space those that others are made of
+QUICK = ("inverse_dynamics", "forward_dynamics", "background", "mass_matrix", "base_regressor", "friction", "jacobian")
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        pytest.param(
+            *(setting, name),
+            id=f"{robot}-{name}",
+            marks=() if robot == "ram-slider" or name in QUICK else pytest.mark.slow,
+        )
+        for robot, setting in PROJECTED.items()
+        for name in sorted(BUILDERS.keys() - {"differentiator", "low_pass"} - ON_TREES)
+    ],
+)
 def test_programs_compute_the_projected_dynamics(setting: Setting, name: str) -> None:
     program = build(setting, name, thorough=None)
     inputs, wanted = reference(setting, program)
@@ -273,7 +287,7 @@ def operations(robot: Robot) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
-@pytest.mark.parametrize("name", ["palletiser", "five_bar"])
+@pytest.mark.parametrize("name", ["palletiser", pytest.param("five_bar", marks=pytest.mark.slow)])
 def test_the_code_of_bundled_robots_with_loops_passes_its_self_test(name: str, tmp_path: Path) -> None:
     mi.generate(mi.read_robot(name), tmp_path, programs=["inverse_dynamics", "forward_dynamics"])
     said = run(["make", "-s", f"CC={COMPILERS[0]}"], tmp_path)

@@ -52,10 +52,10 @@ def test_generated_c(machine, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["double", "float"])
-@pytest.mark.parametrize("sincos", ["own", "libm"])
-def test_generated_c_of_an_arm(machine, tmp_path, precision, sincos):
-    model, arithmetic = CodeModel(rotors=True, friction=True, payload=True), Arithmetic(precision, sincos)
+def test_generated_c_of_an_arm(machine, tmp_path):
+    """On each processor both, by one compiler each."""
+    numbers = {"gcc": Arithmetic("double", "own"), "clang": Arithmetic("float", "libm")}[machine.by]
+    model, arithmetic = CodeModel(rotors=True, friction=True, payload=True), numbers
     said = selftest(machine, robots.puma560(), tmp_path, programs=ALL, model=model, arithmetic=arithmetic)
     assert "FAILED" not in said and said.count(" ok ") >= len(ALL)
 
@@ -84,8 +84,10 @@ def test_torques_and_sums_of_a_kernel(there):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", robots_of_every_kind())
-def test_torques_and_sums_of_every_robot(there, name):
+@pytest.mark.parametrize("place", range(3))
+def test_torques_and_sums_of_every_robot(there, place):
+    """On each processor every robot, by one of the compilers."""
+    name = list(robots_of_every_kind())[2 * place + (there.by == "clang")]
     compare_with_the_dynamics(robots_of_every_kind()[name], 1000)
 
 

@@ -38,11 +38,12 @@ LATER = {name: pytest.mark.slow for name in COMPILERS[1:]}  # the same code, by 
 TOLERANCE = dict.fromkeys((name for name in BUILDERS if "forward_dynamics" in name), 1e-9)  # condition of D
 
 
+QUICK = ("tree", "floating")  # with joints that slide and joints that follow others
 SCHEDULES = [  # of larger robots one each, they take seconds
     pytest.param(
         *(robot, parameters, effects),
         id=f"{name}-{parameters}-{'effects' if effects else 'links'}",
-        marks=() if effects and parameters == "base" or name == "planar2r" else pytest.mark.slow,
+        marks=() if effects and (name == "planar2r" or parameters == "base" and name in QUICK) else pytest.mark.slow,
     )
     for name, robot in ROBOTS.items()
     for parameters in PARAMETERS
@@ -96,7 +97,7 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
             arithmetic=Arithmetic(sincos=sincos),
         )
         prefix = next(path.stem for path in result.files if path.suffix == ".h")
-        lib = library(folder, prefix, compiler)
+        lib = library(folder, prefix, compiler, ("-O1" if robot.n > 2 else "-O0",))
         has = bool(robot.effect_values)  # what the robot has is in the code
         setting = Setting(robot, parameters, rotors=has, friction=has)
         for name in programs_of(robot):
@@ -107,7 +108,10 @@ def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
                 assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
 
 
-@pytest.mark.parametrize("name", WITH_CODE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in ("puma560", "scara", "palletiser") else pytest.mark.slow) for n in WITH_CODE],
+)
 def test_bundled_robots(name):
     robot = read_robot(name)
     setting = Setting(robot, "standard", rotors=True, friction=True)
@@ -129,7 +133,9 @@ def test_columns_of_a_file_with_rounded_angles_are_told_apart(name):
         assert np.linalg.cond(search._K(shifts)[:, kept]) < 100
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(s, marks=() if s in (1, 2, 3, 4) else pytest.mark.slow) for s in range(12)]
+)
 def test_every_representative_and_formulation_has_the_same_torques(seed):
     robot = random_robot(seed, tree=seed % 2 == 0, floating=seed % 3 == 0, n=5) if seed else read_robot("ur10e")
     setting = Setting(robot, "standard")

@@ -11,13 +11,15 @@ from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
 from minertia.robot.read import bundled_robots
-from tests.dynamics.test_oracles_on_robots import close, planted
+from tests.dynamics.test_oracles_on_robots import QUICK, close, planted
 from tests.every_effect import robot_with_every_effect
 from tests.oracles import PinocchioOracle
 from tests.random_robots import random_robot
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in bundled_robots()]
+)
 def test_against_pinocchio(name):
     robot = planted(name)
     oracle, setting = PinocchioOracle(robot), Setting(robot)

@@ -16,7 +16,7 @@ from minertia.dynamics.frame import AXES, ChosenFrame
 from minertia.errors import InputError, ShapeError, UnknownName
 from minertia.robot.read import bundled_robots
 from minertia.robot.robot import Frame
-from tests.dynamics.test_oracles_on_robots import close, planted
+from tests.dynamics.test_oracles_on_robots import QUICK, close, planted
 from tests.oracles import PinocchioOracle
 from tests.random_robots import random_robot
 
@@ -55,13 +55,16 @@ class _Oracle(PinocchioOracle):
 
 
 @pytest.mark.parametrize("axes", AXES)
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in bundled_robots()]
+)
 def test_against_pinocchio(name, axes):
     robot = _with_tool(planted(name))
     rng = np.random.default_rng(1)
     for frame in ("tool", "mid"):
         oracle, chosen = _Oracle(robot), ChosenFrame(frame, axes)
         index, _ = oracle.frame(frame)
+        setting = Setting(robot, frame=chosen)
         for q, qd, qdd in zip(*random_states(robot, 2, 5), strict=True):
             oracle.pin.framesForwardKinematics(oracle.model, oracle.data, q)
             place, kind = oracle.data.oMf[index], oracle.pin.ReferenceFrame
@@ -77,7 +80,6 @@ def test_against_pinocchio(name, axes):
             assert close(mi.forward_dynamics(robot, q, qd, tau, wrench=mi.FrameWrench(wrench, chosen)), qdd)
             if frame == "mid":
                 continue
-            setting = Setting(robot, frame=chosen)
             program = build(setting, PROGRAMS[0], representative(setting, PROGRAMS[0]), thorough=None)
             assert close(program.evaluate(q=q, qd=qd, qdd=qdd, wrench=wrench)["tau"], tau)
 

@@ -17,6 +17,7 @@ from tests.shared import SHARED
 
 FILES = sorted(p for p in (SHARED / "robots").glob("*") if p.suffix in (".urdf", ".par", ".xml"))
 ROBOTS = [*bundled_robots(), *(str(path) for path in FILES)]
+QUICK = ("puma560", "stanford", "panda", "scara", "gantry", "planar2r")  # of the bundled ones, where each takes longer
 
 
 def planted(name):

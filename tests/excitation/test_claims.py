@@ -9,6 +9,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.base.derive import base_parameters
+from minertia.codegen.kernels.build import native
 from minertia.excitation.claims import claims
 from minertia.excitation.effort import EffortModel, parameter_sizes
 from minertia.excitation.excite import excite
@@ -21,6 +22,13 @@ from minertia.excitation.space import Workspace
 from minertia.robot.effects import EFFECTS
 from minertia.robot.joint import Limits
 from tests.shared import SHARED, needs_shared
+
+
+@pytest.fixture(autouse=True)
+def without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These searches are too short for compiled code to pay."""
+    if native() is not None:
+        monkeypatch.setenv("MINERTIA_KERNELS", "interpreter")
 
 
 def changed(robot, **limits):

@@ -60,7 +60,7 @@ def test_beyond_the_margin_there_is_no_value(cell):
     assert value == 0 and not slope.any()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(s, marks=pytest.mark.slow) for s in (0, 2))])
 def test_compiled_points_are_those_of_the_check(seed):
     robot = random_robot(seed, tree=True, mimic=seed == 1, n=5)
     model = CollisionModel(robot, floor=None)

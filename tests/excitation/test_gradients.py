@@ -7,6 +7,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.base.derive import base_parameters
+from minertia.codegen.kernels.build import native
 from minertia.excitation import criteria
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.excite import mixing
@@ -19,6 +20,13 @@ from minertia.excitation.space import Workspace
 from tests.random_robots import random_robot
 
 STEP = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives are those of the program, whatever runs it; kernels that are compiled have tests of their own."""
+    if native() is not None:
+        monkeypatch.setenv("MINERTIA_KERNELS", "interpreter")
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))])

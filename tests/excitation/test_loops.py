@@ -9,6 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.base.derive import base_parameters
+from minertia.codegen.kernels.build import native
 from minertia.dynamics.closing import closing_of
 from minertia.excitation.check import Checker
 from minertia.excitation.claims import claims
@@ -23,6 +24,13 @@ from minertia.excitation.space import Workspace
 from tests.loop_robots import four_bar, ram, spatial_four_bar, spatial_loops
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
+
+
+@pytest.fixture(autouse=True)
+def without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These searches are too short for compiled code to pay."""
+    if native() is not None:
+        monkeypatch.setenv("MINERTIA_KERNELS", "interpreter")
 
 
 def passive_state(robot, q, qd):

@@ -47,7 +47,7 @@ def states(way, count=20001):
     return q, qd, qdd, np.diff(qdd, axis=0) / np.diff(t)[:, None]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
 def test_ways_between_drawn_postures_keep_every_limit(seed):
     rng = np.random.default_rng(seed)
     v, a, j = rng.uniform(0.3, 2, 6), rng.uniform(1, 8, 6), rng.uniform(2, 60, 6)

@@ -87,6 +87,7 @@ def test_an_older_background_is_worse(campaign, monkeypatch):
     assert np.all(np.diff(errors) > 0)
 
 
+@pytest.mark.slow
 def test_a_coupled_wrist_shows_in_the_wrist():
     out, inside = (np.array(values) for _, values in izaguirre1992.coupled_rows(2))
     assert (out[3:] > 1.5 * inside[3:]).any() and (out[:3] < 1.2 * inside[:3]).all()

@@ -46,7 +46,7 @@ def test_accelerations_are_those_of_pinocchio_with_constraints(robot):
         np.testing.assert_allclose(found, oracle.forward_dynamics(q, qd, 20 * tau), atol=1e-8 * np.abs(found).max())
 
 
-@pytest.mark.parametrize("name", ["palletiser", "five_bar", "delta"])
+@pytest.mark.parametrize("name", ["palletiser", "five_bar", pytest.param("delta", marks=pytest.mark.slow)])
 def test_energy_is_kept_to_second_order_of_the_period(name):
     robot = mi.read_robot(name).numeric.without_effects(FRICTIONLESS)
 
@@ -71,7 +71,7 @@ def test_dry_friction_holds_what_stands_still_and_stops_what_moves():
     hold = mi.gravity_torques(robot, start(robot))
     plant = ClosedPlant(robot)
     plant.place(start(robot))
-    for _ in range(200):
+    for _ in range(60):
         plant.step(hold + [0.5, -0.5])  # less than the 0.6 N m of either motor
     np.testing.assert_allclose(plant.q, start(robot), atol=1e-9)
     plant.place(start(robot), [0.05, -0.05])
@@ -152,7 +152,7 @@ def test_a_delta_follows_its_motion_with_its_loops_closed():
     robot = mi.read_robot("delta").numeric
     motion = swinging(robot, 0).motion
     controller = computed_torque(control_model(robot), Gains(10.0))
-    t = np.linspace(0.0, 0.3, 151)
+    t = np.linspace(0.0, 0.15, 76)
     plant = plant_of(robot, period=2e-3)
     log = plant.run(controller, Trajectory(t, *motion.at(t)))
     assert np.abs(log.q - motion.at(log.t)[0]).max() < 1e-3
@@ -227,11 +227,12 @@ def test_the_palletiser_comes_back_from_a_rehearsal(motions):
 
 
 @pytest.mark.slow
-def test_the_palletiser_comes_back_from_twenty_rehearsals(motions):
-    robot = mi.read_robot("palletiser")
-    runs = [rehearse(robot, RehearsalOptions(seed=s), motions=motions, with_control=False) for s in range(20)]
+def test_the_palletiser_comes_back_from_rehearsals_with_other_noise(motions):
+    robot, count = mi.read_robot("palletiser"), 8
+    options = [RehearsalOptions(seed=seed, rate=500.0) for seed in range(count)]
+    runs = [rehearse(robot, each, motions=motions, with_control=False) for each in options]
     off = np.array([abs(r.off) for run in runs for r in run.returned])
-    assert len(off) >= 36 * 20
+    assert len(off) >= 36 * count
     assert np.mean(off <= 3) >= 0.99
     assert max(run.over_floor for run in runs) <= 1.05
 

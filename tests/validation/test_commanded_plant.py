@@ -84,7 +84,7 @@ def test_mujoco_has_the_law_of_the_loop(law: str) -> None:
     assert np.abs(recorded(loose, seconds=3.0, seed=1).q - log.q).max() > 5e-3
 
 
-@pytest.mark.parametrize("encoder", ["both", "motor"])
+@pytest.mark.parametrize("encoder", ["both", pytest.param("motor", marks=pytest.mark.slow)])
 def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) -> None:
     """One joint is elastic, one rigid; the zeros of two encoders differ."""
     springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder=encoder)

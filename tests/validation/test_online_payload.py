@@ -40,7 +40,7 @@ def test_columns_are_those_of_a_load(puma: Robot) -> None:
 NOISE = [0.3, 0.4, 0.12, 0.013, 0.01, 0.008]
 
 
-@pytest.mark.parametrize("seed", [0, 4, 5, 6])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (4, 5, 6))])
 def test_a_load_comes_and_goes(puma: Robot, seed: int) -> None:
     """Both changes are noticed within 0.25 s, and nothing else is taken for one."""
     pytest.importorskip("mujoco")

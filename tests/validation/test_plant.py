@@ -78,7 +78,7 @@ def test_every_effect_moves_the_plant_as_it_moves_our_model():
     """Up to the integration, though joint 2 turns back: 5e-4 of what these effects change, less with smaller steps."""
     robot, tau = robot_with_every_effect(), np.array([60.0, 25.0, 3.0])
     start, qd, warmth = np.array([0.1, 0.3, -0.2]), np.array([0.8, 1.2, 0.9]), np.array([40.0, 35.0, 30.0])
-    way, wanted = 0.06, simulated(robot, tau, start, qd, warmth, 1500, 4e-5)
+    way, wanted = 0.06, simulated(robot, tau, start, qd, warmth, 500, 1.2e-4)
     errors = []
     for substeps in (1, 8):
         plant = Plant(robot, period=1e-3, substeps=substeps, temperature=warmth)

@@ -18,7 +18,7 @@ from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
-from minertia.validation import compiled, rehearsal
+from minertia.validation import compiled, control_test, rehearsal
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import control_model
 from minertia.validation.rehearsal import rehearse
@@ -40,7 +40,12 @@ def puma() -> Robot:
 def done(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
     folder = tmp_path_factory.mktemp("rehearsal")
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
-    return rehearse(puma, SHORT, limits=limits, out=folder), folder
+    posture, angle, groups = control_test.open_loop_setting(limits)
+    fewer = posture, angle, groups[1::2]  # moves of one joint, and of all that move
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(control_test, "open_loop_setting", lambda _: fewer)
+        patch.setattr(control_test, "EVERY", (1, 10, 80))
+        return rehearse(puma, SHORT, limits=limits, out=folder), folder
 
 
 def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
@@ -113,7 +118,7 @@ def test_compiled_code_is_the_model(puma: Robot, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
-@pytest.mark.parametrize("flags", ["-ffast-math", "-fsingle-precision-constant"])
+@pytest.mark.parametrize("flags", ["-ffast-math", pytest.param("-fsingle-precision-constant", marks=pytest.mark.slow)])
 def test_flags_that_change_arithmetic(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str) -> None:
     """The compiled code computes what it must, or is refused; what stays in the folder is what was generated."""
     monkeypatch.setenv("CC", f"gcc {flags}")
@@ -133,13 +138,17 @@ def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "puma_560_physical.c").exists()
 
 
-def test_without_mujoco(puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mujoco(
+    done: tuple[Rehearsal, Path], puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
     monkeypatch.setattr(rehearsal, "plant_of", missing)
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
-    result = rehearse(puma, SHORT, limits=limits, out=tmp_path)
+    training, unseen = done[0].training, done[0].unseen
+    assert training is not None and unseen is not None
+    result = rehearse(puma, SHORT, limits=limits, motions=(training, unseen), out=tmp_path)
     assert result.identification is None and "minertia[sim]" in result.skipped[0]
     assert (tmp_path / "code" / "puma_560_physical.c").exists() and result.to_dict()["control"] == []
 

@@ -21,7 +21,7 @@ from minertia.excitation.options import MotionSearch
 from minertia.excitation.result import Excitation
 from minertia.report.rehearsal_page import rehearsal_page
 from minertia.robot.robot import Robot
-from minertia.validation import contact
+from minertia.validation import contact, guiding
 from minertia.validation.adaptation import show_adaptation
 from minertia.validation.contact import show_collisions
 from minertia.validation.guiding import show_guiding
@@ -90,21 +90,21 @@ def test_a_heavy_hand_does_not_learn_too_quickly(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_collisions_are_felt_and_nothing_else(rig: Rig) -> None:
-    """A sample of the slow test: a collision of the stated force within 10 ms, no alarm in half a minute."""
-    found = show_collisions(rig, 20.0, learned=40.0, collisions=8)
-    assert len(found.delays) == 8 and found.soon == 8 and found.latest <= 0.010
-    assert found.alarms <= 1 and found.seconds > 19.0
+    """A sample of the slow test: a collision of the stated force within 10 ms, no alarm in some seconds."""
+    found = show_collisions(rig, 12.0, learned=40.0, collisions=5)
+    assert len(found.delays) == 5 and found.soon == 5 and found.latest <= 0.010
+    assert found.alarms <= 1 and found.seconds > 11.0
     assert 1.0 < found.force < 40.0
     assert all(a < b for a, b in zip(found.sliding, found.standing, strict=True))
-    assert "8 of 8 collisions" in found.sentence()
+    assert "5 of 5 collisions" in found.sentence()
 
 
 @needs_compiler
 @pytest.mark.slow
-def test_an_hour_of_motion_has_no_more_false_alarms_than_stated(rig: Rig) -> None:
-    """One is stated; four come in an hour with a probability of two in a hundred if one is the mean."""
-    found = show_collisions(rig, 3600.0, collisions=40)
-    assert found.seconds > 3590.0 and found.alarms <= 3
+def test_minutes_of_motion_have_no_more_false_alarms_than_stated(rig: Rig) -> None:
+    """One an hour is stated; two come in ten minutes with a probability of one in a hundred if that is the mean."""
+    found = show_collisions(rig, 600.0, collisions=40)
+    assert found.seconds > 590.0 and found.alarms <= 1
     assert found.soon == len(found.delays) == 40
 
 
@@ -121,7 +121,8 @@ def test_how_delays_alarms_and_forces_are_counted() -> None:
 
 
 @needs_compiler
-def test_guided_by_hand_the_arm_stays_where_it_is_left(rig: Rig) -> None:
+def test_guided_by_hand_the_arm_stays_where_it_is_left(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guiding, "FREE", 2.0)  # s
     found = show_guiding(rig)
     assert found.travelled > 0.1 and found.missed < found.travelled
     assert 1.0 < found.force < 100.0

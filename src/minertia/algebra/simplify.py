@@ -10,13 +10,16 @@ import abc
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any
 
 from minertia.algebra.expr import Expr, Graph
 
 ROUNDS = 30
+LONG = 40  # terms of a sum: in longer ones nothing is looked for
 Term = tuple[int, bool]  # a node and whether it is subtracted
+Pair = tuple[Term, Term]
 
 
 def free_nodes(graph: Graph, nodes: Iterable[int], parameters: Collection[str]) -> set[int]:
@@ -245,26 +248,12 @@ class _Sharing(_Pass):
     def _find_pairs(self) -> None:
         sums = [n for n in self.nodes if self.old.nodes[n][0] in "+-" and n not in self.inner and n not in self.free]
         self.sums = {node: self.terms(node) for node in sums}
-        self.pairs: dict[int, tuple[Term, Term]] = {}
-        fresh = -1
-        while True:
-            pair = self._most_frequent()
-            if pair is None:
-                return
+        self.pairs: dict[int, Pair] = {}
+        found = _TermPairs(self.sums)
+        while (pair := found.most_frequent()) is not None:
+            fresh = -1 - len(self.pairs)
             self.pairs[fresh] = pair
-            for node, terms in self.sums.items():
-                self.sums[node] = _replaced(terms, pair, fresh)
-            fresh -= 1
-
-    def _most_frequent(self) -> tuple[Term, Term] | None:
-        found: Counter[tuple[Term, Term]] = Counter()
-        for terms in self.sums.values():
-            if 2 <= len(terms) <= 40:
-                found.update({_normal(a, b) for a, b in combinations(terms, 2)})
-        if not found:
-            return None
-        pair, times = max(found.items(), key=lambda item: (item[1], item[0]))
-        return pair if times > 1 else None
+            found.replace(pair, fresh)
 
     def sum_of(self, node: int) -> Expr:
         if node in self.free:
@@ -279,14 +268,65 @@ class _Sharing(_Pass):
         return -made if t[1] else made
 
 
-def _normal(a: Term, b: Term) -> tuple[Term, Term]:
+class _TermPairs:
+    """Which pairs of terms stand in which sums; where a pair is replaced, only the sums that have it are seen again."""
+
+    def __init__(self, sums: dict[int, list[Term]]) -> None:
+        self.sums = sums
+        self.own: dict[int, set[Pair]] = {node: set() for node in sums}
+        self.where: dict[Pair, set[int]] = {}
+        for node in sums:
+            self._see(node)
+        self.ranks = [_rank(pair, len(nodes)) for pair, nodes in self.where.items() if len(nodes) > 1]
+        heapify(self.ranks)
+
+    def most_frequent(self) -> Pair | None:
+        """The pair in most sums, if these are several; of equals the last."""
+        while self.ranks:
+            times, a, b, is_alike = self.ranks[0]
+            pair = ((-a, False), (-b, not is_alike))
+            if len(self.where[pair]) == -times:
+                return pair
+            heappop(self.ranks)  # from before a replacement
+        return None
+
+    def replace(self, pair: Pair, fresh: int) -> None:
+        """Put a new term in place of a pair, in every sum."""
+        long = [node for node, terms in self.sums.items() if len(terms) > LONG]
+        touched: set[Pair] = set()
+        for node in (*self.where[pair], *long):
+            self.sums[node] = _replaced(self.sums[node], pair, fresh)
+            touched |= self._see(node)
+        for other in touched:
+            if len(self.where[other]) > 1:
+                heappush(self.ranks, _rank(other, len(self.where[other])))
+
+    def _see(self, node: int) -> set[Pair]:
+        """Count the pairs of a sum; those that came or went."""
+        terms, before = self.sums[node], self.own[node]
+        now = {_normal(a, b) for a, b in combinations(terms, 2)} if len(terms) <= LONG else set()
+        self.own[node] = now
+        for pair in before - now:
+            self.where[pair].remove(node)
+        for pair in now - before:
+            self.where.setdefault(pair, set()).add(node)
+        return before ^ now
+
+
+def _rank(pair: Pair, times: int) -> tuple[int, int, int, bool]:
+    """Smallest for the pair to take first: most frequent, then last by its terms."""
+    (a, _), (b, is_opposite) = pair
+    return -times, -a, -b, not is_opposite
+
+
+def _normal(a: Term, b: Term) -> Pair:
     """A pair up to order and common sign."""
     if a[0] > b[0]:
         a, b = b, a
     return ((a[0], False), (b[0], a[1] != b[1]))
 
 
-def _replaced(terms: list[Term], pair: tuple[Term, Term], fresh: int) -> list[Term]:
+def _replaced(terms: list[Term], pair: Pair, fresh: int) -> list[Term]:
     for a, b in combinations(terms, 2):
         if _normal(a, b) == pair:
             left = [t for t in terms if t is not a and t is not b]

@@ -51,10 +51,13 @@ def representative(
     """The cheapest representative found for a program; None where there is nothing to choose."""
     if name in WITHOUT_CHOICE:
         return None
-    search = _OperationSearch(setting, LIKE.get(name, name), seed)
-    starts = [start] if start is not None else search.starts()
-    best = min(starts, key=search.cost)
-    best = search.flipped(best)
+    counted = LIKE.get(name, name)
+    if start is None and effort <= 0:  # nothing is drawn
+        if counted not in setting.found_choices:
+            setting.found_choices[counted] = _OperationSearch(setting, counted, seed).cheapest()
+        return setting.found_choices[counted]
+    search = _OperationSearch(setting, counted, seed)
+    best = search.cheapest(start)
     return search.anneal(best, effort) if effort > 0 else best
 
 
@@ -80,6 +83,10 @@ class _OperationSearch:
         if choice not in self.seen:
             self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=None).operations)
         return self.seen[choice]
+
+    def cheapest(self, start: Representative | None = None) -> Representative:
+        """The best start (or the one given) with the formulation that it is cheapest in."""
+        return self.flipped(min(self.starts() if start is None else [start], key=self.cost))
 
     def starts(self) -> list[Representative]:
         """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""

@@ -276,6 +276,11 @@ class Setting:
     def _matrices(self) -> dict[tuple[tuple[str, ...], tuple[float, ...]], Array]:
         return {}
 
+    @cached_property
+    def found_choices(self) -> dict[str, Representative]:
+        """The cheapest choices that a search has found before, by program: several programs share one."""
+        return {}
+
     def _matrix(self, choice: Representative) -> Array:
         where = [self.base.columns.index(name) for name in choice.kept]
         inverse: Array = np.asarray(np.linalg.inv(self.relations(choice.shifts)[:, where]), float)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +77,7 @@ def control_model(robot: Robot) -> ControlModel:
 
 
 class ScalarFunction:
-    """A function of arrays of n numbers, run operation by operation on floats.
+    """A function of arrays of n numbers, written out as a function of Python that computes on floats.
 
     passive: joints whose positions the function takes behind those of the coordinates, its first argument.
     """
@@ -94,44 +93,44 @@ class ScalarFunction:
         sizes = [n + (0 if passive is None else passive.count), *[n] * (arguments - 1)]
         inputs = [graph.variables(f"x{k}", size) for k, size in enumerate(sizes)]
         outputs = [e if isinstance(e, Expr) else graph.constant(e) for e in function(*inputs)]
-        flat = [x for group in inputs for x in group]
-        nodes = graph.needed([*flat, *outputs])
-        row = {node: k for k, node in enumerate(nodes)}
-        self.start = [graph.nodes[node][1] if graph.nodes[node][0] == "const" else 0.0 for node in nodes]
-        self.inputs = [row[x.id] for x in flat]
-        self.outputs = [row[e.id] for e in outputs]
-        self.signs = np.array([-1.0 if e.negative else 1.0 for e in outputs])
-        called = [node for node in nodes if graph.arguments[node]]
-        self.steps = [
-            (_RUN[graph.nodes[node][0]], row[node], row[graph.arguments[node][0]], row[graph.arguments[node][-1]])
-            for node in called
-        ]
+        made = dict(_FUNCTIONS)
+        exec(_text(graph, [x for group in inputs for x in group], outputs), made)
+        self.run: Callable[..., list[float]] = made["run"]
 
     def __call__(self, *values: Array) -> Array:
         """The values of the outputs."""
-        v = list(self.start)
         values = values if self.passive is None else (self.passive(values[0]), *values[1:])
-        k = 0
-        for group in values:
-            for x in group.tolist():
-                v[self.inputs[k]] = x
-                k += 1
-        for function, target, a, b in self.steps:
-            v[target] = function(v[a], v[b])
-        return np.asarray(self.signs * np.array([v[k] for k in self.outputs]))
+        return np.array(self.run(*(x for group in values for x in group.tolist())), float)
 
 
-_RUN: dict[str, Callable[[float, float], float]] = {  # functions of one number get it twice
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "neg": lambda x, _: -x,
-    "sin": lambda x, _: math.sin(x),
-    "cos": lambda x, _: math.cos(x),
-    "sqrt": lambda x, _: math.sqrt(x) if x >= 0 else math.nan,  # a loop past its reach
-    "exp": lambda x, _: math.exp(x),
-    "tanh": lambda x, _: math.tanh(x),
-    "abs": lambda x, _: abs(x),
-    "sign": lambda x, _: (x > 0) - (x < 0),
+def _text(graph: Graph, inputs: Sequence[Expr], outputs: Sequence[Expr]) -> str:
+    """A function `run` of numbers; no name in it comes from the robot."""
+    names = {x.id: f"v{x.id}" for x in inputs}
+    lines = [f"def run({', '.join(names.values())}):"]
+    for node in graph.needed(outputs):
+        operation, *rest = graph.nodes[node]
+        if operation == "const":
+            names[node] = repr(rest[0])
+        elif operation != "var":
+            names[node] = f"v{node}"
+            lines.append(f" v{node} = {_TEXTS[operation].format(*(names[a] for a in rest))}")
+    signed = [f"-{names[e.id]}" if e.negative else names[e.id] for e in outputs]
+    return "\n".join([*lines, f" return [{', '.join(signed)}]"])
+
+
+_TEXTS = {
+    **{operation: f"{{}} {operation} {{}}" for operation in "+-*/"},
+    "neg": "-{}",
+    **{name: f"{name}({{}})" for name in ("sin", "cos", "sqrt", "exp", "tanh", "abs", "sign")},
+}
+_FUNCTIONS: dict[str, Any] = {
+    "sin": math.sin,
+    "cos": math.cos,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,  # a loop past its reach
+    "exp": math.exp,
+    "tanh": math.tanh,
+    "abs": abs,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "inf": math.inf,
+    "nan": math.nan,
 }

@@ -136,6 +136,7 @@ class Plant:
         self.where = np.array([joint.qposadr[0] for joint in joints])
         self.dof = np.array([joint.dofadr[0] for joint in joints])
         self.own = np.array(self.robot.independent)
+        self.positions, self.rates = self.where[self.own], self.dof[self.own]  # of the coordinates
         self.offset = constant_efforts(self.robot)
         self.effects = PlantEffects(self) if self.robot.other_effects else None
         if old is not None:
@@ -157,16 +158,16 @@ class Plant:
     @property
     def q(self) -> Array:
         """True positions of the coordinates."""
-        return np.array(self.data.qpos[self.where[self.own]])
+        return np.array(self.data.qpos[self.positions])
 
     @property
     def qd(self) -> Array:
         """True velocities of the coordinates."""
-        return np.array(self.data.qvel[self.dof[self.own]])
+        return np.array(self.data.qvel[self.rates])
 
     def step(self, tau: Array) -> None:
         """Apply efforts for one period."""
-        extra, moved = self.stribeck, self.dof[self.own]
+        extra, moved = self.stribeck, self.rates
         for _ in range(self.substeps):
             effort = np.asarray(tau, float)
             if extra is not None:
@@ -331,7 +332,9 @@ class _Recorder:
         self.plant = plant
         self.rng = np.random.default_rng(plant.seed)
         self.resolution = np.broadcast_to(np.asarray(flaws.resolution, float), (n,))
-        self.is_quantised = bool(np.any(self.resolution > 0))
+        self.has_lines = self.resolution > 0
+        self.is_quantised = bool(np.any(self.has_lines))
+        self.line = np.where(self.has_lines, self.resolution, 1.0)
         self.noise = np.broadcast_to(np.asarray(flaws.torque_noise, float), (n,))
         self.gain = 1 - np.exp(-2 * np.pi * flaws.velocity_cutoff * plant.period)
         self.commands: deque[Array] = deque()
@@ -365,8 +368,7 @@ class _Recorder:
             return q
         if self.plant.flaws.is_dithered:
             return np.asarray(q + self.resolution * self.rng.uniform(-0.5, 0.5, len(q)))
-        step = np.where(self.resolution > 0, self.resolution, 1.0)
-        return np.asarray(np.where(self.resolution > 0, np.round(q / step) * step, q))
+        return np.asarray(np.where(self.has_lines, np.round(q / self.line) * self.line, q))
 
     def _velocity(self, q: Array, true: Array) -> Array:
         """Differences of the encoder through a first-order filter; perfect encoders give the velocity itself."""
