@@ -65,6 +65,7 @@ def test_empty_and_loaded_logs_give_the_empty_robot(campaign, found):
     np.testing.assert_allclose(result.beta[moments], nominal[moments], atol=5e-3)
 
 
+@pytest.mark.slow
 def test_the_cutoff_is_chosen_with_the_load(campaign):
     problem = build_problem(replace(campaign, filter=Filter()))
     estimate = solve(problem)

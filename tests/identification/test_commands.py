@@ -55,7 +55,7 @@ def theta_of(model: ServoModel) -> np.ndarray:
 
 
 def recorded(
-    campaign: Campaign, *, rate: float = 200.0, seconds: float = 5.0, seed: int = 0, noise: float = 1e-4
+    campaign: Campaign, *, rate: float = 200.0, seconds: float = 3.5, seed: int = 0, noise: float = 1e-4
 ) -> Recording:
     """A log of a planted robot, simulated with steps far shorter than a fit takes."""
     t = np.arange(round(seconds * rate)) / rate

@@ -55,7 +55,7 @@ def _found(robot, equations, noise=0.0, **more):
 
 
 @pytest.mark.parametrize("equations", EQUATIONS)
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exact_data_give_exact_parameters(seed, equations):
     """Positions and velocities as they are; what is differentiated is momentum or energy."""
     robot = _robot(seed)
@@ -110,8 +110,16 @@ def test_pieces_of_a_long_motion_are_seamless(equations, monkeypatch):
     np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
 
 
-@pytest.mark.parametrize("equations", EQUATIONS)
-@pytest.mark.parametrize("name", ["auto", "ols", "robust", "ridge", "recursive", "physical"])
+NAMES = ("ols", "robust", "ridge", "recursive", "physical", "auto")
+# each estimator with one kind, each kind with two estimators; the other pairs in make test-all
+PAIRS = [
+    pytest.param(name, equations, marks=() if k % len(EQUATIONS) == m else pytest.mark.slow)
+    for k, name in enumerate(NAMES)
+    for m, equations in enumerate(EQUATIONS)
+]
+
+
+@pytest.mark.parametrize(("name", "equations"), PAIRS)
 def test_estimators_take_every_kind(name, equations):
     robot = _robot(3)
     found = _found(

@@ -322,8 +322,15 @@ def test_efforts_that_a_robot_has_are_not_doubted(arm):
     assert not any("no robot" in reason for reason in right.verdict.reasons)
 
 
-@pytest.mark.parametrize("has_unseen", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("wrong", ["sign of all efforts", "sign of one effort", "sign of one position"])
+WRONG = ("sign of one position", "sign of one effort", "sign of all efforts")
+TURNED = [
+    pytest.param(w, u, marks=pytest.mark.slow if k + m else ())
+    for k, w in enumerate(WRONG)
+    for m, u in enumerate((True, False))
+]
+
+
+@pytest.mark.parametrize(("wrong", "has_unseen"), TURNED)
 def test_efforts_that_no_robot_can_have_are_not_good(arm, wrong, has_unseen):
     """Bodies of negative mass explain efforts of the wrong sign perfectly, on unseen motion too."""
     robot, motions = arm

@@ -35,7 +35,7 @@ RATE = 200.0
 
 def recorded(seed: int, campaign: Campaign = CAMPAIGN, **changed: float) -> Recording:
     """A log of an arm that presses on a floor now and then, simulated with other steps than a fit's."""
-    t = np.arange(round(4 * RATE)) / RATE
+    t = np.arange(round(3 * RATE)) / RATE
     u = commands(t, seed)
     model, zeros = loop_model(campaign, 1 / RATE), np.zeros((len(t), 2))
     plain = LoopLog("plant", None, 1 / RATE, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]

@@ -17,8 +17,8 @@ from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("emps", "dvrk_psm")
-SLOW = ("panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "airbot_play", "kr300_weigand",
+QUICK = ("emps",)
+SLOW = ("dvrk_psm", "panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "airbot_play", "kr300_weigand",
         "double_pendulum_dfki")  # fmt: skip
 NAMES = (*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
 
@@ -34,7 +34,7 @@ def test_command_and_python_agree_on_real_logs(run, name):
 
 def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path):
     """A robot and paths, a campaign made in Python, its file, and the command."""
-    recorded_arm(tmp_path)
+    recorded_arm(tmp_path, 6.0)
     robot, logs = tmp_path / "arm.urdf", [tmp_path / name for name in ("a.csv", "b.csv")]
     code, out, _ = run("identify", robot, logs[0], "--validate", logs[1], "--json")
     assert code == 0
@@ -75,6 +75,7 @@ def measured(robot: mi.Robot, seed: int, samples: int, noise: float) -> Motion:
     return noisy(replace(motion, tau=tau), np.random.default_rng(seed), noise)
 
 
+@pytest.mark.slow
 def test_springs_of_the_file_stay():
     """A counterbalance is no friction: no ladder finds it, the file tells."""
     robot = mi.read_robot("puma560_physical").with_parameters({"KS2": 40.0}, {"KS2": {"rest": 0.3}})

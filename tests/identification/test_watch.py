@@ -162,6 +162,7 @@ def test_false_alarms_are_no_more_than_stated(kind, hours):
     assert found <= 60.0 * hours
 
 
+@pytest.mark.slow
 def test_residuals_taken_for_white_raise_more_alarms_than_stated():
     """What the likeness of neighbours is learned for: without it the statement is wrong."""
     known = levels_of("half", 240.0, per_hour=60.0)
