@@ -215,7 +215,7 @@ def test_innovations_are_white_with_the_baseline_inside() -> None:
     assert abs(w.std() - 1) < 0.05 and abs(w.mean()) < 0.05
 
 
-@pytest.mark.parametrize("student", [None, 3.0])
+@pytest.mark.parametrize("student", [3.0, pytest.param(None, marks=pytest.mark.slow)])
 def test_healthy_streams_exceed_no_more_than_stated(student: float | None) -> None:
     """Also with day effects that are further off than a Gaussian world has them: that is what clipping is for."""
     top = np.array([e_process(s, EFFECTS, START + 30).e.max() for s in streams(200, 60, 1, student=student)])

@@ -33,9 +33,9 @@ def test_white_residuals_would_not_do():
 
 
 DRAWS = 45  # of each arm
-# one statement of a draw is right or not, independently of those of other draws: 1 in 1000 to be outside on either side
+# statements of other draws are independent: 1 in 1000 to be outside on either side, where those of a draw err alike
 ALONE = [float(binom.ppf(p, 3 * DRAWS, 0.95)) / (3 * DRAWS) for p in (0.001, 0.999)]
-BOUNDS = {kind: (0.92, 0.98) for kind in KINDS} | {"test of zeros": (ALONE[0], ALONE[1])}
+BOUNDS = {kind: (0.92, 0.98) for kind in KINDS} | dict.fromkeys(("gains", "test of zeros"), (ALONE[0], ALONE[1]))
 
 
 @pytest.mark.slow

@@ -78,6 +78,7 @@ def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
     assert np.mean(curvature, axis=0).min() < 0.6  # what the prior's own curvature would have said
 
 
+@pytest.mark.slow
 def test_a_joint_at_rest_leaves_the_deviations_of_the_others():
     """With a prior for what was not excited, correlated residuals still widen what was."""
     robot = read_robot("puma560_physical")

@@ -73,6 +73,7 @@ def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     assert found["FC1"] == pytest.approx(PLANTED["FC1"], rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_on_its_floor(tmp_path: Path) -> None:
     campaign = replace(CAMPAIGN, train=(recorded(0),), validate=(recorded(1),))
     found = minertia.identify(campaign)

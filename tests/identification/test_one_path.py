@@ -32,22 +32,26 @@ def test_command_and_python_agree_on_real_logs(run, name):
     assert json.loads(out) == json.loads(mi.identify(mi.read_campaign(file, data)).to_json())
 
 
-def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path):
-    """A robot and paths, a campaign made in Python, its file, and the command."""
+@pytest.mark.parametrize("stated", ["viscous,coulomb", pytest.param("", marks=pytest.mark.slow)])
+def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path, stated: str):
+    """A robot and paths, a campaign made in Python, its file, and the command; with effects stated, or chosen."""
+    effects = stated.split(",") if stated else None
     recorded_arm(tmp_path, 6.0)
     robot, logs = tmp_path / "arm.urdf", [tmp_path / name for name in ("a.csv", "b.csv")]
-    code, out, _ = run("identify", robot, logs[0], "--validate", logs[1], "--json")
+    code, out, _ = run(
+        "identify", robot, logs[0], "--validate", logs[1], *(("--effects", stated) if stated else ()), "--json"
+    )
     assert code == 0
     told = json.loads(out)
-    direct = mi.identify(robot, logs[0], validate=logs[1])
-    plan = mi.Campaign(mi.read_robot(robot), logs[0], logs[1])
+    direct = mi.identify(robot, logs[0], validate=logs[1], effects=effects)
+    plan = mi.Campaign(mi.read_robot(robot), logs[0], logs[1], effects=effects)
     *_, file = plan.save(tmp_path / "plan.toml")
     read = mi.identify(mi.read_campaign(file))
     steps = mi.build_problem(plan)
     for result in (direct, mi.identify(plan), read, mi.judge(steps, mi.solve(steps))):
         assert json.loads(result.to_json()) == told
     recordings = [mi.read_recording(log, mi.read_robot(robot)) for log in logs]
-    again = mi.identify(robot, recordings[0], validate=recordings[1])
+    again = mi.identify(robot, recordings[0], validate=recordings[1], effects=effects)
     assert again.training == direct.training and np.array_equal(again.beta, direct.beta)
 
 

@@ -170,7 +170,7 @@ def test_real_logs_with_gravity_reversed(name: str, logs):
 @pytest.mark.parametrize(
     ("name", "joint", "logs"),
     [
-        ("ur10e_innopolis", 2, first),
+        pytest.param("ur10e_innopolis", 2, first, marks=SLOW),
         *(pytest.param(name, joint, real, marks=SLOW) for name, joint in (("ur10e_innopolis", 2), ("xmate7_nku", 4))),
     ],
 )
