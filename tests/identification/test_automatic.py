@@ -37,6 +37,7 @@ def test_weak_excitation_is_held_by_physics():
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
+@pytest.mark.slow
 def test_a_log_of_few_blocks_is_held_too():
     """So short that there are fewer blocks than would fill every fold twice: there the free fit fails most."""
     training, other = [recording(1, 0.12, 120, duration=4.0)], recording(2, 0.7)
@@ -74,6 +75,7 @@ def test_negative_values_stay_where_physics_predicts_worse():
     assert found.estimator == "wls" and found.value("IA5") < 0
 
 
+@pytest.mark.slow
 def test_alone_it_fits_as_what_it_chooses():
     problem = observe(linear_model(ROBOT), [recording(1, 0.12, 400)])
     automatic = named_estimator("auto")

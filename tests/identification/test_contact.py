@@ -101,6 +101,7 @@ def test_a_push_in_an_unseen_log_is_told_with_what_is_left_of_the_rest() -> None
     assert "something else seems to push the robot" in told and "is left of the other rows" in told
 
 
+@pytest.mark.slow
 def test_offsets_give_way_where_they_stand_for_the_weights() -> None:
     planted = replace(CAMPAIGN, effects=("rotor", "viscous", "coulomb"))
     model = loop_model(planted, 1 / RATE)

@@ -18,7 +18,7 @@ LEAST = {
 }  # gains of a draw err alike
 
 
-@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize("time", [TIMES[0], pytest.param(TIMES[1], marks=pytest.mark.slow), TIMES[2]])
 def test_intervals_hold_in_a_sample(time):
     """A seeded sample: less than the true coverage by what so few draws may be off, which are correlated in a draw."""
     found = coverages(Trial(random_robot(5, n=3), duration=24.0, rate=25.0), list(LEAST), time, SAMPLE)

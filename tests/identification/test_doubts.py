@@ -119,6 +119,7 @@ def test_a_slope_shows_in_the_weight_on_slides(towards):
     assert stated == pytest.approx([x, y, -9.81 * np.cos(0.6)], abs=1.0)
 
 
+@pytest.mark.slow
 def test_usual_offsets_of_slides_are_no_evidence():
     """Some tenths of the weight may be wrong masses; more is evidence, unless the file states what balances it."""
     weight = portal(carried()).slides[1].weight
@@ -269,7 +270,7 @@ def test_a_floating_base_is_not_judged():
     assert "the base floats" in told
 
 
-@pytest.mark.parametrize("phases", [False, True])
+@pytest.mark.parametrize("phases", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_joints_on_one_sine_move_alike(phases: bool):
     robot = random_robot(105, n=5)
     t = np.arange(1500) / 100

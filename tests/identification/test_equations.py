@@ -172,6 +172,7 @@ def test_extra_effects_of_power_are_their_efforts_times_velocity():
         assert len(values) == robot.n and all(v == pytest.approx(0.7, rel=1e-2) for v in values.values()), equations
 
 
+@pytest.mark.slow
 def test_a_load_is_weighed_with_a_model_of_power_rows():
     """The load shows in the efforts of each joint, whatever the model was fitted with."""
     robot = replace(random_robot(5, n=5), effects=({"IA": 0.3, "FV": 0.8},) * 5)

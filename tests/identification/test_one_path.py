@@ -99,6 +99,7 @@ def behind_gears(robot: mi.Robot) -> mi.Robot:
     return robot.with_parameters({f"IA{j}": 0.0 for j in range(1, robot.n + 1)})
 
 
+@pytest.mark.slow
 def test_rotors_stay_where_they_show():
     """Without them nothing is lost and nothing gained by their columns: that is no evidence for rotors."""
     robot = replace(random_robot(3, n=3), gravity=(0.0, 0.0, -9.81))
