@@ -98,11 +98,15 @@ def test_of_a_month_one_robot_can_be_read_alone_and_old_months_too(tmp_path: Pat
     assert old.days == new.days and np.array_equal(old.packed, new.packed)
 
 
-def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:
+def test_the_commands(store: Path, run: Run) -> None:
     code, out, _ = run("fleet", "drift", "--store", store, *LEARNING, "--json")
     data = json.loads(out)
     assert code == 1 and data["alarms"][0]["robot"] == "r000" and data["store"] == str(store)
     assert data["arithmetic"] and data["faults"] == []
+
+
+@pytest.mark.slow
+def test_the_command_takes_events_and_writes_a_page(store: Path, run: Run, tmp_path: Path) -> None:
     events = tmp_path / "events.csv"
     events.write_text(f"robot,day,joint,kind,note\nr000,{day_name(START + CHANGED)},j2,maintenance,new gear\n", "utf-8")
     asked = ("--events", events, "--html", tmp_path / "page.html")

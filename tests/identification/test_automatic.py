@@ -54,6 +54,7 @@ def test_good_excitation_needs_nothing():
     np.testing.assert_array_equal(chosen.beta, plain.beta)
 
 
+@pytest.mark.slow
 def test_negative_rotor_inertias_are_not_kept():
     """An effort that falls a little with the acceleration, as a slow sensor makes it, under more noise than that."""
     effects = ["rotor", "viscous", "coulomb", "offset"]

@@ -136,6 +136,7 @@ def test_robust_is_not_moved_by_spikes():
     assert robust < 0.05 * plain
 
 
+@pytest.mark.slow
 def test_instruments_take_away_the_bias_of_noisy_positions():
     """Noise on velocity and acceleration shrinks least squares; instruments from a simulation do not."""
     robot = random_robot(7, n=1)

@@ -317,6 +317,7 @@ def arm():
     return robot, [noisy(fourier_motion(robot, 1000, k, duration=20.0), rng, 0.02) for k in (1, 2, 3)]
 
 
+@pytest.mark.slow
 def test_efforts_that_a_robot_has_are_not_doubted(arm):
     robot, motions = arm
     right = fitted(robot, motions[:2], validate=motions[2:])

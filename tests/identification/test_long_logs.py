@@ -85,6 +85,7 @@ def test_blocks_give_what_the_whole_gives(
     assert_same(*both(campaign(robot, logs, filter, "auto"), monkeypatch))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_blocks")
 def test_parts_of_a_log(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = campaign(robot, logs)

@@ -91,6 +91,7 @@ def test_deviations_hold_the_gains_own(runs, way, draws):
     assert np.mean(stated, axis=0)[0] > 0.02 * MASS
 
 
+@pytest.mark.slow
 def test_gains_are_known_as_well_as_is_stated(runs):
     robot, empty, loaded = runs
     quoted, weighed = Drive(gains=(10.0,) * 6), Drive(gains=(10.0,) * 6, gain_deviations=(0.01,) * 6)

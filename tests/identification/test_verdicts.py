@@ -26,7 +26,7 @@ from tests.identification.simulated import (
 from tests.shared import SHARED, needs_shared
 
 USUAL = ("rotor", "viscous", "coulomb", "offset")
-MOST = 2  # of each kind that may be misjudged
+MOST, ALARMS = 2, 1  # of each kind of wrong ones that may be misjudged, and of right ones
 RIGHT = 28  # right campaigns of all robots, and of other ones
 QUICK = small_robots()
 SLOW = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_campaigns_are_judged_right():
         wrong += [case.name] if result.verdict.is_good else []
         unnamed += [(case.name, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
     print("right but not good", alarms, "wrong but good", wrong, "cause not named", unnamed)
-    assert len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
+    assert len(alarms) <= ALARMS and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
 
 
 @pytest.mark.parametrize("fault", ["three joints in turn", pytest.param("efforts exchanged", marks=SLOW)])
@@ -106,7 +106,11 @@ def test_other_campaigns_are_judged_right():
         wrong += [(case.name, k)] if result.verdict.is_good else []
         unnamed += [(case.name, k, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
     print(f"right but not good {alarms} of {RIGHT}, wrong but good {wrong} of {count}, cause not named {unnamed}")
-    assert count >= 45 and len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
+    assert count >= 45 and len(alarms) <= ALARMS and len(wrong) <= MOST and len(unnamed) <= MOST, (
+        alarms,
+        wrong,
+        unnamed,
+    )
 
 
 def test_masses_that_are_missing_leave_checks_unjudged():
