@@ -41,7 +41,7 @@ def simulated(robot, phase: float, seconds: float = 12.0, rate: float = 200.0, n
     return {"t": t, "q": q, "tau": tau + noise * rng.normal(size=tau.shape)}
 
 
-def recorded_arm(folder: Path) -> Path:
+def recorded_arm(folder: Path, seconds: float = 12.0) -> Path:
     """The folder with arm.urdf, a.csv, b.csv, c.csv and loaded.csv in it."""
     (folder / "arm.urdf").write_text(ARM.format(name="arm"))
     robot = read_robot(folder / "arm.urdf")
@@ -50,7 +50,7 @@ def recorded_arm(folder: Path) -> Path:
     truth = robot.with_parameters({**own, **heavier, **FRICTION})
     names = {"q": "q", "tau": "tau"}
     for name, phase in (("a", 0.1), ("b", 2.0), ("c", 4.0)):
-        write_csv(folder / f"{name}.csv", table(simulated(truth, phase), **names))
+        write_csv(folder / f"{name}.csv", table(simulated(truth, phase, seconds), **names))
     loaded = truth.with_payload(LOAD, com=(0.25, 0.0, 0.0))
-    write_csv(folder / "loaded.csv", table(simulated(loaded, 3.0), **names))
+    write_csv(folder / "loaded.csv", table(simulated(loaded, 3.0, seconds), **names))
     return folder

@@ -45,6 +45,7 @@ def test_any_order_gives_the_same_bytes(folder: Path, serial: dict[str, bytes], 
     assert contents(fleet) == serial
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes(folder: Path, serial: dict[str, bytes], tmp_path: Path) -> None:
     """Started by a script without a guard, which they must not run again."""
     script = tmp_path / "script.py"

@@ -59,6 +59,15 @@ def test_one_and_two_workers_give_the_same_bytes(cluster, folder, serial, tmp_pa
     assert done.count("new") == 6 and not done.faults and contents(fleet) == serial
 
 
+def test_a_cluster_in_this_process_gives_the_same_bytes(folder, serial, tmp_path) -> None:
+    """As one of processes does, without the seconds that its workers take to start."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, silence_logs=50) as own, distributed.Client(own) as client:
+        fleet, done = added(folder, tmp_path / "store", executor=client)
+    assert done.count("new") == 6 and not done.faults and contents(fleet) == serial
+
+
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_loses_nothing(cluster, folder, serial, tmp_path) -> None:
     store = tmp_path / "store"
     with scaled(cluster, 2) as client:

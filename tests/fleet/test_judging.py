@@ -59,6 +59,7 @@ def test_a_calibration_that_was_kept_serves_fewer_robots(found: FleetDrift, stor
     assert [a.robot for a in few.alarms] == ["r000"] and any("earlier calibration" in n for n in few.notes)
 
 
+@pytest.mark.slow
 def test_an_event_that_is_planned_has_not_happened(found: FleetDrift, store: Path, tmp_path: Path) -> None:
     """Maintenance of a later year keeps nobody from being judged until then."""
     planned = tmp_path / "events.csv"
@@ -77,6 +78,7 @@ def test_stacks_of_a_store_are_those_of_its_days(store: Path) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(found.unpacked().rows, wanted.rows, strict=True))
 
 
+@pytest.mark.slow
 def test_of_a_month_one_robot_can_be_read_alone_and_old_months_too(tmp_path: Path) -> None:
     """Only the row groups that may hold it are read, and all of its records are in them."""
     arrow = pytest.importorskip("pyarrow")
@@ -96,11 +98,15 @@ def test_of_a_month_one_robot_can_be_read_alone_and_old_months_too(tmp_path: Pat
     assert old.days == new.days and np.array_equal(old.packed, new.packed)
 
 
-def test_the_commands(store: Path, run: Run, tmp_path: Path) -> None:
+def test_the_commands(store: Path, run: Run) -> None:
     code, out, _ = run("fleet", "drift", "--store", store, *LEARNING, "--json")
     data = json.loads(out)
     assert code == 1 and data["alarms"][0]["robot"] == "r000" and data["store"] == str(store)
     assert data["arithmetic"] and data["faults"] == []
+
+
+@pytest.mark.slow
+def test_the_command_takes_events_and_writes_a_page(store: Path, run: Run, tmp_path: Path) -> None:
     events = tmp_path / "events.csv"
     events.write_text(f"robot,day,joint,kind,note\nr000,{day_name(START + CHANGED)},j2,maintenance,new gear\n", "utf-8")
     asked = ("--events", events, "--html", tmp_path / "page.html")
@@ -140,6 +146,7 @@ def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> N
     assert text.count("<figure>") == 1 and 'class="e3"' in text and "prefers-color-scheme:dark" in text
 
 
+@pytest.mark.slow
 def test_the_page_of_a_fleet_that_is_learning_says_so(store: Path) -> None:
     text = fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS)))
     assert "still learning: 18 days with logs" in text and "Not judged" in text and "What changed" not in text

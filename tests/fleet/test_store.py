@@ -221,6 +221,7 @@ def bucket() -> Iterator[str]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_an_object_store_holds_the_same_bytes(folder, filled, bucket) -> None:
     import s3fs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from minertia.identification.loads.gains import drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.identification.problem.observation import observe
+from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.robot.robot import Robot
 from tests.identification.motions import Motion, fourier_motion
@@ -77,21 +77,36 @@ def held(values: np.ndarray, truth: np.ndarray, deviations: np.ndarray) -> np.nd
     return np.abs(np.asarray(values) - truth) < NORMAL * np.asarray(deviations)
 
 
-def fit(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    problem = observe(trial.model, [empty])
-    beta, _, sigma = weighted_solution(problem)
-    return held(beta, trial.model.nominal(), np.sqrt(np.diag(spread(problem, beta, sigma).stated)))
+@dataclass(frozen=True)
+class Draw:
+    """The two motions under one draw of noise; what several kinds of intervals begin with is made once."""
+
+    trial: Trial
+    empty: Motion
+    loaded: Motion
+
+    @cached_property
+    def problem(self) -> Observation:
+        return observe(self.trial.model, [self.empty])
+
+    @cached_property
+    def fitted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values without the load, and their covariance."""
+        beta, _, sigma = weighted_solution(self.problem)
+        return beta, spread(self.problem, beta, sigma).stated
 
 
-def payload_logs(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    return load_held(payload_beside(trial.model, [empty], [loaded], physical=False))
+def fit(draw: Draw) -> np.ndarray:
+    beta, covariance = draw.fitted
+    return held(beta, draw.trial.model.nominal(), np.sqrt(np.diag(covariance)))
 
 
-def payload_model(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    problem = observe(trial.model, [empty])
-    beta, _, sigma = weighted_solution(problem)
-    known = KnownRobot(trial.model, beta, spread(problem, beta, sigma).stated)
-    return load_held(payload_on(known, [loaded], physical=False))
+def payload_logs(draw: Draw) -> np.ndarray:
+    return load_held(payload_beside(draw.trial.model, [draw.empty], [draw.loaded], physical=False))
+
+
+def payload_model(draw: Draw) -> np.ndarray:
+    return load_held(payload_on(KnownRobot(draw.trial.model, *draw.fitted), [draw.loaded], physical=False))
 
 
 def load_held(found: Payload) -> np.ndarray:
@@ -102,18 +117,18 @@ def load_held(found: Payload) -> np.ndarray:
     return held(values, np.array([MASS, *COM, *INERTIA]), deviations)
 
 
-def gains(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    currents = [replace(motion, tau=motion.tau / GAIN) for motion in (empty, loaded)]
-    found = drive_gains(trial.model, currents[:1], currents[1:], Load(MASS, COM, INERTIA))
+def gains(draw: Draw) -> np.ndarray:
+    currents = [replace(motion, tau=motion.tau / GAIN) for motion in (draw.empty, draw.loaded)]
+    found = drive_gains(draw.trial.model, currents[:1], currents[1:], Load(MASS, COM, INERTIA))
     return held(found.gains, np.full(len(found.gains), GAIN), found.deviations)
 
 
-def contributing(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    return _essential(trial, one_percent(observe(trial.model, [empty])))
+def contributing(draw: Draw) -> np.ndarray:
+    return _essential(draw.trial, one_percent(draw.problem))
 
 
-def eliminated(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
-    return _essential(trial, eliminate(observe(trial.model, [empty])))
+def eliminated(draw: Draw) -> np.ndarray:
+    return _essential(draw.trial, eliminate(draw.problem, counts=False))
 
 
 def _essential(trial: Trial, found) -> np.ndarray:
@@ -121,12 +136,12 @@ def _essential(trial: Trial, found) -> np.ndarray:
     return held(found.beta, np.array([truth[n] for n in found.essential]), np.sqrt(np.diag(found.covariance)))
 
 
-def zeros(trial: Trial, empty: Motion, loaded: Motion) -> np.ndarray:
+def zeros(draw: Draw) -> np.ndarray:
     """Whether the test at 5 % leaves some values that are zero alone (their share is taken off the efforts first)."""
-    problem = observe(trial.model, [empty])
+    problem = draw.problem
     names = [k for k, n in enumerate(problem.names) if n.startswith(("OFF", "FV", "FC"))]
     known = np.zeros(problem.count)
-    known[names] = trial.model.nominal()[names]
+    known[names] = draw.trial.model.nominal()[names]
     problem = problem.reduced(range(problem.count), known)
     beta, R, sigma = weighted_solution(problem)
     test = FTest(problem, R, spread(problem, beta, sigma), 0.05)
@@ -144,6 +159,11 @@ KINDS = {
 }
 
 
-def coverage(trial: Trial, kind: str, time: float, count: int, seed: int = 0) -> float:
-    """Part of all intervals of a kind that hold the truth."""
-    return float(np.mean(np.concatenate([KINDS[kind](trial, *pair) for pair in trial.draws(time, count, seed)])))
+def coverages(trial: Trial, kinds: Sequence[str], time: float, count: int, seed: int = 0) -> dict[str, float]:
+    """Part of all intervals of each kind that hold the truth, on the same draws."""
+    found: dict[str, list[np.ndarray]] = {kind: [] for kind in kinds}
+    for pair in trial.draws(time, count, seed):
+        draw = Draw(trial, *pair)
+        for kind, own in found.items():
+            own.append(KINDS[kind](draw))
+    return {kind: float(np.mean(np.concatenate(own))) for kind, own in found.items()}

@@ -74,8 +74,7 @@ class Plant:
     friction: dict[str, Array]
 
     def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
-        oracle = MujocoOracle(self.robot)
-        return np.array([oracle.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
+        return np.asarray(MujocoOracle(self.robot).inverse_dynamics_rows(q, qd, qdd))
 
     def gravity_torques(self, q: Array) -> Array:
         return self.rigid(q, 0 * q, 0 * q)

@@ -37,6 +37,7 @@ def test_weak_excitation_is_held_by_physics():
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
+@pytest.mark.slow
 def test_a_log_of_few_blocks_is_held_too():
     """So short that there are fewer blocks than would fill every fold twice: there the free fit fails most."""
     training, other = [recording(1, 0.12, 120, duration=4.0)], recording(2, 0.7)
@@ -53,6 +54,7 @@ def test_good_excitation_needs_nothing():
     np.testing.assert_array_equal(chosen.beta, plain.beta)
 
 
+@pytest.mark.slow
 def test_negative_rotor_inertias_are_not_kept():
     """An effort that falls a little with the acceleration, as a slow sensor makes it, under more noise than that."""
     effects = ["rotor", "viscous", "coulomb", "offset"]
@@ -74,6 +76,7 @@ def test_negative_values_stay_where_physics_predicts_worse():
     assert found.estimator == "wls" and found.value("IA5") < 0
 
 
+@pytest.mark.slow
 def test_alone_it_fits_as_what_it_chooses():
     problem = observe(linear_model(ROBOT), [recording(1, 0.12, 400)])
     automatic = named_estimator("auto")

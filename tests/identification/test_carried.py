@@ -65,6 +65,7 @@ def test_empty_and_loaded_logs_give_the_empty_robot(campaign, found):
     np.testing.assert_allclose(result.beta[moments], nominal[moments], atol=5e-3)
 
 
+@pytest.mark.slow
 def test_the_cutoff_is_chosen_with_the_load(campaign):
     problem = build_problem(replace(campaign, filter=Filter()))
     estimate = solve(problem)
@@ -80,6 +81,7 @@ def test_long_logs_carry_it_too(campaign, found, monkeypatch):
     np.testing.assert_allclose(blocks.beta, whole.beta, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_load_that_is_not_there_is_doubted(campaign, found):
     wrong = replace(campaign, train=campaign.train[:1], validate=(replace(campaign.validate[0], load=None),))
     wrong = replace(wrong, validate=(replace(wrong.validate[0], load=Load(2.5, (0.0, 0.0, -1.5))),))

@@ -55,7 +55,7 @@ def theta_of(model: ServoModel) -> np.ndarray:
 
 
 def recorded(
-    campaign: Campaign, *, rate: float = 200.0, seconds: float = 5.0, seed: int = 0, noise: float = 1e-4
+    campaign: Campaign, *, rate: float = 200.0, seconds: float = 3.5, seed: int = 0, noise: float = 1e-4
 ) -> Recording:
     """A log of a planted robot, simulated with steps far shorter than a fit takes."""
     t = np.arange(round(seconds * rate)) / rate
@@ -116,6 +116,7 @@ def test_positions_are_nearer_than_efforts_of_the_law() -> None:
     assert len(errors) == 3 and errors[2] < 0.2 * min(errors[:2]) and max(errors) < 0.1 and errors[2] < 0.005
 
 
+@pytest.mark.slow
 def test_without_a_reference_ratios_are_found() -> None:
     planted = Campaign(ARM, command=Command(**GAINS, delay=0.0075), links="physical")
     log = recorded(planted)
@@ -289,6 +290,7 @@ def test_a_real_quadruped_is_explained_and_predicted() -> None:
     assert result.verdict.is_good and result.training.relative < 0.065 and result.validation[0].relative < 0.056
 
 
+@pytest.mark.slow
 def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
     """A file whose masses are right and that has no rotors: what fits friction alone leaves the rotors' part."""
     robot = ARM.with_parameters({name: value for name, value in BODIES.items()})
@@ -302,7 +304,8 @@ def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
     assert any("better than friction alone" in reason for reason in result.verdict.reasons)
 
 
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(8.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [4.0, 8.0])
 def test_a_known_load_in_one_log_fixes_the_scale(seconds: float) -> None:
     """Gains and masses unknown: with 1.2 kg on the hand in one of two logs all of them come back."""
     load = Load(1.2, com=(0.3, 0.0, 0.0), inertia=(0.01, 0.0, 0.0, 0.02, 0.0, 0.02))

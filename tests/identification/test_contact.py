@@ -94,12 +94,14 @@ def test_what_the_loop_explains_is_no_push() -> None:
     assert rows[200:300].all() and told_times(log, rows) == "0.5 to 1.99 s"
 
 
+@pytest.mark.slow
 def test_a_push_in_an_unseen_log_is_told_with_what_is_left_of_the_rest() -> None:
     campaign = replace(CAMPAIGN, train=(recorded(None),), validate=(recorded((3.0, 4.0), seed=1),))
     told = " ".join(minertia.identify(campaign).verdict.reasons)
     assert "something else seems to push the robot" in told and "is left of the other rows" in told
 
 
+@pytest.mark.slow
 def test_offsets_give_way_where_they_stand_for_the_weights() -> None:
     planted = replace(CAMPAIGN, effects=("rotor", "viscous", "coulomb"))
     model = loop_model(planted, 1 / RATE)

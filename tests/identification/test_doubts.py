@@ -110,7 +110,7 @@ def test_the_weight_on_a_slide_tells_a_gain_from_an_offset():
     assert "constant effort of joint 2 (j2)" in less and "gains" in less and "gravity" in less
 
 
-@pytest.mark.parametrize("towards", [(1.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize("towards", [(1.0, 0.0), pytest.param((0.0, 1.0), marks=pytest.mark.slow)])
 def test_a_slope_shows_in_the_weight_on_slides(towards):
     x, y = 9.81 * np.sin(0.6) * np.array(towards)
     first = suspicions(portal(carried(PORTAL.with_gravity((x, y, -9.81 * np.cos(0.6))))))[0]
@@ -119,6 +119,7 @@ def test_a_slope_shows_in_the_weight_on_slides(towards):
     assert stated == pytest.approx([x, y, -9.81 * np.cos(0.6)], abs=1.0)
 
 
+@pytest.mark.slow
 def test_usual_offsets_of_slides_are_no_evidence():
     """Some tenths of the weight may be wrong masses; more is evidence, unless the file states what balances it."""
     weight = portal(carried()).slides[1].weight
@@ -199,7 +200,7 @@ def test_a_gain_is_weighed_on_its_own_joint():
     assert usual is not None and not any(s.check == "scale" for s in suspicions(usual))
 
 
-@pytest.mark.parametrize("clock", [0.1, 0.7, 12.0])
+@pytest.mark.parametrize("clock", [0.7, *(pytest.param(clock, marks=pytest.mark.slow) for clock in (0.1, 12.0))])
 def test_any_clock_is_found_by_inertia_beside_gravity(clock: float):
     run = motion()
     first = suspicions(tried(replace(run, qd=run.qd * clock, qdd=run.qdd * clock**2)))[0]
@@ -269,7 +270,7 @@ def test_a_floating_base_is_not_judged():
     assert "the base floats" in told
 
 
-@pytest.mark.parametrize("phases", [False, True])
+@pytest.mark.parametrize("phases", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_joints_on_one_sine_move_alike(phases: bool):
     robot = random_robot(105, n=5)
     t = np.arange(1500) / 100

@@ -45,7 +45,7 @@ def stiffness(fit: LoopFit) -> dict[str, float]:
 
 
 SIDES = [
-    pytest.param(encoder, feedback, marks=[] if feedback == "motor" and encoder != "link" else pytest.mark.slow)
+    pytest.param(encoder, feedback, marks=[] if encoder == feedback == "motor" else pytest.mark.slow)
     for encoder in ("both", "motor", "link")
     for feedback in ("motor", "link")
 ]

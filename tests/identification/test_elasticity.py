@@ -35,9 +35,15 @@ def named(notes: tuple[str, ...]) -> list[str]:
     return [note.split("joint ")[1].split(" ")[0].strip(":") for note in notes]
 
 
-@pytest.mark.parametrize("joint", [1, 2])
-@pytest.mark.parametrize("side", ["motor", "link", "both"])
-def test_the_joint_that_is_elastic_is_named(joint: int, side: str) -> None:
+NAMED = [
+    pytest.param(side, joint, marks=() if (k + joint) % 2 else pytest.mark.slow)
+    for k, side in enumerate(("motor", "link", "both"))
+    for joint in (2, 1)
+]
+
+
+@pytest.mark.parametrize(("side", "joint"), NAMED)
+def test_the_joint_that_is_elastic_is_named(side: str, joint: int) -> None:
     campaign = replace(CAMPAIGN, elastic=ElasticJoints(joints=(joint,)))
     log = sprung_log(campaign, PLANTED, seed=joint)
     notes = said(campaign, log if side == "both" else one_side(log, side))
@@ -57,15 +63,18 @@ def test_a_rigid_robot_is_not_called_elastic(seed: int) -> None:
     assert said(RIGID, log) == () and said(RIGID, one_side(log, "motor")) == ()
 
 
+OTHERWISE = {
+    "no Coulomb friction": replace(RIGID, effects=("rotor", "viscous", "offset")),
+    "gains and delay": replace(RIGID, command=replace(RIGID.command, kp=(140.0, 85.0), delay=0.004)),
+    "gains": replace(RIGID, command=replace(RIGID.command, kp=(135.0, 72.0))),
+    "delay": replace(RIGID, command=replace(RIGID.command, delay=0.003)),
+}
+BOTH = ("no Coulomb friction", "gains and delay")  # a fault of the model, and the two of the law at once
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [
-        replace(RIGID, effects=("rotor", "viscous", "offset")),
-        replace(RIGID, command=replace(RIGID.command, kp=(140.0, 85.0), delay=0.004)),
-        replace(RIGID, command=replace(RIGID.command, kp=(135.0, 72.0))),
-        replace(RIGID, command=replace(RIGID.command, delay=0.003)),
-    ],
-    ids=["no Coulomb friction", "gains and delay", "gains", "delay"],
+    [pytest.param(wrong, id=name, marks=() if name in BOTH else pytest.mark.slow) for name, wrong in OTHERWISE.items()],
 )
 @pytest.mark.parametrize("seed", FEW_AND_MORE)
 def test_other_faults_of_a_rigid_fit_are_no_springs(wrong: Campaign, seed: int) -> None:

@@ -55,7 +55,7 @@ def _found(robot, equations, noise=0.0, **more):
 
 
 @pytest.mark.parametrize("equations", EQUATIONS)
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exact_data_give_exact_parameters(seed, equations):
     """Positions and velocities as they are; what is differentiated is momentum or energy."""
     robot = _robot(seed)
@@ -110,8 +110,16 @@ def test_pieces_of_a_long_motion_are_seamless(equations, monkeypatch):
     np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
 
 
-@pytest.mark.parametrize("equations", EQUATIONS)
-@pytest.mark.parametrize("name", ["auto", "ols", "robust", "ridge", "recursive", "physical"])
+NAMES = ("ols", "robust", "ridge", "recursive", "physical", "auto")
+# each estimator with one kind, each kind with two estimators; the other pairs in make test-all
+PAIRS = [
+    pytest.param(name, equations, marks=() if k % len(EQUATIONS) == m else pytest.mark.slow)
+    for k, name in enumerate(NAMES)
+    for m, equations in enumerate(EQUATIONS)
+]
+
+
+@pytest.mark.parametrize(("name", "equations"), PAIRS)
 def test_estimators_take_every_kind(name, equations):
     robot = _robot(3)
     found = _found(
@@ -164,6 +172,7 @@ def test_extra_effects_of_power_are_their_efforts_times_velocity():
         assert len(values) == robot.n and all(v == pytest.approx(0.7, rel=1e-2) for v in values.values()), equations
 
 
+@pytest.mark.slow
 def test_a_load_is_weighed_with_a_model_of_power_rows():
     """The load shows in the efforts of each joint, whatever the model was fitted with."""
     robot = replace(random_robot(5, n=5), effects=({"IA": 0.3, "FV": 0.8},) * 5)

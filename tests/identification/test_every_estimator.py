@@ -25,7 +25,7 @@ THINNING = {
     "airbot_play": 2, "double_pendulum_dfki": 3, "dvrk_psm": 4, "emps": 4, "kr300_weigand": 4, "panda_gaz2019": 10,
     "tx40_gautier": 20, "ur10e_innopolis": 1, "xmate7_nku": 1,
 }  # fmt: skip
-QUICK = ("double_pendulum_dfki", "emps")  # the others take more than a minute together
+QUICK = ("emps",)  # the others take more than a minute together
 DRAWN = ("auto", "tls", "iv", "sequential")  # to a prior, or to something else than a small residual
 # fit all that the motion shows, so their residual is small
 FREE = [name for name in ESTIMATORS if name not in DRAWN and not named_estimator(name).fills_gaps]

@@ -78,6 +78,7 @@ def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
     assert np.mean(curvature, axis=0).min() < 0.6  # what the prior's own curvature would have said
 
 
+@pytest.mark.slow
 def test_a_joint_at_rest_leaves_the_deviations_of_the_others():
     """With a prior for what was not excited, correlated residuals still widen what was."""
     robot = read_robot("puma560_physical")
@@ -316,14 +317,22 @@ def arm():
     return robot, [noisy(fourier_motion(robot, 1000, k, duration=20.0), rng, 0.02) for k in (1, 2, 3)]
 
 
+@pytest.mark.slow
 def test_efforts_that_a_robot_has_are_not_doubted(arm):
     robot, motions = arm
     right = fitted(robot, motions[:2], validate=motions[2:])
     assert not any("no robot" in reason for reason in right.verdict.reasons)
 
 
-@pytest.mark.parametrize("has_unseen", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("wrong", ["sign of all efforts", "sign of one effort", "sign of one position"])
+WRONG = ("sign of one position", "sign of one effort", "sign of all efforts")
+TURNED = [
+    pytest.param(w, u, marks=pytest.mark.slow if k + m else ())
+    for k, w in enumerate(WRONG)
+    for m, u in enumerate((True, False))
+]
+
+
+@pytest.mark.parametrize(("wrong", "has_unseen"), TURNED)
 def test_efforts_that_no_robot_can_have_are_not_good(arm, wrong, has_unseen):
     """Bodies of negative mass explain efforts of the wrong sign perfectly, on unseen motion too."""
     robot, motions = arm

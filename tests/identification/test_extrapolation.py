@@ -33,6 +33,7 @@ def told(result, motion) -> tuple[str, ...]:
     return remarks(result.linear, result.beta, covariance, reach, result.training.relative, [motion])
 
 
+@pytest.mark.slow
 def test_a_small_motion_does_not_tell_of_a_large_one():
     small, large = recording(1, 0.1), recording(2, 0.9)
     found = told(fitted(ROBOT, [small]), large)

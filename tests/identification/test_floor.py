@@ -35,7 +35,7 @@ RATE = 200.0
 
 def recorded(seed: int, campaign: Campaign = CAMPAIGN, **changed: float) -> Recording:
     """A log of an arm that presses on a floor now and then, simulated with other steps than a fit's."""
-    t = np.arange(round(4 * RATE)) / RATE
+    t = np.arange(round(3 * RATE)) / RATE
     u = commands(t, seed)
     model, zeros = loop_model(campaign, 1 / RATE), np.zeros((len(t), 2))
     plain = LoopLog("plant", None, 1 / RATE, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
@@ -73,6 +73,7 @@ def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     assert found["FC1"] == pytest.approx(PLANTED["FC1"], rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_on_its_floor(tmp_path: Path) -> None:
     campaign = replace(CAMPAIGN, train=(recorded(0),), validate=(recorded(1),))
     found = minertia.identify(campaign)

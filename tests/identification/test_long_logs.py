@@ -55,8 +55,8 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK", 900)
 
 
-def campaign(robot: Robot, logs: list[Path], filter: Filter = FILTERS[0]) -> Campaign:
-    return Campaign(robot, logs[:1], logs[1:], effects=USUAL, filter=filter)
+def campaign(robot: Robot, logs: list[Path], filter: Filter = FILTERS[0], estimator: str = "wls") -> Campaign:
+    return Campaign(robot, logs[:1], logs[1:], effects=USUAL, filter=filter, estimator=estimator)
 
 
 def both(asked: Campaign, monkeypatch: pytest.MonkeyPatch) -> tuple[Identification, Identification]:
@@ -82,9 +82,10 @@ def assert_same(whole: Identification, parts: Identification) -> None:
 def test_blocks_give_what_the_whole_gives(
     robot: Robot, logs: list[Path], filter: Filter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert_same(*both(campaign(robot, logs, filter), monkeypatch))
+    assert_same(*both(campaign(robot, logs, filter, "auto"), monkeypatch))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_blocks")
 def test_parts_of_a_log(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = campaign(robot, logs)

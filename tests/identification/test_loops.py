@@ -63,6 +63,7 @@ def test_more_motors_than_coordinates_are_identified_from_all_of_their_efforts()
     assert true.joints[3].has_motor and values["IA4"] == pytest.approx(0.2, abs=0.01)
 
 
+@pytest.mark.slow
 def test_effects_are_chosen_and_set_ups_tried_only_where_loops_close() -> None:
     """Other signs and zeros of the joints would take the loop apart; they are no explanation and no error."""
     true = with_friction(five_bar())

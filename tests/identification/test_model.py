@@ -104,6 +104,14 @@ def test_a_fit_without_noise_gives_the_same_efforts_as_a_robot(tmp_path):
     assert np.allclose(dynamics.inverse_dynamics(built, motion.q, motion.qd, motion.qdd), motion.tau, atol=1e-7)
 
 
+@pytest.fixture(scope="module")
+def saved(result, tmp_path_factory):
+    """A model and the text of its file."""
+    path, model = tmp_path_factory.mktemp("saved") / "m.toml", result.model()
+    write_model(model, path)
+    return model, path.read_text()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -115,13 +123,10 @@ def test_a_fit_without_noise_gives_the_same_efforts_as_a_robot(tmp_path):
         ("product", "1e308", "covariance"),
     ],
 )
-def test_numbers_of_a_damaged_model(result, tmp_path, old: str, new: str, said: str):
+def test_numbers_of_a_damaged_model(saved, tmp_path, old: str, new: str, said: str):
     """A covariance that is none would end in a decomposition that fails, or in deviations that are wrong."""
-    path = tmp_path / "m.toml"
-    model = result.model()
-    write_model(model, path)
+    path, (model, text) = tmp_path / "m.toml", saved
     number = {"beta": model.beta[3], "variance": model.covariance[3, 3], "product": model.covariance[3, 2]}
-    text = path.read_text()
     shown = repr(float(number[old]))
     assert shown in text[text.index("[unknowns]") :]
     head, tail = text.split("[unknowns]", 1)

@@ -19,7 +19,7 @@ KEPT_BACK = {"ur10e_innopolis": 0.046, "xmate7_nku": 0.022, "dvrk_psm": 0.24}
 NAMES = ("emps", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "airbot_play", "panda_gaz2019")
 
 
-QUICK = ("emps", "tx40_gautier", "dvrk_psm")  # the others in make test-all
+QUICK = ("emps", "dvrk_psm")  # the others in make test-all
 ALIKE = ("airbot_play",)  # all joints follow one chirp, and there is no other motion to tell what the fit is worth
 
 
@@ -49,6 +49,7 @@ def heavy():
     return identify(campaign("kr300_weigand"))
 
 
+@pytest.mark.slow
 def test_a_prior_saves_what_plain_least_squares_overfits(heavy):
     """KR300, first half: the physical fit with CAD prior and counterbalance beats CAD with fitted friction after it."""
     plain = identify(campaign("kr300_weigand"), estimator="wls")
@@ -60,6 +61,7 @@ def test_a_prior_saves_what_plain_least_squares_overfits(heavy):
     assert result.estimate.standard
 
 
+@pytest.mark.slow
 def test_a_physical_fit_is_not_called_more_uncertain_than_what_was_seen(heavy):
     """A prior holds values that the data leave open: their deviations say nothing of the efforts."""
     for residuals in heavy.validation:

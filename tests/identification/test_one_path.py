@@ -17,8 +17,8 @@ from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("emps", "dvrk_psm")
-SLOW = ("panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "airbot_play", "kr300_weigand",
+QUICK = ("emps",)
+SLOW = ("dvrk_psm", "panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "airbot_play", "kr300_weigand",
         "double_pendulum_dfki")  # fmt: skip
 NAMES = (*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
 
@@ -32,22 +32,26 @@ def test_command_and_python_agree_on_real_logs(run, name):
     assert json.loads(out) == json.loads(mi.identify(mi.read_campaign(file, data)).to_json())
 
 
-def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path):
-    """A robot and paths, a campaign made in Python, its file, and the command."""
-    recorded_arm(tmp_path)
+@pytest.mark.parametrize("stated", ["viscous,coulomb", pytest.param("", marks=pytest.mark.slow)])
+def test_command_python_and_file_agree_on_a_simulated_arm(run, tmp_path: Path, stated: str):
+    """A robot and paths, a campaign made in Python, its file, and the command; with effects stated, or chosen."""
+    effects = stated.split(",") if stated else None
+    recorded_arm(tmp_path, 6.0)
     robot, logs = tmp_path / "arm.urdf", [tmp_path / name for name in ("a.csv", "b.csv")]
-    code, out, _ = run("identify", robot, logs[0], "--validate", logs[1], "--json")
+    code, out, _ = run(
+        "identify", robot, logs[0], "--validate", logs[1], *(("--effects", stated) if stated else ()), "--json"
+    )
     assert code == 0
     told = json.loads(out)
-    direct = mi.identify(robot, logs[0], validate=logs[1])
-    plan = mi.Campaign(mi.read_robot(robot), logs[0], logs[1])
+    direct = mi.identify(robot, logs[0], validate=logs[1], effects=effects)
+    plan = mi.Campaign(mi.read_robot(robot), logs[0], logs[1], effects=effects)
     *_, file = plan.save(tmp_path / "plan.toml")
     read = mi.identify(mi.read_campaign(file))
     steps = mi.build_problem(plan)
     for result in (direct, mi.identify(plan), read, mi.judge(steps, mi.solve(steps))):
         assert json.loads(result.to_json()) == told
     recordings = [mi.read_recording(log, mi.read_robot(robot)) for log in logs]
-    again = mi.identify(robot, recordings[0], validate=recordings[1])
+    again = mi.identify(robot, recordings[0], validate=recordings[1], effects=effects)
     assert again.training == direct.training and np.array_equal(again.beta, direct.beta)
 
 
@@ -75,6 +79,7 @@ def measured(robot: mi.Robot, seed: int, samples: int, noise: float) -> Motion:
     return noisy(replace(motion, tau=tau), np.random.default_rng(seed), noise)
 
 
+@pytest.mark.slow
 def test_springs_of_the_file_stay():
     """A counterbalance is no friction: no ladder finds it, the file tells."""
     robot = mi.read_robot("puma560_physical").with_parameters({"KS2": 40.0}, {"KS2": {"rest": 0.3}})
@@ -94,6 +99,7 @@ def behind_gears(robot: mi.Robot) -> mi.Robot:
     return robot.with_parameters({f"IA{j}": 0.0 for j in range(1, robot.n + 1)})
 
 
+@pytest.mark.slow
 def test_rotors_stay_where_they_show():
     """Without them nothing is lost and nothing gained by their columns: that is no evidence for rotors."""
     robot = replace(random_robot(3, n=3), gravity=(0.0, 0.0, -9.81))

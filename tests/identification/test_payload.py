@@ -62,7 +62,7 @@ def test_exact_without_noise_in_any_frame():
         identify_payload(campaign(robot, fourier_motion(robot, 60, 1)), fourier_motion(loaded, 60, 2), at="nowhere")
 
 
-@pytest.mark.parametrize("way", ["logs", "model"])
+@pytest.mark.parametrize("way", ["logs", pytest.param("model", marks=pytest.mark.slow)])
 def test_friction_by_load(way):
     """The load to be found changes the friction: both are found, to within what the fit of the model left."""
     robot = read_robot("puma560").with_parameters({f"FCL{j}": 0.08 for j in (1, 2, 3)})
@@ -73,7 +73,7 @@ def test_friction_by_load(way):
 
 
 @pytest.mark.parametrize(
-    ("way", "draws"), [("logs", 6), ("model", 3), pytest.param("model", 6, marks=pytest.mark.slow)]
+    ("way", "draws"), [("logs", 6), *(pytest.param("model", draws, marks=pytest.mark.slow) for draws in (3, 6))]
 )
 def test_deviations_hold_the_gains_own(runs, way, draws):
     """Gains that are off by 10 %, each by itself: what they do to the load is about what is stated."""
@@ -91,6 +91,7 @@ def test_deviations_hold_the_gains_own(runs, way, draws):
     assert np.mean(stated, axis=0)[0] > 0.02 * MASS
 
 
+@pytest.mark.slow
 def test_gains_are_known_as_well_as_is_stated(runs):
     robot, empty, loaded = runs
     quoted, weighed = Drive(gains=(10.0,) * 6), Drive(gains=(10.0,) * 6, gain_deviations=(0.01,) * 6)

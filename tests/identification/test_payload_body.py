@@ -199,7 +199,10 @@ def by_gains_of_the_load(motions: Sequence[Motion], change: np.ndarray) -> list[
     return [empty, replace(loaded, tau=own + (loaded.tau - own) * (1 + change))]
 
 
-@pytest.mark.parametrize(("way", "changed"), [(by_logs, by_own_gains), (by_model, by_gains_of_the_load)])
+@pytest.mark.parametrize(
+    ("way", "changed"),
+    [(by_logs, by_own_gains), pytest.param(by_model, by_gains_of_the_load, marks=pytest.mark.slow)],
+)
 def test_what_gains_do_to_a_load_is_what_is_stated(way, changed):
     """The covariance that uncertain gains add: what a change of each gain does to the ten parameters, squared."""
     (motions,) = TRIAL.draws(0.03, 1)

@@ -85,6 +85,7 @@ def test_code_of_a_saved_fit_has_friction_of_place_and_load(
     assert (forth - back) / 2 == pytest.approx(coulomb + [e["FV1"], e["FV2"]] * speed, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_not_added_elsewhere() -> None:
     found = minertia.identify(replace(CAMPAIGN, train=(recorded(0, FS2=0.0, FCQ1=0.0),)))
     assert "position_coulomb" not in " ".join(found.verdict.reasons)

@@ -20,8 +20,15 @@ from tests.identification.motions import fourier_motion
 ROBOT = read_robot("puma560_physical")
 
 
-@pytest.mark.parametrize(("unit", "words"), [("", ""), ("q", "are they degrees"), ("t", "are these seconds")])
-@pytest.mark.parametrize("effects", [USUAL, pytest.param(None, marks=pytest.mark.slow)], ids=["stated", "chosen"])
+UNITS = {"q": "are they degrees", "t": "are these seconds", "": ""}
+CASES = [
+    pytest.param(unit, words, effects, marks=() if unit and effects else pytest.mark.slow)
+    for unit, words in UNITS.items()
+    for effects in (USUAL, None)
+]
+
+
+@pytest.mark.parametrize(("unit", "words", "effects"), CASES)
 def test_wrong_units_are_never_good(tmp_path: Path, unit: str, words: str, effects: tuple[str, ...] | None):
     motion = fourier_motion(ROBOT, 2000, seed=3, duration=20.0, size=0.4)
     rng = np.random.default_rng(1)

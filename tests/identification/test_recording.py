@@ -131,6 +131,7 @@ def test_npz_in_blocks_in_any_order_of_memory(tmp_path: Path, save):
             np.testing.assert_allclose(found, m[name], atol=digits)
 
 
+@pytest.mark.slow
 def test_npz_with_many_channels_is_read_a_few_samples_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     m = motion()
     wide = np.hstack([m["q"], np.zeros((len(m["t"]), 20))])

@@ -49,6 +49,7 @@ def result():
     return fitted(robot, runs[:10], effects=["IA", "FV", "FC"], validate=runs[10:])
 
 
+@pytest.mark.slow
 def test_columns_and_statistics(result):
     model = linear_model(result.robot, ["IA", "FV", "FC"])
     assert (len(model.standard), model.count) == (78, 52)

@@ -130,7 +130,7 @@ def test_long_logs_count_all_of_them(torn, monkeypatch):
     assert isinstance(ready.train[0].motion, long_logs.MotionBlocks)
 
 
-@pytest.mark.parametrize("way", ["option", "map", "campaign"])
+@pytest.mark.parametrize("way", ["option", *(pytest.param(way, marks=pytest.mark.slow) for way in ("map", "campaign"))])
 def test_commands(run, tmp_path, way):
     folder = recorded_arm(tmp_path)
     robot, log = folder / "arm.urdf", folder / "a.csv"

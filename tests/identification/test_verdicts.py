@@ -26,10 +26,13 @@ from tests.identification.simulated import (
 from tests.shared import SHARED, needs_shared
 
 USUAL = ("rotor", "viscous", "coulomb", "offset")
-MOST = 2  # of each kind that may be misjudged
+MOST, ALARMS = 2, 1  # of each kind of wrong ones that may be misjudged, and of right ones
+RIGHT = 28  # right campaigns of all robots, and of other ones
 QUICK = small_robots()
-SHOWN = (0, 1, 2, 3, 4)
 SLOW = pytest.mark.slow
+SHOWN = (1, *(pytest.param(seed, marks=SLOW) for seed in (0, 2, 3, 4)))
+# of the faults that no other quick test plants: `test_doubts.py` has those that trials of set-ups tell
+PLANTED = ("efforts in mN m", "load in the unseen log", "efforts early or late", "training log as unseen")
 
 
 def found(case: Case) -> Identification:
@@ -53,9 +56,7 @@ def test_a_right_campaign_is_good(seed: int):
     assert result.verdict.is_good, (case.name, result.verdict.reasons[:2])
 
 
-@pytest.mark.parametrize(
-    "fault", [pytest.param(f, marks=pytest.mark.slow if k % 2 else ()) for k, f in enumerate(FAULTS)]
-)
+@pytest.mark.parametrize("fault", [pytest.param(f, marks=() if f in PLANTED else SLOW) for f in FAULTS])
 def test_a_fault_is_not_good_and_named(fault: str):
     seed = list(FAULTS).index(fault)
     case = next(c for k in range(9) if (c := wrong_case(QUICK[(seed + k) % len(QUICK)], fault, seed + k)) is not None)
@@ -67,21 +68,21 @@ def test_a_fault_is_not_good_and_named(fault: str):
 
 @pytest.mark.slow
 def test_campaigns_are_judged_right():
-    """65 right campaigns and 75 wrong ones on all robots there are; prints what was misjudged and the margins."""
+    """28 right campaigns and 45 wrong ones, two of each robot and three of each fault; prints what was misjudged."""
     robots = nominal_robots()
     wrong, unnamed, alarms = [], [], []
-    for case in right_cases(robots, 65, 100):
+    for case in right_cases(robots, RIGHT, 100):
         result = found(case)
         alarms += [] if result.verdict.is_good else [(case.name, result.verdict.reasons[:2])]
-    for case in wrong_cases(robots, 75, 100):
+    for case in wrong_cases(robots, 45, 100):
         result = found(case)
         wrong += [case.name] if result.verdict.is_good else []
         unnamed += [(case.name, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
     print("right but not good", alarms, "wrong but good", wrong, "cause not named", unnamed)
-    assert len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
+    assert len(alarms) <= ALARMS and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
 
 
-@pytest.mark.parametrize("fault", ["three joints in turn", "efforts exchanged"])
+@pytest.mark.parametrize("fault", ["three joints in turn", pytest.param("efforts exchanged", marks=SLOW)])
 def test_columns_in_another_order_are_named(fault: str):
     case = next(c for k in range(9) if (c := other_wrong(QUICK[k % len(QUICK)], fault, k)) is not None)
     result = found(case)
@@ -90,22 +91,26 @@ def test_columns_in_another_order_are_named(fault: str):
 
 @pytest.mark.slow
 def test_other_campaigns_are_judged_right():
-    """60 right campaigns and 80 wrong ones on other robots, with other friction and noise."""
+    """28 right campaigns and 60 wrong ones on other robots, with other friction and noise."""
     robots, faults = other_robots(), list(OTHER_FAULTS)
     wrong, unnamed, alarms, count = [], [], [], 0
-    for k in range(60):
+    for k in range(RIGHT):
         case = other_right(robots[k % len(robots)], k)
         result = found(case)
         alarms += [] if result.verdict.is_good else [(case.name, k, result.verdict.reasons[:2])]
-    for k in range(4 * len(faults)):
+    for k in range(3 * len(faults)):
         case = other_wrong(robots[(k + k // len(faults)) % len(robots)], faults[k % len(faults)], k)
         if case is None:
             continue
         result, count = found(case), count + 1
         wrong += [(case.name, k)] if result.verdict.is_good else []
         unnamed += [(case.name, k, causes(result))] if not (result.verdict.is_good or is_named(case, result)) else []
-    print(f"right but not good {alarms} of 60, wrong but good {wrong} of {count}, cause not named {unnamed}")
-    assert count >= 60 and len(alarms) <= MOST and len(wrong) <= MOST and len(unnamed) <= MOST, (alarms, wrong, unnamed)
+    print(f"right but not good {alarms} of {RIGHT}, wrong but good {wrong} of {count}, cause not named {unnamed}")
+    assert count >= 45 and len(alarms) <= ALARMS and len(wrong) <= MOST and len(unnamed) <= MOST, (
+        alarms,
+        wrong,
+        unnamed,
+    )
 
 
 def test_masses_that_are_missing_leave_checks_unjudged():
@@ -169,7 +174,7 @@ def test_real_logs_with_gravity_reversed(name: str, logs):
 @pytest.mark.parametrize(
     ("name", "joint", "logs"),
     [
-        ("ur10e_innopolis", 2, first),
+        pytest.param("ur10e_innopolis", 2, first, marks=SLOW),
         *(pytest.param(name, joint, real, marks=SLOW) for name, joint in (("ur10e_innopolis", 2), ("xmate7_nku", 4))),
     ],
 )
@@ -183,7 +188,9 @@ def test_real_logs_with_a_zero_off_by_a_right_angle(name: str, joint: int, logs)
 
 
 @needs_shared
-@pytest.mark.parametrize(("joint", "logs"), [(2, first), *(pytest.param(joint, real, marks=SLOW) for joint in (2, 4))])
+@pytest.mark.parametrize(
+    ("joint", "logs"), [pytest.param(*case, marks=SLOW) for case in ((2, first), (2, real), (4, real))]
+)
 def test_real_logs_with_a_gain_missing(joint: int, logs):
     campaign = logs("ur10e_innopolis")
     gains = campaign.map.drive.gains

@@ -66,7 +66,7 @@ def test_residuals_need_no_acceleration():
     assert np.allclose(load[6:], wanted[6:], atol=0.01)
 
 
-@pytest.mark.parametrize("velocities", [False, True])
+@pytest.mark.parametrize("velocities", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_samples_one_by_one_are_those_of_the_log_at_once(levels, velocities):
     levels = levels.at(velocities=velocities)
     t, q, tau = logged("half", 12.0, 9)
@@ -162,6 +162,7 @@ def test_false_alarms_are_no_more_than_stated(kind, hours):
     assert found <= 60.0 * hours
 
 
+@pytest.mark.slow
 def test_residuals_taken_for_white_raise_more_alarms_than_stated():
     """What the likeness of neighbours is learned for: without it the statement is wrong."""
     known = levels_of("half", 240.0, per_hour=60.0)

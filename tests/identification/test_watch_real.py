@@ -17,7 +17,9 @@ pytestmark = needs_shared
 QUIET = ("05-20sec_8harm", "06-20sec_5harm", "19_14harm50sec")
 
 
-@pytest.mark.parametrize("name", ["emps", "airbot_play", pytest.param("dvrk_psm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["emps", *(pytest.param(name, marks=pytest.mark.slow) for name in ("airbot_play", "dvrk_psm"))]
+)
 def test_the_unseen_end_of_a_log_raises_no_alarm(name):
     """Fitted to the first 40 % of each log, learned from the next 30 %, watched on the rest."""
     campaign = read_campaign(CAMPAIGNS / f"{name}.toml", SHARED / "data" / name)

@@ -95,6 +95,7 @@ def test_coarse_encoders_and_standstill_are_no_faults():
     assert not any(log.aborted for log in logs), logs[-1].aborted
 
 
+@pytest.mark.slow
 def test_a_noisy_encoder_is_no_fault():
     rng = np.random.default_rng(4)
     driver = Follower(lambda k, r: r._replace(q=r.q + rng.normal(size=2) * 1e-3), lag=2)

@@ -149,5 +149,8 @@ def blocks(V: Array) -> Array:
 
 def effects_covariance(days: NDArray[np.int_], omega: Array | Sequence[float], phi: float) -> Array:
     """Covariance of day effects of all days and levels, (D p, D p)."""
-    memory = phi ** np.abs(np.subtract.outer(days, days))
-    return np.asarray(np.kron(memory, np.diag(np.square(omega))))
+    memory, p = phi ** np.abs(np.subtract.outer(days, days)), len(omega)
+    full = np.zeros((len(days), p, len(days), p))
+    for k, own in enumerate(omega):
+        full[:, k, :, k] = memory * own**2
+    return full.reshape(len(days) * p, len(days) * p)

@@ -266,7 +266,7 @@ class _RehearsalRun:
                 f"{DEVIATIONS:g} deviations; held-out residual {result.over_floor:.3f} times the noise floor"
             )
         with self._step("significance") as say:
-            result.significance = eliminate(found.observation)
+            result.significance = eliminate(found.observation, counts=False)
             say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
         with self._step("physical") as say:
             result.model = found.model()

@@ -104,10 +104,10 @@ def one_percent(problem: Observation, share: float = SHARE) -> Significance:
     """Drop every value whose largest contribution to any effort stays under a share of it, and fit the rest again."""
     with one_thread():
         problem = _complete(problem)
-        beta, _, sigma = weighted_solution(problem)
-        shares = contributions(problem, beta)
+        whole = _Whole.of(problem)
+        shares = contributions(problem, whole.beta)
         keep = [k for k in range(problem.count) if shares[k].max() >= share]
-        return _result(problem, shares, keep, f"contribution of at least {100 * share:g} %")
+        return _result(problem, whole, shares, keep, f"contribution of at least {100 * share:g} %")
 
 
 def eliminate(
@@ -116,17 +116,19 @@ def eliminate(
     max_relative: float = MAX_RELATIVE,
     level: float = LEVEL,
     unseen: Observation | None = None,
+    counts: bool = True,
 ) -> Significance:
     """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
 
-    unseen: logs for the error on motion not used; without them, cross-validation folds of the training.
+    unseen: logs for the error on motion not used; without them, cross-validation folds of the training.  counts: count
+    the operations of generated code along the curve, which takes longer than the rest.
     """
     with one_thread():
         problem = _complete(problem)
-        beta, R, sigma = weighted_solution(problem)
-        test = FTest(problem, R, _spread(problem, beta, sigma), level)
+        whole = _Whole.of(problem)
+        test = FTest(problem, whole.R, whole.widths, level)
         keep = list(range(problem.count))
-        path = _Path(problem, unseen, sigma)
+        path = _Path(problem, unseen, whole.sigma)
         path.add(keep, None)
         stays: list[int] | None = None
         while len(keep) > 1:
@@ -140,10 +142,11 @@ def eliminate(
             path.add(smaller, problem.names[keep[worst]])
             keep = smaller
         stays = stays or keep
-        path.count_operations(len(stays))
-        shares = contributions(problem, beta)
+        if counts:
+            path.count_operations(len(stays))
+        shares = contributions(problem, whole.beta)
         rule = f"relative deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
-        return _result(problem, shares, stays, rule, tuple(path.points))
+        return _result(problem, whole, shares, stays, rule, tuple(path.points))
 
 
 class FTest:
@@ -190,18 +193,37 @@ def _complete(problem: Observation) -> Observation:
     return problem if found.is_complete else problem.reduced(found.independent)
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """The fit of all values: their triangle, noise levels, and widths under correlated residuals."""
+
+    beta: Array
+    R: Array
+    sigma: Array
+    widths: Spread | None
+
+    @classmethod
+    def of(cls, problem: Observation) -> _Whole:
+        beta, R, sigma = weighted_solution(problem)
+        return cls(beta, R, sigma, _spread(problem, beta, sigma))
+
+
 def _result(
-    problem: Observation, shares: Array, keep: Sequence[int], rule: str, curve: tuple[Any, ...] = ()
+    problem: Observation,
+    whole: _Whole,
+    shares: Array,
+    keep: Sequence[int],
+    rule: str,
+    curve: tuple[Any, ...] = (),
 ) -> Significance:
     """Fit the values that stay again."""
     keep = sorted(keep)
     part = problem.reduced(keep)
     beta, R, levels = weighted_solution(part)
     noise = _stated(_spread(part, beta, levels), R)
-    before, R, levels = weighted_solution(problem)
-    every = np.sqrt(np.diag(_stated(_spread(problem, before, levels), R)))[keep]
+    every = np.sqrt(np.diag(_stated(whole.widths, whole.R)))[keep]
     own = np.maximum(np.sqrt(np.diag(noise)), 1e-300)
-    wider = shifted(beta - before[keep], every) / own
+    wider = shifted(beta - whole.beta[keep], every) / own
     effort = float(np.linalg.norm(problem.totals[:, :, -1]))
     kept = {problem.names[k] for k in keep}
     return Significance(
@@ -214,7 +236,7 @@ def _result(
         noise=noise,
         condition_before=excitation(problem).condition,  # of the rows as they are, as identify states it
         condition_after=excitation(part).condition,
-        residual_before=float(np.linalg.norm(problem.residuals(before))) / effort,
+        residual_before=float(np.linalg.norm(problem.residuals(whole.beta))) / effort,
         residual_after=float(np.linalg.norm(part.residuals(beta))) / effort,
         rule=rule,
         curve=curve,
