@@ -13,6 +13,7 @@ from minertia.errors import RankError
 from minertia.robot.read import ReadOptions, read_robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 from minertia.robot.urdf.read import parse_urdf
+from tests.base.derived import Derived
 from tests.perturbed import CHANGES, GRAVITIES, ROBOTS, perturbed_urdf
 from tests.shared import SHARED, needs_shared
 
@@ -32,10 +33,10 @@ def off(robot, found):
 
 def assert_one_count(robot, rotors):
     """Every method the same count, confirmed; or every method an error.  How many were certified."""
-    counts = []
+    counts, derived = [], Derived(robot, rotors=rotors)
     for method in METHODS:
         try:
-            found = base_parameters(robot, method, rotors=rotors)
+            found = derived.by(method)
         except RankError as err:
             assert "cannot be certified" in str(err) and "--snap" in str(err)
             counts.append(None)
