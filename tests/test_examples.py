@@ -28,7 +28,13 @@ def run(code: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+# the campaign of the README and the notebook walk the same way
+LONG = ("04_exciting_motion", "05_identify")
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem in LONG else ()) for p in EXAMPLES]
+)
 def test_example(path: Path, tmp_path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) < 60
     assert run([str(path)], tmp_path)
@@ -38,6 +44,7 @@ def test_examples_are_there() -> None:
     assert EXAMPLES and NOTEBOOKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell runs, and what it ends with can be shown; outputs are not kept in the file."""
@@ -62,7 +69,8 @@ def test_readme(block: str, tmp_path: Path) -> None:
 def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
     campaign = next(block for block in BLOCKS if "Campaign(" in block)
     assert sum(bool(line) for line in campaign.splitlines()) <= 15
-    assert "\ngood:\n" in run(["-c", campaign], tmp_path)
+    done = inside.script(campaign, tmp_path)
+    assert "\ngood:\n" in done.stdout, done.stderr
     assert (tmp_path / "model.toml").is_file() and list((tmp_path / "code").glob("*.c"))
 
 
@@ -82,10 +90,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(line: str) -> object:
-    """These take long, and tests/validation/test_rehearsal.py and test_cli.py run them."""
-    return pytest.param(
-        line, marks=pytest.mark.slow if line.startswith(("minertia rehearse", "minertia robots")) else ()
-    )
+    """These take long, and tests/validation/test_rehearsal.py, test_cli.py and test_cli_excite.py run them."""
+    long = ("minertia rehearse", "minertia robots", "minertia excite puma560_physical --limits")
+    return pytest.param(line, marks=pytest.mark.slow if line.startswith(long) else ())
 
 
 # need what pages of their own make, which test_docs.py follows, or serve until they are stopped (tests/studio)

@@ -41,7 +41,7 @@ from tests.loop_robots import (
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
-QUICK, MANY, SPATIAL, PLANAR = 8, 500, 150, 60
+QUICK, MANY, SPATIAL, PLANAR = 4, 500, 150, 60
 
 
 def counts(robot: Robot) -> tuple[int, int, int]:
@@ -90,7 +90,7 @@ def test_a_parallelogram_has_three() -> None:
     assert check(robot).count == 3
 
 
-@pytest.mark.parametrize("seed", [0, 3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 5))])
 def test_the_count_does_not_depend_on_which_joint_is_cut(seed: int) -> None:
     carrier = None if seed == 0 else replace(random_robot(4 * seed, n=seed - 2), effects=())
     four = {check(four_bar(cut, carrier=carrier)).count for cut in (1, 2, 3)}
@@ -124,9 +124,7 @@ def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
     check_letters(spatial_loops(seed))
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, PLANAR))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, PLANAR))])
 def test_planar_loops_on_one_another_need_no_number(seed: int) -> None:
     assert not any(check_letters(planar_loops(seed)).is_numeric)
 

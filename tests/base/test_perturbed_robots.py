@@ -20,7 +20,8 @@ from tests.shared import SHARED, needs_shared
 FILES = sorted(path.name for path in (SHARED / "robots").glob("*.*") if path.suffix in (".urdf", ".par", ".xml"))
 LARGE = ("simple_humanoid.urdf", "tiago.mjcf.xml", "allegro_right_hand.urdf")
 READ = [
-    (name, snap) for name in FILES for snap in ((ANGLE_TOLERANCE, 0.0) if name not in LARGE else (ANGLE_TOLERANCE,))
+    *(pytest.param(name, ANGLE_TOLERANCE, marks=pytest.mark.slow if name in LARGE else ()) for name in FILES),
+    *(pytest.param(name, 0.0, marks=pytest.mark.slow) for name in FILES if name not in LARGE),
 ]
 
 
