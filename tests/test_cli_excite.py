@@ -158,7 +158,7 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
 
     file = tmp_path / "cell.toml"
     file.write_text(CELL)
-    args = ("--starts", 1, "--samples", 40, "--harmonics", 2, "--limits", file, "--out", tmp_path / "new", "--json")
+    args = ("--starts", 1, "--samples", 60, "--harmonics", 3, "--limits", file, "--out", tmp_path / "new", "--json")
     code, out, err = run("excite", "puma560_physical", *args)
     assert code == 0, err
     data = json.loads(out)
@@ -193,9 +193,10 @@ def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
     assert limits_from_tables(robot, [LimitsTable({"self_collision": False, "floor": False})]).clearance is None
 
 
+@pytest.mark.slow
 def test_the_headline_says_what_was_checked(run: Run, tmp_path: Path) -> None:
     """The base plane is the floor unless another is given or none; nothing is claimed that was not asked."""
-    quick = ("--starts", 1, "--samples", 40, "--harmonics", 2, "--no-friction", "--no-rotors", "--limits", "velocity=1")
+    quick = ("--starts", 1, "--samples", 60, "--harmonics", 3, "--no-friction", "--no-rotors", "--limits", "velocity=1")
     asked = {"plain": (), "low": ("--floor", -0.5), "none": ("--floor", "none", "--self-collision", "none")}
     told = {}
     for name, more in asked.items():

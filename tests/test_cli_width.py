@@ -83,7 +83,7 @@ def hold(run: Run, line: list[str], width: int, monkeypatch: pytest.MonkeyPatch)
 
 
 # what these print at the end of a long search or fit others print, too
-LATE = ("identify", "rehearse", "gains")
+LATE = ("identify", "rehearse", "gains", "significance", "excite")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LATE else ()) for n in COMMANDS])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,15 +18,7 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def run(code: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *code], capture_output=True, text=True, cwd=folder, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-# the campaign of the README and the notebook walk the same way
+# the tutorial, which test_docs.py follows, walks the same way as these, the campaign of the README and the notebook
 LONG = ("04_exciting_motion", "05_identify")
 
 
@@ -36,8 +26,9 @@ LONG = ("04_exciting_motion", "05_identify")
     "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem in LONG else ()) for p in EXAMPLES]
 )
 def test_example(path: Path, tmp_path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
-    assert run([str(path)], tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    assert inside.script(text, tmp_path).stdout
 
 
 def test_examples_are_there() -> None:
@@ -63,9 +54,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if "Campaign(" not in block])
 def test_readme(block: str, tmp_path: Path) -> None:
-    assert run(["-c", block], tmp_path)
+    assert inside.script(block, tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
     campaign = next(block for block in BLOCKS if "Campaign(" in block)
     assert sum(bool(line) for line in campaign.splitlines()) <= 15

@@ -119,7 +119,7 @@ def check_letters(robot: Robot) -> mi.BaseParameters:
     return base
 
 
-@pytest.mark.parametrize("seed", range(QUICK))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, QUICK))])
 def test_counts_are_ranks_of_loops_in_space(seed: int) -> None:
     check_letters(spatial_loops(seed))
 
@@ -302,9 +302,9 @@ def test_loops_that_hardly_move_are_refused_where_sixteen_digits_decide_nothing(
         ("palletiser.xml", (25, 26, 36)),
         pytest.param("delta.xml", (34, 34, 54), marks=pytest.mark.slow),
         ("SR400.par", (39, 42, 56)),
-        ("AKR3000.par", (54, 59, 79)),
+        pytest.param("AKR3000.par", (54, 59, 79), marks=pytest.mark.slow),
         ("testLoop.par", (4, 4, 10)),
-        ("cassie_left_leg.xml", (57, 60, 80)),
+        pytest.param("cassie_left_leg.xml", (57, 60, 80), marks=pytest.mark.slow),
     ],
 )
 def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, int, int]) -> None:
@@ -317,9 +317,8 @@ def test_files_with_loops_have_the_known_counts(name: str, expected: tuple[int, 
 @pytest.mark.parametrize(
     "name",
     [
-        *("AKR3000.par", "SR400.par", "cassie_left_leg.xml", "five_bar.xml", "palletiser.xml", "parallelogram.xml"),
-        "testLoop.par",
-        pytest.param("delta.xml", marks=pytest.mark.slow),
+        *("SR400.par", "five_bar.xml", "palletiser.xml", "parallelogram.xml", "testLoop.par"),
+        *(pytest.param(f, marks=pytest.mark.slow) for f in ("AKR3000.par", "cassie_left_leg.xml", "delta.xml")),
     ],
 )
 def test_loops_of_files_need_no_number_in_their_relations(name: str) -> None:

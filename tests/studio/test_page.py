@@ -319,6 +319,7 @@ def zoomed(page: Any) -> None:
     plot.dblclick()
 
 
+@pytest.mark.slow
 def test_a_file_is_dropped_with_its_meshes(chromium, tmp_path):
     """A cube in STL, found by its name though it has another one here; without it the page says what is missing.
 
