@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -43,6 +45,19 @@ def simulated(robot, phase: float, seconds: float = 12.0, rate: float = 200.0, n
 
 def recorded_arm(folder: Path, seconds: float = 12.0) -> Path:
     """The folder with arm.urdf, a.csv, b.csv, c.csv and loaded.csv in it."""
+    for name, content in _recorded().items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@cache
+def _recorded() -> dict[str, bytes]:
+    """Name of each file -> its content, simulated once."""
+    with TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in _simulated_arm(Path(folder)).iterdir()}
+
+
+def _simulated_arm(folder: Path) -> Path:
     (folder / "arm.urdf").write_text(ARM.format(name="arm"))
     robot = read_robot(folder / "arm.urdf")
     own = dict(zip(robot.columns(), robot.parameter_vector(), strict=True))

@@ -9,12 +9,17 @@ from collections.abc import Callable
 import pytest
 
 from minertia.cli import main
+from tests import amount
 
 Run = Callable[..., tuple[int, str, str]]
 
 
 # a suite that was started in the background inherits an ignored Ctrl-C, and so would every command it tries
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    amount.is_whole = not config.option.markexpr
 
 
 def pytest_collection_finish() -> None:

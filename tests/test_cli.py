@@ -166,6 +166,10 @@ def test_robots(run: Run) -> None:
     data = json.loads(run("robots", "--json")[1])
     found = {robot["name"]: robot for robot in data["robots"]}
     assert found["puma560"]["base_parameters"] == 36 and found["puma560"]["kinds"] == "RRRRRR"
+
+
+@pytest.mark.slow
+def test_robots_in_words(run: Run) -> None:
     assert "puma560" in run("robots")[1]
 
 

@@ -30,7 +30,7 @@ def written_beside(err: str) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("command", ["check", "identify", "campaign new", "payload"])
-@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize("taken", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_log_without_a_header(run, arm, command, taken):
     head, *rows = (arm / "a.csv").read_text().splitlines()
     log, robot = arm / "run.csv", arm / "arm.urdf"
@@ -82,7 +82,9 @@ def test_a_matlab_file_without_time(run, arm):
     assert code == 0 and "rate_hz = 200" in out and run("identify", "--campaign", arm / "c.toml")[0] == 0
 
 
-@pytest.mark.parametrize("command", ["identify", "payload", "validate", "significance"])
+@pytest.mark.parametrize(
+    "command", ["identify", *(pytest.param(c, marks=pytest.mark.slow) for c in ("payload", "validate", "significance"))]
+)
 def test_a_log_with_a_gap(run, arm, command):
     robot, log = arm / "arm.urdf", arm / "with a gap.csv"
     source = arm / ("loaded.csv" if command == "payload" else "a.csv")

@@ -57,7 +57,7 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", "--after-motion", "nowhere.csv"), "cannot be read"),
         (("planar2r", "--after", "nowhere.csv"), "nowhere.csv"),
         (("planar2r", "--columns", "map.toml"), "there are none"),
-        (("planar2r", "--limits", "acceleration=1e-9"), "widen the limits"),
+        (("planar2r", *QUICK, "--limits", "acceleration=1e-9"), "widen the limits"),
         (("planar2r", "--limits", "nowhere.toml"), "neither NAME=VALUES nor a file"),
         (("planar2r", "--limits", "effort=file"), "has none in its file"),
         (("planar2r", "--start", "0,x"), "numbers separated by commas"),
@@ -193,6 +193,7 @@ def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
     assert limits_from_tables(robot, [LimitsTable({"self_collision": False, "floor": False})]).clearance is None
 
 
+@pytest.mark.slow
 def test_the_headline_says_what_was_checked(run: Run, tmp_path: Path) -> None:
     """The base plane is the floor unless another is given or none; nothing is claimed that was not asked."""
     quick = ("--starts", 1, "--samples", 60, "--harmonics", 3, "--no-friction", "--no-rotors", "--limits", "velocity=1")

@@ -15,6 +15,7 @@ from minertia.excitation.trajectory import Trajectory
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
 from minertia.validation import rehearsal
+from tests import inside
 from tests.arm import recorded_arm
 from tests.conftest import Run
 from tests.test_files import largest_file, tree
@@ -113,7 +114,7 @@ def test_what_the_user_wrote_is_not_replaced(run: Run, arm: Path, tmp_path: Path
         (out / taken).unlink()
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "rehearse" else ()) for n in WRITES])
 def test_a_disk_that_is_full(run: Run, arm: Path, tmp_path: Path, name: str) -> None:
     command, more, written = WRITES[name]
     out = tmp_path / "out"
@@ -251,6 +252,28 @@ def _watch(event: str, args: tuple[Any, ...]) -> None:
         opened.append(args[0])
 
 
+@pytest.fixture(scope="module")
+def results(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the robot, its logs, and files of every kind that commands read."""
+    arm, out = (
+        Path(shutil.copytree(recorded, tmp_path_factory.mktemp("results") / "arm")),
+        tmp_path_factory.mktemp("out"),
+    )
+    for line in (
+        ("campaign", "new", "arm.urdf", "a.csv", "--out", "new.toml"),
+        ("identify", "arm.urdf", "b.csv", "--out", str(out / "result")),
+        ("generate", "arm.urdf", "--out", "code"),
+    ):
+        done = inside.command([*line], arm)
+        assert done.returncode == 0, done.stderr
+    shutil.copy(out / "result" / "model.toml", arm / "prior.toml")
+    (arm / "map.toml").write_text('[columns]\nt = "t"\nq = "q{j}"\neffort = "tau{j}"\n')
+    (arm / "limits.toml").write_text("position = 1.0\n")
+    motion = [[0.0, 0.0], [0.1, 0.2], [0.2, 0.1]]
+    Trajectory([0.0, 0.1, 0.2], motion, motion, motion).save(arm / "motion.csv")
+    return arm
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -267,18 +290,11 @@ def _watch(event: str, args: tuple[Any, ...]) -> None:
     ],
 )  # fmt: skip
 def test_whatever_is_read_is_known_as_an_input(
-    run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[object, ...]
+    run: Run, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[object, ...]
 ) -> None:
     """Every file of the user that Python opens for a command is one that it would refuse to replace."""
     global opened
-    assert run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", arm / "new.toml")[0] == 0
-    assert run("identify", arm / "arm.urdf", arm / "b.csv", "--out", tmp_path / "result")[0] == 0
-    shutil.copy(tmp_path / "result" / "model.toml", arm / "prior.toml")
-    assert run("generate", arm / "arm.urdf", "--out", arm / "code")[0] == 0
-    (arm / "map.toml").write_text('[columns]\nt = "t"\nq = "q{j}"\neffort = "tau{j}"\n')
-    (arm / "limits.toml").write_text("position = 1.0\n")
-    motion = [[0.0, 0.0], [0.1, 0.2], [0.2, 0.1]]
-    Trajectory([0.0, 0.1, 0.2], motion, motion, motion).save(arm / "motion.csv")
+    arm = Path(shutil.copytree(results, tmp_path / "arm"))
     known: list[files._Inputs] = []
     add = files._Inputs.add
     monkeypatch.setattr(files._Inputs, "add", lambda self, path: (known.append(self), add(self, path))[1])

@@ -22,7 +22,7 @@ def test_rehearse_a_small_arm(run: Run, tmp_path: Path, plain_pages: None, monke
     pytest.importorskip("mujoco")
     monkeypatch.setattr(pdf, "require_browser", lambda: None)
     monkeypatch.setattr(pdf, "as_pdf", lambda page: b"%PDF- of " + page.encode())
-    args = ("--rate", 500, "--duration", 5, "--harmonics", 3, "--limits", "position=1.5", "--limits", "velocity=1.5")
+    args = ("--rate", 250, "--duration", 4, "--harmonics", 3, "--limits", "position=1.5", "--limits", "velocity=1.5")
     args += ("--resolution", 1e-6)  # a light arm without gravity: what coarse encoders stir up would be felt
     arm = tmp_path / "arm.urdf"
     arm.write_text(ARM.format(name="&lt;b&gt;arm", mass=1.0))

@@ -82,7 +82,11 @@ def hold(run: Run, line: list[str], width: int, monkeypatch: pytest.MonkeyPatch)
     assert "\u2026" not in texts[width]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+# what these print at the end of a long search or fit others print, too
+LATE = ("identify", "rehearse", "gains", "significance", "excite")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LATE else ()) for n in COMMANDS])
 def test_commands(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
@@ -92,13 +96,16 @@ def test_commands(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.Monke
     hold(run, line, 80, monkeypatch)
 
 
-@pytest.mark.parametrize("width", [60, 100])
-@pytest.mark.parametrize("name", ["show", "identify long names", "base"])
+@pytest.mark.parametrize("width", [60, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["show", pytest.param("identify long names", marks=pytest.mark.slow), "base"])
 def test_other_widths(run: Run, arm: Path, monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
     hold(run, [str(word).replace("ARM", str(arm)) for word in COMMANDS[name]], width, monkeypatch)
 
 
-@pytest.mark.parametrize("name", [*bundled_robots(), *ROBOTS], ids=lambda n: getattr(n, "name", n))
+SHOWN = [*bundled_robots(), *(pytest.param(path, marks=pytest.mark.slow) for path in ROBOTS)]
+
+
+@pytest.mark.parametrize("name", SHOWN, ids=lambda n: getattr(n, "name", n))
 def test_robots_are_shown_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch, name: str | Path) -> None:
     if str(name).endswith(".mjcf.xml"):
         pytest.importorskip("mujoco")

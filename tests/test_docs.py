@@ -29,7 +29,9 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SRC = ROOT / "src"
 FOLLOWED = [DOCS / "tutorial.md", DOCS / "coming-from.md", DOCS / "loops.md", *sorted((DOCS / "howto").glob("*.md"))]
-LONG = tuple(f"howto/{name}" for name in ("payload", "coupled-wrist", "currents", "other-programs", "urdf", "watch"))
+# the tutorial walks through every step; these go farther along one of them
+FURTHER = ("payload", "coupled-wrist", "currents", "fleet", "other-programs", "python", "run", "urdf", "watch")
+LONG = tuple(f"howto/{name}" for name in FURTHER)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_NAME = re.compile(r"(?:#|/\*|<!--) ([\w./-]+\.\w+)\b")
 EXIT_CODE = re.compile(r"# exit code (\d)")  # a comment that says what the command ends with

@@ -13,6 +13,7 @@ from minertia.documents import MAX_DEPTH, DocumentError, json_document, toml_doc
 from minertia.identification.model_file import read_model
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.write import write_robot
+from tests.amount import examples
 from tests.fuzz import seeds
 from tests.fuzz.guard import peak_megabytes, time_limit
 
@@ -77,7 +78,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(derandomize=True, deadline=None, database=None, max_examples=100)
+@settings(derandomize=True, deadline=None, database=None, max_examples=examples(100))
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
 def test_documents_are_what_the_parser_says(document: dict) -> None:
     text = tomli_w.dumps(document)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,24 +18,24 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def run(code: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *code], capture_output=True, text=True, cwd=folder, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+# the tutorial, which test_docs.py follows, walks the same way as these, the campaign of the README and the notebook
+LONG = ("04_exciting_motion", "05_identify")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem in LONG else ()) for p in EXAMPLES]
+)
 def test_example(path: Path, tmp_path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
-    assert run([str(path)], tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    assert inside.script(text, tmp_path).stdout
 
 
 def test_examples_are_there() -> None:
     assert EXAMPLES and NOTEBOOKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell runs, and what it ends with can be shown; outputs are not kept in the file."""
@@ -56,13 +54,15 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if "Campaign(" not in block])
 def test_readme(block: str, tmp_path: Path) -> None:
-    assert run(["-c", block], tmp_path)
+    assert inside.script(block, tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
     campaign = next(block for block in BLOCKS if "Campaign(" in block)
     assert sum(bool(line) for line in campaign.splitlines()) <= 15
-    assert "\ngood:\n" in run(["-c", campaign], tmp_path)
+    done = inside.script(campaign, tmp_path)
+    assert "\ngood:\n" in done.stdout, done.stderr
     assert (tmp_path / "model.toml").is_file() and list((tmp_path / "code").glob("*.c"))
 
 
@@ -82,10 +82,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(line: str) -> object:
-    """These take long, and tests/validation/test_rehearsal.py and test_cli.py run them."""
-    return pytest.param(
-        line, marks=pytest.mark.slow if line.startswith(("minertia rehearse", "minertia robots")) else ()
-    )
+    """These take long, and tests/validation/test_rehearsal.py, test_cli.py and test_cli_excite.py run them."""
+    long = ("minertia rehearse", "minertia robots", "minertia excite puma560_physical --limits")
+    return pytest.param(line, marks=pytest.mark.slow if line.startswith(long) else ())
 
 
 # need what pages of their own make, which test_docs.py follows, or serve until they are stopped (tests/studio)

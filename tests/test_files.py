@@ -324,7 +324,7 @@ KILLED = """
     """
 
 
-@pytest.mark.parametrize("step", ["file", "folder", "new folder"])
+@pytest.mark.parametrize("step", ["file", "folder", pytest.param("new folder", marks=pytest.mark.slow)])
 def test_killed_at_any_moment(tmp_path: Path, step: str) -> None:
     """Every file is whole, old or new; a new folder is complete or not there; the next run clears the draft away."""
     out, killed = tmp_path / "out", 0

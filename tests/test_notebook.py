@@ -191,7 +191,7 @@ def test_frame_of_essential_parameters(shown: SimpleNamespace) -> None:
 # --------------------------------------------------------------------- figures
 
 
-@pytest.mark.parametrize("name", ["recording", "result", "motion", "base"])
+@pytest.mark.parametrize("name", ["recording", "result", pytest.param("motion", marks=pytest.mark.slow), "base"])
 def test_figures_are_drawn_beside_pyplot(shown: SimpleNamespace, name: str) -> None:
     figure = getattr(shown, name).plot()
     assert figure._repr_png_().startswith(b"\x89PNG")

@@ -59,6 +59,20 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def plain_wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a machine without a C compiler, built from the source distribution alone."""
+    place = tmp_path_factory.mktemp("plain")
+    with tarfile.open(sdist) as file:
+        file.extractall(place, filter="data")
+    (source,) = place.iterdir()
+    script = "from setuptools.build_meta import build_wheel; build_wheel('..')"
+    done = called(sys.executable, "-c", script, cwd=source, CC=str(place / "no-such-compiler"), PATH="")
+    assert done.returncode == 0, done.stderr
+    (file,) = place.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the source distribution alone."""
     place = tmp_path_factory.mktemp("wheel")
@@ -99,7 +113,20 @@ def test_source_distribution_is_complete(sdist: Path) -> None:
     assert expected | {"pyproject.toml", "setup.py", "LICENSE", "README.md"} <= names
 
 
+def test_wheel_without_a_compiler_is_complete(plain_wheel: Path) -> None:
+    names = holds_the_package(plain_wheel)
+    assert not any(name.endswith((".so", ".pyd")) for name in names)
+
+
+@pytest.mark.slow
 def test_wheel_is_complete(wheel: Path) -> None:
+    names = holds_the_package(wheel)
+    if build.find_compiler() is not None:
+        assert "abi3" in wheel.name and any("_native" in name for name in names)
+
+
+def holds_the_package(wheel: Path) -> set[str]:
+    """The names in a wheel: modules, robots, types and pages, and nothing else."""
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"minertia/py.typed", "minertia/robot/library/puma560.toml"} <= names
     assert not any(name.startswith("tests") for name in names)
@@ -107,8 +134,7 @@ def test_wheel_is_complete(wheel: Path) -> None:
     places = (source / "minertia" / part / "static" for part in ("studio", "report"))
     built = {p.relative_to(source).as_posix() for place in places for p in place.rglob("*") if p.is_file()}
     assert built <= names  # where `make studio` was run, users need no Node.js
-    if build.find_compiler() is not None:
-        assert "abi3" in wheel.name and any("_native" in name for name in names)
+    return names
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from minertia.algebra.polynomial import evaluate
 from minertia.base import numeric, sets
 from minertia.base.certificate import Certificate, Redrawn
 from minertia.base.closed_form import MOMENTS, _rule_3
-from minertia.base.derive import _Derivation, base_parameters
+from minertia.base.derive import Derivation, base_parameters
 from minertia.base.mlc import link_of
 from minertia.base.sample import Sample, _scale
 from minertia.base.sets import BaseSet, _expected_order, _order
@@ -74,7 +74,7 @@ def test_states_reach_everywhere():
 def certified(rank: int = 3, gap: float = 1e9, error: float = 1e-14, redrawn: Redrawn | None = None) -> bool:
     """Whether a certificate holds for a set of three parameters."""
     found = BaseSet((), (), np.zeros((3, 3)), (0, 1, 2), (False,) * 3)
-    return _Derivation._holds(None, found, Certificate(rank, gap, error, 100, 0, redrawn))  # type: ignore[arg-type]
+    return Derivation._holds(None, found, Certificate(rank, gap, error, 100, 0, redrawn))  # type: ignore[arg-type]
 
 
 def test_a_certificate_holds_where_everything_does():

@@ -13,13 +13,15 @@ from minertia.errors import RankError
 from minertia.robot.read import ReadOptions, read_robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 from minertia.robot.urdf.read import parse_urdf
+from tests.base.derived import Derived
 from tests.perturbed import CHANGES, GRAVITIES, ROBOTS, perturbed_urdf
 from tests.shared import SHARED, needs_shared
 
 FILES = sorted(path.name for path in (SHARED / "robots").glob("*.*") if path.suffix in (".urdf", ".par", ".xml"))
 LARGE = ("simple_humanoid.urdf", "tiago.mjcf.xml", "allegro_right_hand.urdf")
 READ = [
-    (name, snap) for name in FILES for snap in ((ANGLE_TOLERANCE, 0.0) if name not in LARGE else (ANGLE_TOLERANCE,))
+    *(pytest.param(name, ANGLE_TOLERANCE, marks=pytest.mark.slow if name in LARGE else ()) for name in FILES),
+    *(pytest.param(name, 0.0, marks=pytest.mark.slow) for name in FILES if name not in LARGE),
 ]
 
 
@@ -32,10 +34,10 @@ def off(robot, found):
 
 def assert_one_count(robot, rotors):
     """Every method the same count, confirmed; or every method an error.  How many were certified."""
-    counts = []
+    counts, derived = [], Derived(robot, rotors=rotors)
     for method in METHODS:
         try:
-            found = base_parameters(robot, method, rotors=rotors)
+            found = derived.by(method)
         except RankError as err:
             assert "cannot be certified" in str(err) and "--snap" in str(err)
             counts.append(None)

@@ -52,7 +52,7 @@ def at(found: SymbolicDynamics, value: sympy.Matrix, motion: np.ndarray) -> np.n
 
 
 @pytest.mark.parametrize("in_base", [False, True], ids=["standard", "base"])
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "puma560" else ()) for n in ROBOTS])
 def test_letters_agree_with_numbers(name: str, in_base: bool) -> None:
     robot = known(ROBOTS[name]())
     found = symbolic(mi.base_parameters(robot, rotors=True) if in_base else robot, rotors=True)

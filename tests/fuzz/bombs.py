@@ -88,7 +88,9 @@ def matlab73() -> bytes:
     out = io.BytesIO()
     with h5py.File(out, "w", userblock_size=512) as file:
         for name in ("t", "q", "tau"):
-            data = file.create_dataset(name, (2, SAMPLES), "f8", compression="gzip", chunks=(2, 500_000))
+            data = file.create_dataset(
+                name, (2, SAMPLES), "f8", compression="gzip", compression_opts=1, chunks=(2, 500_000)
+            )
             for first in range(0, SAMPLES, 500_000):
                 data[:, first : first + 500_000] = 0.0
     content = bytearray(out.getvalue())
@@ -187,7 +189,7 @@ def main(folder: Path) -> None:
     from tests.identification.logs import chain
 
     robot = chain("RR")
-    for name in bombs(folder):
+    for name in (name for name in bombs(folder) if (folder / name).exists()):
         small = folder / f"small-{name}"  # so that what a format loads is there before
         if small.exists():
             _read(small, robot)

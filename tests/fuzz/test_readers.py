@@ -105,7 +105,8 @@ CASES = (
     Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 500, ("rosbags",)),
     Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 500, ("rosbags",)),
 )
-SAMPLE = 0.05  # of the examples, in the quick tests
+SAMPLE = 0.025  # of the examples, in the quick tests
+NOISE = 150  # files of noise of every kind
 TIMES = float(os.environ.get("MINERTIA_FUZZ", "1"))  # for longer runs by hand
 QUIET = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -156,10 +157,20 @@ def broken_files(case: Case, tmp_path: Path, times: float) -> None:
 
 @each_case
 def test_noise(case: Case, tmp_path: Path) -> None:
+    any_noise(case, tmp_path, NOISE // 3)
+
+
+@pytest.mark.slow
+@each_case
+def test_much_noise(case: Case, tmp_path: Path) -> None:
+    any_noise(case, tmp_path, int(NOISE * TIMES))
+
+
+def any_noise(case: Case, folder: Path, examples: int) -> None:
     for package in case.needs:
         pytest.importorskip(package)
-    (tmp_path / case.file).parent.mkdir(parents=True, exist_ok=True)
-    check(case, tmp_path, noise(), 150)
+    (folder / case.file).parent.mkdir(parents=True, exist_ok=True)
+    check(case, folder, noise(), examples)
 
 
 ANY_EXPRESSION = mutated_text([text.encode() for text in seeds.EXPRESSIONS]) | noise()
@@ -215,7 +226,7 @@ def archive_is_read_or_refused(folder: Path, arrays: dict[str, np.ndarray]) -> N
     assert_reads_or_says(lambda: any_log(folder / "any.npz"))
 
 
-@settings(QUIET, max_examples=120)
+@settings(QUIET, max_examples=60)
 @given(ARRAYS)
 def test_archives_of_any_arrays(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
     """Whole archives with arrays of every kind and shape under names that mean something."""

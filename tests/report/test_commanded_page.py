@@ -25,7 +25,7 @@ from tests.identification.test_commands import ARM, GAINS, recorded
 
 def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: Path) -> None:
     planted = Campaign(ARM, command=Command(**GAINS), links="physical")
-    logs = [recorded(planted, seed=seed) for seed in (0, 1)]
+    logs = [recorded(planted, seed=seed, seconds=3.0) for seed in (0, 1)]
     asked = replace(planted, command=Command(reference="none"), train=logs[:1], validate=logs[1:])
     result = minertia.identify(asked)
     assert isinstance(result, LoopIdentification)

@@ -195,7 +195,7 @@ CanvasRenderingContext2D.prototype.stroke = function (...path) {
   if (path.length) window.widths.push(this.lineWidth);
   return stroke.apply(this, path);
 };"""
-LOOKS = {"fit": (1440, "light"), "significance": (390, "dark"), "motion": (390, "light"), "document": (1440, "dark")}
+LOOKS = {"fit": (1440, "light"), "significance": (390, "dark")}
 
 
 @pytest.fixture(scope="module")
@@ -280,6 +280,7 @@ def test_a_pdf_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
         pdf.require_browser()
 
 
+@pytest.mark.slow
 def test_a_pdf_is_printed_or_refused_in_a_sentence(written: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     need_browser()
     made = pdf.as_pdf(pages.robot_page(read_robot("planar2r")))

@@ -17,6 +17,7 @@ from minertia.robot.inertia import from_com, symmetric, transport_ten
 from minertia.robot.joint import Follows
 from minertia.robot.read import ReadOptions
 from minertia.tables import LARGEST
+from tests.amount import examples
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 
 ONE = '[[joint]]\nkind = "revolute"\n'
@@ -534,7 +535,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(LINES, max_size=12).map("\n".join))
 def test_only_our_errors_escape(text):
     for start in ("", '[[joint]]\nkind = "revolute"\n'):

@@ -17,6 +17,7 @@ from minertia.robot.dh.write import khalil_row, toml_text, write_toml
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Robot
 from minertia.robot.snap import quaternion_to_matrix, snap_rotation
+from tests.amount import examples
 from tests.robot.dh_helpers import SHARED, matrix, product, read, rot, trans
 
 
@@ -188,7 +189,7 @@ ANGLES = st.one_of(
 LENGTHS = st.one_of(st.just(0), st.floats(-2, 2), st.sampled_from([letter("L"), -letter("H")]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(ANGLES, LENGTHS, ANGLES, LENGTHS, ANGLES, LENGTHS)
 def test_placements_read_back(gamma, b, alpha, d, theta, r):
     values = {"gamma": gamma, "b": b, "alpha": alpha, "d": d, "theta": theta, "r": r}
@@ -203,7 +204,7 @@ def test_placements_read_back(gamma, b, alpha, d, theta, r):
         assert not (type(s) is int and s == 0) or t == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.lists(st.floats(-3, 3), min_size=3, max_size=3))
 def test_rows_of_any_pose_agree_with_a_matrix_product(quaternion, position):
     if np.linalg.norm(quaternion) < 1e-3:

@@ -76,7 +76,7 @@ def test_counts_by_an_independent_regressor(name):
     assert (rank(W), rank(np.hstack([W, rotor_columns(model.nv)]))) == COUNTS[name]
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in LOOPS])
 def test_counts_and_coordinates_of_robots_with_loops(name):
     robot = read_robot(name)
     coordinates, counts = LOOPS[name]

@@ -12,6 +12,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
 from minertia.robot.mjcf.lean import MAX_DEPTH  # noqa: E402
+from tests.amount import examples  # noqa: E402
 from tests.robot.mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
 
 BALL = '<inertial mass="1" pos="0.1 0 0" diaginertia="1 1.1 1.2"/>'
@@ -382,7 +383,7 @@ PIECES += ["<body>", "</body>", "<joint/>", '<geom size="1"/>']
 SEEDS = [*FEATURES.values(), MESHED.format(inertial=BALL), arm(extra=BAD["circle"][0][-200:])]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_mutated_texts_raise_only_our_errors(data):
     text = data.draw(st.sampled_from(SEEDS))
@@ -398,7 +399,7 @@ def test_mutated_texts_raise_only_our_errors(data):
         assert robot.n_joints > 0 or robot.is_floating
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_mutated_values_raise_only_our_errors(data):
     text = data.draw(st.sampled_from(SEEDS))

@@ -74,7 +74,7 @@ def changed(robot, seed=5):
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))])
 def test_random_robots_round_trip_and_agree_with_mujoco(seed, base):
     robot = random_robot(seed, 1 + seed % 8, base)
     text = to_mjcf(robot)
@@ -207,7 +207,7 @@ def test_quaternions_keep_all_digits(q):
 
 
 @needs_files
-@pytest.mark.parametrize("snap", [0.0, 2e-3])
+@pytest.mark.parametrize("snap", [pytest.param(0.0, marks=pytest.mark.slow), 2e-3])
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_nothing_changed_is_the_same_bytes(path, snap, tmp_path):
     write_mjcf(read_file(path, snap=snap, letters=True), tmp_path / "out.xml", template=path)
@@ -215,7 +215,7 @@ def test_nothing_changed_is_the_same_bytes(path, snap, tmp_path):
 
 
 @needs_files
-@pytest.mark.parametrize("snap", [0.0, 2e-3])
+@pytest.mark.parametrize("snap", [pytest.param(0.0, marks=pytest.mark.slow), 2e-3])
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_files_with_other_parameters(path, snap, tmp_path):
     robot = changed(read_file(path, snap=snap))

@@ -10,6 +10,7 @@ from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
 from minertia.robot.read import ReadOptions
 from minertia.robot.symoro.read import parse_par
+from tests.amount import examples
 from tests.robot.dh_helpers import SHARED, link_frames, product, rot, trans
 
 TWO = {
@@ -221,7 +222,7 @@ def test_errors_name_the_line():
         read("(* a\n comment *)\nNL = 2\nrubbish here\n")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.sampled_from([*TWO, "G", "M", "XX", "IA", "eta"]),
     st.text(alphabet="{}0123,.thpi+-*/()eE \nDG=", max_size=15),

@@ -14,6 +14,7 @@ from minertia.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import from_com, symmetric, to_com, transport_ten
 from minertia.robot.joint import Follows
 from minertia.robot.robot import Note
+from tests.amount import examples
 from tests.robot.urdf_helpers import INERTIAL, URDFS, approx, frame_poses, joint, link, numeric, parse, two_joints, urdf
 
 DIGITS = 1e-15
@@ -379,7 +380,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(
@@ -401,7 +402,7 @@ def test_mutated_files_raise_nothing_unexpected(cuts: list[tuple[int, int, str]]
 NUMBERS = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, 1e59, -1e59, 1e-300, 1.5708]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(NUMBERS, min_size=12, max_size=12), st.sampled_from([0.0, 2e-3]))
 def test_any_numbers_give_a_finite_robot_or_an_error(x: list[float], snap: float) -> None:
     inertial = INERTIAL.replace('"2"', f'"{x[0]!r}"').replace("0.1 0.2 0.3", f"{x[1]!r} {x[2]!r} {x[3]!r}")

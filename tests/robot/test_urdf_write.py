@@ -22,6 +22,7 @@ from minertia.robot.urdf.new import exact_rpy
 from minertia.robot.urdf.pose import written_origin
 from minertia.robot.urdf.write import write_urdf
 from minertia.robot.xml_input import parse_xml
+from tests.amount import examples
 from tests.robot.urdf_helpers import INERTIAL, URDFS, assert_same_robot, joint, link, numeric, parse, two_joints, urdf
 
 TOOL = urdf(
@@ -280,7 +281,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
 ANGLES = st.one_of(st.floats(-7, 7), st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi / 2 - 1e-9, 1.5707963, np.pi]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(ANGLES, ANGLES, ANGLES)
 def test_roll_pitch_yaw_give_the_rotation_back(roll: float, pitch: float, yaw: float) -> None:
     def matrix(rpy: tuple[float, ...]) -> np.ndarray:
@@ -297,8 +298,16 @@ real_files = pytest.mark.parametrize("path", URDFS or [None], ids=lambda p: p.st
 
 
 @real_files
-@pytest.mark.parametrize("base", ["fixed", "floating"])
-@pytest.mark.parametrize("snap", [0.0, 2e-3])
+@pytest.mark.parametrize(
+    ("base", "snap"),
+    [
+        ("fixed", 2e-3),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in (("floating", 0.0), ("fixed", 0.0), ("floating", 2e-3))
+        ),
+    ],
+)
 def test_real_files_come_back(path: Path | None, tmp_path: Path, base: str, snap: float) -> None:
     if path is None:
         pytest.skip("the shared robots are not there")

@@ -198,6 +198,7 @@ def compiled(archive: Path, place: Path) -> None:
     subprocess.run([str(place / "test")], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
     """Cancel, wrong files, two tabs, a server that stops in the middle: a message each, and the page goes on."""
     project = tmp_path / "project"
@@ -318,6 +319,7 @@ def zoomed(page: Any) -> None:
     plot.dblclick()
 
 
+@pytest.mark.slow
 def test_a_file_is_dropped_with_its_meshes(chromium, tmp_path):
     """A cube in STL, found by its name though it has another one here; without it the page says what is missing.
 

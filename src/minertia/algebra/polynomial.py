@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 Number: TypeAlias = int | float
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (letter, power), sorted by letter
 NEGLIGIBLE = 1e-12  # a sum smaller than this part of its terms is taken for a cancellation
+_FUNCTIONS = {"cos": math.cos, "sin": math.sin}
 
 
 class Poly:
@@ -47,8 +49,9 @@ class Poly:
         if not isinstance(other, (Poly, int, float)):
             return NotImplemented
         terms: dict[Monomial, Number] = {}
+        factors = _terms(other).items()
         for m1, n1 in self.terms.items():
-            for m2, n2 in _terms(other).items():
+            for m2, n2 in factors:
                 for monomial, number in _product(m1, m2):
                     _accumulate(terms, monomial, n1 * n2 * number)
         return _tidy(terms)
@@ -100,9 +103,23 @@ def turn(angle: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
     return c, s
 
 
+class Values(dict[str, float]):
+    """Numbers of letters, and of their cosines and sines, which are computed once."""
+
+    def __missing__(self, atom: str) -> float:
+        function, name = split_atom(atom)
+        if not function:
+            raise KeyError(atom)
+        value = self[atom] = _FUNCTIONS[function](self[name])
+        return value
+
+
 def evaluate(value: Poly | Number, values: Mapping[str, float]) -> Number:
-    """Number of a polynomial once every letter has a value."""
-    result: Number = substitute(value, lambda atom: _atom_value(atom, values))
+    """Number of a polynomial once every letter has a value; `Values` where many are asked for."""
+    if not isinstance(value, Poly):
+        return value
+    known = values if isinstance(values, Values) else Values(values)
+    result: Number = substitute(value, known.__getitem__)
     return result
 
 
@@ -158,12 +175,6 @@ def split_atom(atom: str) -> tuple[str, str]:
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)
 
 
-def _atom_value(atom: str, values: Mapping[str, float]) -> float:
-    function, name = split_atom(atom)
-    value = values[name]
-    return {"": value, "cos": math.cos(value), "sin": math.sin(value)}[function]
-
-
 def _argument(atom: str) -> str:
     return split_atom(atom)[1]
 
@@ -200,7 +211,8 @@ def _tidy(terms: dict[Monomial, Number]) -> Poly | Number:
     return Poly(terms)
 
 
-def _product(a: Monomial, b: Monomial) -> list[tuple[Monomial, Number]]:
+@lru_cache(maxsize=20_000)  # the products of one robot come again and again
+def _product(a: Monomial, b: Monomial) -> tuple[tuple[Monomial, Number], ...]:
     powers = dict(a)
     for atom, power in b:
         powers[atom] = powers.get(atom, 0) + power
@@ -209,11 +221,11 @@ def _product(a: Monomial, b: Monomial) -> list[tuple[Monomial, Number]]:
             rest = powers | {atom: power - 2}
             cosine = "cos" + atom[3:]
             more = rest | {cosine: rest.get(cosine, 0) + 2}
-            return [
+            return (
                 *_product(_monomial(rest), ()),
                 *((m, -n) for m, n in _product(_monomial(more), ())),
-            ]
-    return [(_monomial(powers), 1)]
+            )
+    return ((_monomial(powers), 1),)
 
 
 def _monomial(powers: Mapping[str, int]) -> Monomial:

@@ -59,16 +59,17 @@ def base_parameters(
         if name not in columns:
             raise UnknownName("column", name, columns)
     with one_thread():
-        return _Derivation(robot, columns, tuple(keep), seed).result(method)
+        return Derivation(robot, columns, tuple(keep), seed).result(method)
 
 
-class _Derivation:
-    """One robot at random states, and at a second draw of its letters if it has any."""
+class Derivation:
+    """One robot at random states, and at a second draw of its letters if it has any: what its sets have in common."""
 
     def __init__(self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], seed: int) -> None:
         self.robot, self.columns, self.seed = robot, columns, seed
         self.states = numeric.enough_states(robot, len(columns))
         self.sample = Sample.of(robot, columns, self.states, seed)
+        self.fresh = Sample.to_check(robot, columns, max(FEWEST, self.states // FRESH), seed + 2)
         self.values = robot.other_values(SECOND_DRAW)
         self.other = self._redraw() if robot.has_letters else None
         self.sets = Sets(robot, columns, keep, self.sample, self.other, self.values)
@@ -119,8 +120,7 @@ class _Derivation:
 
     def _certificate(self, found: BaseSet, method: str, judged: Judged) -> Certificate:
         """What the states that found the set say about it, and others, and a second draw of the letters."""
-        fresh = Sample.to_check(self.robot, self.columns, max(FEWEST, self.states // FRESH), self.seed + 2)
-        error = max(sample.error(found.kept, found.K) for sample in (self.sample, fresh))
+        error = max(sample.error(found.kept, found.K) for sample in (self.sample, self.fresh))
         redrawn = self._redrawn(found, method)
         given = (judged.rank, judged.gap, error, self.states, self.seed, redrawn, judged.smallest, judged.digits)
         return Certificate(*given)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import Poly
+from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.base import numeric
@@ -232,7 +232,7 @@ class BaseParameters:
 
 def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[str, float]) -> Array:
     """Linear forms as rows over the columns, letters replaced by their values."""
-    where = {name: k for k, name in enumerate(columns)}
+    where, values = {name: k for k, name in enumerate(columns)}, Values(values)
     K = np.zeros((len(forms), len(columns)))
     for row, form in enumerate(forms):
         for name, coefficient in form.terms.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.algebra.polynomial import Poly
+from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.errors import InputError, MissingParameters, UnknownName, expected
@@ -339,6 +339,7 @@ class Robot:
         """The same robot with every letter replaced by a number."""
         if not self.has_letters:
             return self
+        values = Values(values)
         joints = tuple(_at(joint, values) for joint in self.joints)
         frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
         cuts = tuple(cut.at(values) for cut in self.cuts)
