@@ -57,7 +57,6 @@ def test_readme(block: str, tmp_path: Path) -> None:
     assert inside.script(block, tmp_path).stdout
 
 
-@pytest.mark.slow
 def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
     campaign = next(block for block in BLOCKS if "Campaign(" in block)
     assert sum(bool(line) for line in campaign.splitlines()) <= 15
