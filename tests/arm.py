@@ -45,19 +45,19 @@ def simulated(robot, phase: float, seconds: float = 12.0, rate: float = 200.0, n
 
 def recorded_arm(folder: Path, seconds: float = 12.0) -> Path:
     """The folder with arm.urdf, a.csv, b.csv, c.csv and loaded.csv in it."""
-    for name, content in _recorded().items():
+    for name, content in _recorded(seconds).items():
         (folder / name).write_bytes(content)
     return folder
 
 
 @cache
-def _recorded() -> dict[str, bytes]:
+def _recorded(seconds: float) -> dict[str, bytes]:
     """Name of each file -> its content, simulated once."""
     with TemporaryDirectory() as folder:
-        return {path.name: path.read_bytes() for path in _simulated_arm(Path(folder)).iterdir()}
+        return {path.name: path.read_bytes() for path in _simulated_arm(Path(folder), seconds).iterdir()}
 
 
-def _simulated_arm(folder: Path) -> Path:
+def _simulated_arm(folder: Path, seconds: float) -> Path:
     (folder / "arm.urdf").write_text(ARM.format(name="arm"))
     robot = read_robot(folder / "arm.urdf")
     own = dict(zip(robot.columns(), robot.parameter_vector(), strict=True))
