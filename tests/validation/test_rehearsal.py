@@ -36,13 +36,18 @@ def puma() -> Robot:
     return read_robot("puma560_physical")
 
 
-@pytest.fixture(scope="module")
-def done(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
+@pytest.fixture(scope="module", params=["fewer", pytest.param("all", marks=pytest.mark.slow)])
+def done(
+    puma: Robot, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Rehearsal, Path]:
+    """A rehearsal, with fewer moves of the control test or with all."""
     folder = tmp_path_factory.mktemp("rehearsal")
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
     posture, angle, groups = control_test.open_loop_setting(limits)
     fewer = posture, angle, groups[1::2]  # moves of one joint, and of all that move
     with pytest.MonkeyPatch.context() as patch:
+        if request.param == "all":
+            return rehearse(puma, SHORT, limits=limits, out=folder), folder
         patch.setattr(control_test, "open_loop_setting", lambda _: fewer)
         patch.setattr(control_test, "EVERY", (1, 10, 80))
         return rehearse(puma, SHORT, limits=limits, out=folder), folder
