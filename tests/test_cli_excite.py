@@ -149,6 +149,7 @@ upper = [1.2, 1.2, 1.2]
 """
 
 
+@pytest.mark.slow
 def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
     """The motion written keeps away from what the file names, whatever path it is checked by."""
     pytest.importorskip("mujoco")

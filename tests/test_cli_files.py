@@ -282,8 +282,11 @@ def results(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("identify", "ARM/arm.urdf", "ARM/a.csv", "--columns", "ARM/map.toml"),
         ("campaign", "new", "ARM/arm.urdf", "ARM/a.csv", "ARM/b.csv"),
         ("convert", "ARM/arm.urdf", "OUT/new.urdf", "--template", "ARM/arm.urdf"),
-        ("excite", "ARM/arm.urdf", *QUICK, "--limits", "ARM/limits.toml", "--after-motion", "ARM/motion.csv",
-         "--out", "OUT/motion"),
+        pytest.param(
+            ("excite", "ARM/arm.urdf", *QUICK, "--limits", "ARM/limits.toml", "--after-motion", "ARM/motion.csv",
+             "--out", "OUT/motion"),
+            marks=pytest.mark.slow,
+        ),
         ("excite", "ARM/arm.urdf", *QUICK, "--after", "ARM/a.csv", "--out", "OUT/motion"),
         ("generate", "ARM/arm.urdf", "--replay", "ARM/code", "--out", "OUT/code"),
         ("base", "ARM/prior.toml"),

@@ -71,6 +71,7 @@ def test_jax_takes_many_samples(state, jax):
 
 
 @needs_jax
+@pytest.mark.slow
 def test_jax_has_the_dynamics_of_a_floating_base(jax):
     """Poses are quaternions there, rates are not: one number fewer."""
     robot = random_robot(6, floating=True, tree=True, n=1)

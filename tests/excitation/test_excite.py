@@ -48,7 +48,8 @@ def assert_within(result, limits: MotionLimits):
     np.testing.assert_allclose(result.trajectory.q, q)
 
 
-@pytest.mark.parametrize(("name", "largest"), [("puma560", 25), pytest.param("panda", 100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "largest"), [("puma560", 25), ("panda", 100)])
 def test_condition_numbers(name, largest):
     robot = read_robot(name)
     limits = motion_limits(robot, **JUDGED)
@@ -98,7 +99,14 @@ def best_by(criterion):
     return quick(read_robot("puma560_physical"), Fourier(harmonics=4), optimality=Optimality(criterion), seed=1)
 
 
-@pytest.mark.parametrize("criterion", ["condition", "scaled-condition", "logdet", "deviation"])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("condition", "scaled-condition")),
+        "logdet",
+        "deviation",
+    ],
+)
 def test_each_criterion_wins_at_its_own_game(criterion):
     result = best_by(criterion)
     other = best_by("logdet" if criterion != "logdet" else "condition")

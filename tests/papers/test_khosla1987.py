@@ -71,6 +71,7 @@ def found():
     return tuple(experiments(true, models, {"A": 1, "B": 2}, duration=2.5))
 
 
+@pytest.mark.slow
 def test_four_experiments_within_five_per_cent(found):
     """All that makes up 1 % of a torque, joint by joint, whatever the trajectory and the initial values."""
     true = arm(ESTIMATED, 2)
@@ -84,6 +85,7 @@ def test_four_experiments_within_five_per_cent(found):
     assert errors.max() < khosla1987.LIMIT  # MY2 as well
 
 
+@pytest.mark.slow
 def test_single_values_follow_the_initial_ones(found):
     """Only the class "alone" is the same from both starts; the combinations, and so the torques, agree."""
     true = arm(ESTIMATED, 2)
@@ -95,6 +97,7 @@ def test_single_values_follow_the_initial_ones(found):
     assert np.abs(first / np.where(second == 0, 1, second) - 1)[0, 9] > 0.1  # the mass of link 1
 
 
+@pytest.mark.slow
 def test_computed_torque_is_better_with_estimated_values(found):
     true, first = arm(ESTIMATED, 2), arm(INITIAL, 2)
     beta = found[0].result.linear.standard_values(found[0].result.beta)

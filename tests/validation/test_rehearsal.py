@@ -18,7 +18,7 @@ from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
-from minertia.validation import compiled, control_test, rehearsal
+from minertia.validation import compiled, rehearsal
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import control_model
 from minertia.validation.rehearsal import rehearse
@@ -36,23 +36,15 @@ def puma() -> Robot:
     return read_robot("puma560_physical")
 
 
-@pytest.fixture(scope="module", params=["fewer", pytest.param("all", marks=pytest.mark.slow)])
-def done(
-    puma: Robot, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> tuple[Rehearsal, Path]:
-    """A rehearsal, with fewer moves of the control test or with all."""
+@pytest.fixture(scope="module")
+def done(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
+    """Half a minute: the quick tests rehearse a small arm (tests/test_cli_rehearse.py)."""
     folder = tmp_path_factory.mktemp("rehearsal")
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
-    posture, angle, groups = control_test.open_loop_setting(limits)
-    fewer = posture, angle, groups[1::2]  # moves of one joint, and of all that move
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "all":
-            return rehearse(puma, SHORT, limits=limits, out=folder), folder
-        patch.setattr(control_test, "open_loop_setting", lambda _: fewer)
-        patch.setattr(control_test, "EVERY", (1, 10, 80))
-        return rehearse(puma, SHORT, limits=limits, out=folder), folder
+    return rehearse(puma, SHORT, limits=limits, out=folder), folder
 
 
+@pytest.mark.slow
 def test_parameters_come_back(done: tuple[Rehearsal, Path]) -> None:
     result, _ = done
     assert len(result.returned) == 58
@@ -76,6 +68,7 @@ def test_a_published_inertia_that_cannot_be_is_rehearsed_as_the_nearest(puma: Ro
     assert rehearsal._possible(puma) == (puma, ())
 
 
+@pytest.mark.slow
 def test_control_with_the_result(done: tuple[Rehearsal, Path]) -> None:
     """What the papers found: open loop within 10 % when fast, gravity on line when slow, computed torque the best."""
     tables = {table.title: table for table in done[0].control}
@@ -90,6 +83,7 @@ def test_control_with_the_result(done: tuple[Rehearsal, Path]) -> None:
     assert updates == sorted(updates)
 
 
+@pytest.mark.slow
 def test_a_load_is_weighed(done: tuple[Rehearsal, Path]) -> None:
     result, _ = done
     assert result.weighed is not None
@@ -97,6 +91,7 @@ def test_a_load_is_weighed(done: tuple[Rehearsal, Path]) -> None:
     assert abs(values[-1] - result.load) < max(4 * deviations[-1], 0.02 * result.load)
 
 
+@pytest.mark.slow
 def test_files_can_be_read_again(done: tuple[Rehearsal, Path], puma: Robot) -> None:
     result, folder = done
     names = {path.name for path in result.files}
@@ -143,6 +138,7 @@ def test_without_a_compiler(puma: Robot, tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "puma_560_physical.c").exists()
 
 
+@pytest.mark.slow
 def test_without_mujoco(
     done: tuple[Rehearsal, Path], puma: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def rig(puma: Robot, tmp_path_factory: pytest.TempPathFactory) -> Rig:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_the_error_falls_back_after_a_load_is_taken_up(rig: Rig) -> None:
     found = show_adaptation(rig)
     assert found.ran_away is None and found.least > 0
@@ -121,6 +122,7 @@ def test_how_delays_alarms_and_forces_are_counted() -> None:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_guided_by_hand_the_arm_stays_where_it_is_left(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guiding, "FREE", 2.0)  # s
     found = show_guiding(rig)
