@@ -25,7 +25,7 @@ def cluster() -> Iterator[Any]:
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as own,
     ):
         yield own
@@ -61,7 +61,7 @@ def test_one_and_two_workers_give_the_same_bytes(cluster, folder, serial, tmp_pa
 
 def test_a_cluster_in_this_process_gives_the_same_bytes(folder, serial, tmp_path) -> None:
     """As one of processes does, without the seconds that its workers take to start."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as own, distributed.Client(own) as client:
         fleet, done = added(folder, tmp_path / "store", executor=client)
     assert done.count("new") == 6 and not done.faults and contents(fleet) == serial
