@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minertia as mi
 from minertia.algebra.expr import Graph
 from minertia.codegen.kernels import build, cache
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function, torque_program
+from minertia.codegen.kernels.selfcheck import difference
 from minertia.codegen.program import Port, Program
 from minertia.errors import UnknownName
 from minertia.robot.read import read_robot
@@ -335,6 +337,25 @@ def test_the_check_leaves_hopeless_programs_alone(folder):
     outputs = (1.0 / ((x + y) * (x + y) - x * x - 2.0 * (x * y) - y * y), x / ((x + y) - x - y), (1.0 - x) / x)
     kernel = BatchKernel(Program("odd", g, (Port("x", (2,)),), (Port("y", (3,)),), outputs))
     assert kernel.path == "compiled"
+
+
+def test_a_sample_that_rounding_decides_tells_nothing():
+    """Also where one of its results is the same by chance; the samples beside it are held as before."""
+    wanted = np.array([[1.0, -2.0, 3.0], [1.0, -2.0, 3.0]])
+    rough = np.array([[1.0, 5e3, 3.0], [1.0, -2.0, 3.0]])
+    assert difference(np.array([[7.0, 1.0, 4.0], [1.0, -2.0, 3.0]]), wanted, rough) == ""
+    assert "is 3.001 where it must be 3" in difference(np.array([[1.0, -2.0, 3.0], [1.0, -2.0, 3.001]]), wanted, rough)
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gcc", "clang"])
+def test_newtons_steps_from_states_that_do_not_close_are_no_fault_of_a_compiler(folder, monkeypatch, name):
+    if shutil.which(name) is None:
+        pytest.skip(f"no {name}")
+    monkeypatch.setenv("CC", name)
+    program = mi.program(mi.read_robot("delta"), "base_regressor")
+    assert BatchKernel(program).path == "compiled"
 
 
 # ----------------------------------------------------------------------

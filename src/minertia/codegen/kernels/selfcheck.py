@@ -20,7 +20,8 @@ Pieces = Callable[[Work], Piece]
 SAMPLES = 67  # two blocks and a part of one, whatever the machine
 FIRST_UNKNOWN = 3  # sample in which the first input holds what is not a number; the second one's follows
 LARGE, HUGE = 1e4, 1e6  # angles reduced with all care, and beyond what the kernels reduce themselves
-FAR, SEEN = 1e-10, 1e2  # of the largest result, and times what rough arithmetic changes
+FAR, SEEN = 1e-10, 1e2  # of the largest result of a sample, and times what rough arithmetic changes in it
+UNSURE = 1e-6  # of the largest result: where rough arithmetic changes more, rounding decides and nothing is told
 
 
 def batch_fault(schedule: Schedule, found: Pieces, wanted: Pieces, rough: Pieces) -> str:
@@ -46,15 +47,21 @@ def single_fault(schedule: Schedule, found: Callable[..., object], wanted: Piece
 
 
 def difference(found: Array, wanted: Array, rough: Array) -> str:
-    """Where results (samples, entries) are not what they must be, in words; "" if nowhere."""
+    """Where results (samples, entries) are not what they must be, in words; "" if nowhere.
+
+    Newton's steps of closed loops (a Delta) go anywhere from states that do not close: each rounding leads elsewhere.
+    """
     lost = np.isnan(wanted) & np.isnan(rough) & ~np.isnan(found)
     if lost.any():
         return "what is not a number (NaN) is taken for one"
     is_known = np.isfinite(wanted) & np.isfinite(rough)
     with np.errstate(all="ignore"):
-        off = np.abs(found - wanted)
-        largest = np.max(np.abs(wanted), axis=-1, keepdims=True, initial=1e-300, where=is_known)
-        is_wrong = is_known & ~(off <= FAR * largest + SEEN * np.abs(rough - wanted))
+        largest, changed = (
+            np.max(np.abs(values), axis=-1, keepdims=True, initial=1e-300, where=is_known)
+            for values in (wanted, rough - wanted)
+        )
+        is_sure = is_known & (changed <= UNSURE * largest)
+        is_wrong = is_sure & ~(np.abs(found - wanted) <= FAR * largest + SEEN * changed)
     if not is_wrong.any():
         return ""
     at = tuple(np.argwhere(is_wrong)[0])
