@@ -16,7 +16,7 @@ Number: TypeAlias = int | float
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (letter, power), sorted by letter
 Key = TypeVar("Key", Monomial, int)  # a monomial, as it is or packed
 NEGLIGIBLE = 1e-12  # a sum smaller than this part of its terms is taken for a cancellation
-MANY = 400  # products of terms from which on packing them pays
+MANY = 100  # products of terms from which on packing them pays
 MOST_KNOWN = 100_000  # monomials kept of a packing
 _FUNCTIONS = {"cos": math.cos, "sin": math.sin}
 
