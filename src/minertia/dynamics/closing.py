@@ -177,8 +177,9 @@ class Closing(LoopEquations):
         moving = [k for k, c in enumerate(self.active) if c not in self._free]
         way[:, moving] = (q - self.seed[self.active])[:, moving]
         count = int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / STEPS[0]))
-        # many steps at once: what a few samples cost is the calls
-        for steps in np.array_split(np.arange(1, count), -(-count * len(q) // ROWS)):
+        together = max(1, ROWS // len(q))  # steps at once: what a few samples cost is the calls
+        for first in range(1, count, together):
+            steps = np.arange(first, min(first + together, count))
             left = np.flatnonzero(straight)
             between = q[left] - (steps / count)[:, None, None] * way[left]
             found = self._angles(between.reshape(-1, q.shape[1]))
