@@ -18,7 +18,7 @@ from minertia.identification.identify import Identification, identify
 from minertia.identification.signals.filtering import DERIVATIVES, Filter
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
-from minertia.validation.control_model import control_model
+from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.measured import Moving
 from minertia.validation.plant import Controller, ControlSample, Imperfections, Plant
 from minertia.validation.tracking import Gains, computed_torque
@@ -86,14 +86,14 @@ class Sensors:
         return self.controller(sample._replace(q=self.q[-1], qd=self.qd[-1]))
 
 
-def record(true: Robot, model: Robot, motion: Trajectory, seed: int, size: Array) -> Moving:
+def record(true: Robot, model: ControlModel, motion: Trajectory, seed: int, size: Array) -> Moving:
     """A run under computed torque with a model that is not the arm's; size: largest torque of each joint.
 
     Accelerations are the five-point derivative of measured velocities; a torque is the mean of those held before and
     after a sample.
     """
     plant = Plant(true, period=PERIOD, imperfections=Imperfections(torque_noise=TORQUE * size), seed=seed)
-    sensors = Sensors(computed_torque(control_model(model), GAINS), seed)
+    sensors = Sensors(computed_torque(model, GAINS), seed)
     log = plant.run(sensors, motion)
     q, qd = np.array(sensors.q), np.array(sensors.qd)
     qdd = DERIVATIVES["parabola"](qd, PERIOD, Filter())
@@ -134,9 +134,10 @@ def experiments(
     found = []
     for trajectory, seed in seeds.items():
         motions = off_line_motions(true.n, seed, postures, duration)
+        size = largest_torques(true, motions)
         for initial, model in models.items():
-            size = largest_torques(true, motions)
-            runs = [record(true, model, m, seed + k, size) for k, m in enumerate(motions)]
+            known = control_model(model)
+            runs = [record(true, known, m, seed + k, size) for k, m in enumerate(motions)]
             result = identify(true, runs, effects=(), estimator="offline")
             found.append(Experiment(trajectory, initial, runs, result))
     return found

@@ -6,15 +6,19 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minertia.errors import MissingExtra
+from minertia.identification import identify as identification
 from minertia.report.layout import size, table_lines, wrapped
 from minertia.report.tables import Table, joint_table
 from minertia.robot.read import bundled_robots, read_robot
@@ -82,6 +86,36 @@ def hold(run: Run, line: list[str], width: int, monkeypatch: pytest.MonkeyPatch)
     assert "\u2026" not in texts[width]
 
 
+@pytest.fixture
+def identified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second run of a command prints what the first one found: a width changes the print alone."""
+    real, found = identification.identify, list[Any]()
+
+    def identify(*args: Any, **options: Any) -> Any:
+        found[:] = found or [real(*args, **options)]
+        return found[0]
+
+    monkeypatch.setattr(identification, "identify", identify)
+
+
+@pytest.fixture
+def rehearsed_once(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same of a rehearsal, which says its steps and writes a folder."""
+    real, found, steps, kept = rehearsal.rehearse, list[Any](), list[Any](), tmp_path_factory.mktemp("kept")
+
+    def rehearse(*args: Any, out: Path, progress: Callable[..., None]) -> Any:
+        if found:
+            shutil.copytree(kept, out, dirs_exist_ok=True)
+        else:
+            found.append(real(*args, out=out, progress=lambda *said: steps.append(said)))
+            shutil.copytree(out, kept, dirs_exist_ok=True)
+        for said in steps:
+            progress(*said)
+        return found[0]
+
+    monkeypatch.setattr(rehearsal, "rehearse", rehearse)
+
+
 # what these print at the end of a long search or fit others print, too
 LATE = ("identify", "rehearse", "gains", "significance", "excite")
 
@@ -113,6 +147,7 @@ def test_robots_are_shown_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rehearsed_once")
 @pytest.mark.parametrize("command", ["robots", "demo"])
 def test_long_lists(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.chdir(tmp_path)  # a long path is not broken
@@ -120,6 +155,7 @@ def test_long_lists(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("identified_once")
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda p: p.stem)
 def test_real_campaigns(run: Run, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     data = SHARED / "data" / path.stem

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minertia.algebra import polynomial
 from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import Poly, evaluate, letter, turn
 from minertia.algebra.scalar import add, mul
@@ -41,6 +42,31 @@ def test_value_and_text_agree(pair):
 def test_order_does_not_matter(a, b):
     assert add(a[0], b[0]) == add(b[0], a[0])
     assert mul(a[0], b[0]) == mul(b[0], a[0])
+
+
+def long_sum(rng, count):
+    """So many products of lengths, cosines and sines, added up."""
+    atoms = [letter(name) for name in (*LETTERS, "cos(a)", "sin(a)", "cos(b)", "sin(b)", "sin(c)")]
+    value = letter("D3")
+    for _ in range(count):
+        term = float(rng.choice([1, -1, 0.3, 2.5]))
+        for k in rng.integers(len(atoms), size=rng.integers(5)):
+            term = mul(atoms[k], term)
+        value = add(value, term)
+    return value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_of_many_terms_are_those_of_few(seed, monkeypatch):
+    """Packed or not, the same terms in the same order, sines squared turned into cosines."""
+    rng = np.random.default_rng(seed)
+    a, b = long_sum(rng, 40), long_sum(rng, 30)
+    monkeypatch.setattr(polynomial, "MANY", math.inf)
+    one_by_one = a * b
+    monkeypatch.setattr(polynomial, "MANY", 0)
+    for known in (1, polynomial.MOST_KNOWN):
+        monkeypatch.setattr(polynomial, "MOST_KNOWN", known)
+        assert list((a * b).terms.items()) == list(one_by_one.terms.items())
 
 
 def test_cancellation_is_structural():

@@ -25,16 +25,22 @@ READ = [
 ]
 
 
-def off(robot, found):
-    """Torques of the set against those of all parameters, at states of the test's own."""
-    state = random_states(robot, 6, 987)
-    Y = np.asarray(torque_regressor(robot, *state, columns=found.columns)).reshape(-1, len(found.columns))
-    return np.abs(found.regressor(*state).reshape(-1, found.count) @ found.K - Y).max() / np.abs(Y).max()
+class Apart:
+    """States of the test's own, and the regressor of all parameters there."""
+
+    def __init__(self, robot, columns):
+        self.state = random_states(robot, 6, 987)
+        self.Y = np.asarray(torque_regressor(robot, *self.state, columns=columns)).reshape(-1, len(columns))
+
+    def off(self, found):
+        """Torques of a set against those of all parameters."""
+        own = found.regressor(*self.state).reshape(-1, found.count)
+        return np.abs(own @ found.K - self.Y).max() / np.abs(self.Y).max()
 
 
 def assert_one_count(robot, rotors):
     """Every method the same count, confirmed; or every method an error.  How many were certified."""
-    counts, derived = [], Derived(robot, rotors=rotors)
+    counts, derived, apart = [], Derived(robot, rotors=rotors), Apart(robot, robot.columns(rotors, False))
     for method in METHODS:
         try:
             found = derived.by(method)
@@ -44,7 +50,7 @@ def assert_one_count(robot, rotors):
             continue
         assert found.method == method
         assert found.count == found.certificate.rank and found.certificate.is_clear
-        assert found.certificate.error < 1e-9 and off(robot, found) < 1e-9
+        assert found.certificate.error < 1e-9 and apart.off(found) < 1e-9
         counts.append(found.count)
     assert len(set(counts)) == 1, counts
     return counts[0] is not None
@@ -75,12 +81,15 @@ def test_tilts_that_no_division_stands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_nearly_special_geometry_of_every_robot(name, change):
-    certified = [held(name, change, seed) for seed in range(12)]
-    assert all(as_meant for as_meant, _ in certified)
-    assert sum(as_written for _, as_written in certified) > 10
+def test_nearly_special_geometry_of_every_robot(change):
+    """Eight draws of each robot, every gravity twice: as written one of a robot, and one in twelve, may be refused."""
+    refused = []
+    for name in ROBOTS:
+        certified = [held(name, change, seed) for seed in range(8)]
+        assert all(as_meant for as_meant, _ in certified), name
+        refused.append(sum(not as_written for _, as_written in certified))
+    assert max(refused) <= 1 and sum(refused) <= 8 * len(ROBOTS) / 12
 
 
 @needs_shared

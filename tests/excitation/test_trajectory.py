@@ -108,3 +108,6 @@ def test_shapes_and_immutability():
         trajectory.q[0] = 3
     assert trajectory.at(0.25)[0] == pytest.approx(0.25)
     assert trajectory.at(2.0)[0] == pytest.approx(1.0)
+    times = np.linspace(-0.5, 2.0, 26)
+    one_by_one = zip(*(trajectory.at(t) for t in times), strict=True)
+    assert all((many == np.array(few)).all() for many, few in zip(trajectory.at(times), one_by_one, strict=True))

@@ -7,13 +7,17 @@ A result without letters is returned as a plain number, so structure (the ints 0
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias, TypeVar
 
 Number: TypeAlias = int | float
 Monomial: TypeAlias = tuple[tuple[str, int], ...]  # (letter, power), sorted by letter
+Key = TypeVar("Key", Monomial, int)  # a monomial, as it is or packed
 NEGLIGIBLE = 1e-12  # a sum smaller than this part of its terms is taken for a cancellation
+MANY = 100  # products of terms from which on packing them pays
+MOST_KNOWN = 100_000  # monomials kept of a packing
 _FUNCTIONS = {"cos": math.cos, "sin": math.sin}
 
 
@@ -48,10 +52,12 @@ class Poly:
     def __mul__(self, other: Poly | Number) -> Poly | Number:
         if not isinstance(other, (Poly, int, float)):
             return NotImplemented
+        factors = _terms(other)
+        if len(self.terms) * len(factors) >= MANY:
+            return _tidy(Packing.of(self.terms, factors).product(self.terms, factors))
         terms: dict[Monomial, Number] = {}
-        factors = _terms(other).items()
         for m1, n1 in self.terms.items():
-            for m2, n2 in factors:
+            for m2, n2 in factors.items():
                 for monomial, number in _product(m1, m2):
                     _accumulate(terms, monomial, n1 * n2 * number)
         return _tidy(terms)
@@ -194,7 +200,7 @@ def _terms(value: Poly | Number) -> Mapping[Monomial, Number]:
     return value.terms if isinstance(value, Poly) else {(): value} if value != 0 else {}
 
 
-def _accumulate(terms: dict[Monomial, Number], monomial: Monomial, number: Number) -> None:
+def _accumulate(terms: dict[Key, Number], monomial: Key, number: Number) -> None:
     old = terms.get(monomial, 0)
     new = old + number
     if abs(new) <= NEGLIGIBLE * (abs(old) + abs(number)):
@@ -219,13 +225,97 @@ def _product(a: Monomial, b: Monomial) -> tuple[tuple[Monomial, Number], ...]:
     for atom, power in powers.items():
         if power >= 2 and atom.startswith("sin("):  # sin^2 = 1 - cos^2 keeps the form canonical
             rest = powers | {atom: power - 2}
-            cosine = "cos" + atom[3:]
+            cosine = _cosine(atom)
             more = rest | {cosine: rest.get(cosine, 0) + 2}
             return (
                 *_product(_monomial(rest), ()),
                 *((m, -n) for m, n in _product(_monomial(more), ())),
             )
     return ((_monomial(powers), 1),)
+
+
+class Packing:
+    """Monomials of some atoms as one integer, a field of bits for each power, for products of many terms.
+
+    A product of monomials is then a sum.  Terms come in the order, and with the numbers, that `_product` gives.
+    """
+
+    def __init__(self, atoms: Iterable[str], width: int) -> None:
+        self.atoms, self.width = sorted(atoms), width
+        self.one = {atom: 1 << width * k for k, atom in enumerate(self.atoms)}
+        self.sines = [(self.one[a], self.one[_cosine(a)]) for a in self.atoms if a.startswith("sin(")]
+        self.mask = sum(sine for sine, _ in self.sines)
+        self.reduced: dict[int, list[tuple[int, int]]] = {}
+        self.known: dict[int, Monomial] = {}  # the products of one robot come again and again
+
+    @staticmethod
+    def of(*factors: Iterable[Monomial]) -> Packing:
+        """Fields that hold every power of the product of the factors."""
+        found = [set(chain.from_iterable(factor)) for factor in factors]
+        largest = sum(max((power for _, power in own), default=0) for own in found)
+        atoms = {atom for own in found for atom, _ in own}
+        atoms |= {_cosine(atom) for atom in atoms if atom.startswith("sin(")}  # what its square turns into
+        return _packing(frozenset(atoms), 8 * (1 + (largest + 2).bit_length() // 8))
+
+    def packed(self, monomial: Monomial) -> int:
+        """The integer of a monomial."""
+        return sum([power * self.one[atom] for atom, power in monomial])
+
+    def unpacked(self, keys: Iterable[int]) -> Iterator[Monomial]:
+        """The monomials of these integers."""
+        for key in keys:
+            monomial = self.known.get(key)
+            if monomial is None:
+                monomial = self.known[key] = self._unpacked(key)
+            yield monomial
+        if len(self.known) > MOST_KNOWN:
+            self.known.clear()
+
+    def _unpacked(self, key: int) -> Monomial:
+        field, powers = (1 << self.width) - 1, []
+        for atom in self.atoms:
+            if key & field:
+                powers.append((atom, key & field))
+            key >>= self.width
+        return tuple(powers)
+
+    def product(self, a: Mapping[Monomial, Number], b: Mapping[Monomial, Number]) -> dict[Monomial, Number]:
+        """Terms of the product of two sums."""
+        left = [(self.packed(monomial), number) for monomial, number in a.items()]
+        right = [(self.packed(monomial), number) for monomial, number in b.items()]
+        terms: dict[int, Number] = {}
+        for k1, n1 in left:
+            sines = k1 & self.mask  # a sine stands there once at most
+            for k2, n2 in right:
+                key, number, twice = k1 + k2, n1 * n2, sines & k2
+                if not twice:
+                    _accumulate(terms, key, number)
+                    continue
+                for change, sign in self.reduced.get(twice) or self._reduction(twice):
+                    _accumulate(terms, key + change, sign * number)
+        return dict(zip(self.unpacked(terms), terms.values(), strict=True))
+
+    def _reduction(self, twice: int) -> list[tuple[int, int]]:
+        """What sin^2 = 1 - cos^2 makes of a monomial with these sines squared: changes of its integer, and signs."""
+        changes = [(0, 1)]
+        for sine, cosine in self.sines:
+            if twice & sine:
+                changes = [
+                    (change - 2 * sine + more, sign * own)
+                    for change, sign in changes
+                    for more, own in ((0, 1), (2 * cosine, -1))
+                ]
+        self.reduced[twice] = changes
+        return changes
+
+
+@lru_cache(maxsize=64)
+def _packing(atoms: frozenset[str], width: int) -> Packing:
+    return Packing(atoms, width)
+
+
+def _cosine(sine: str) -> str:
+    return "cos" + sine[3:]
 
 
 def _monomial(powers: Mapping[str, int]) -> Monomial:

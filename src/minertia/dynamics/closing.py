@@ -32,6 +32,7 @@ REGULAR = 1e-2  # smallest over largest singular value of a loop, in states that
 DEPENDENT = 1e-9  # singular values below this part of the largest do not count while a seed is closed
 HALVINGS = 6  # of a step towards the seed
 NEXT = 1e-6  # rad or m: what is nearer to a closed state is closed from there
+ROWS = 20_000  # positions looked at together
 SHARING, FEWEST_WAYS = 4, 8  # states drawn on one way from the seed, and ways of few states
 LOOKED_AT = 32  # states in which pivots must be good
 MANY, EVERY = 64, 8  # samples of a log of which only every so many-th is reached from the seed, the rest from these
@@ -176,9 +177,13 @@ class Closing(LoopEquations):
         moving = [k for k, c in enumerate(self.active) if c not in self._free]
         way[:, moving] = (q - self.seed[self.active])[:, moving]
         count = int(np.ceil(np.abs(way / self.sizes[self.active]).max(initial=0.0) / STEPS[0]))
-        for k in range(1, count):
+        together = max(1, ROWS // len(q))  # steps at once: what a few samples cost is the calls
+        for first in range(1, count, together):
+            steps = np.arange(first, min(first + together, count))
             left = np.flatnonzero(straight)
-            straight[left] = np.isfinite(self._angles(q[left] - (k / count) * way[left])).all(axis=1)
+            between = q[left] - (steps / count)[:, None, None] * way[left]
+            found = self._angles(between.reshape(-1, q.shape[1]))
+            straight[left] = np.isfinite(found).all(axis=1).reshape(len(steps), len(left)).all(axis=0)
         return np.asarray(np.isin(parts, parts[straight]))
 
     def _carried_on(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:

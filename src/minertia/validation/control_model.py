@@ -93,12 +93,19 @@ class ScalarFunction:
         sizes = [n + (0 if passive is None else passive.count), *[n] * (arguments - 1)]
         inputs = [graph.variables(f"x{k}", size) for k, size in enumerate(sizes)]
         outputs = [e if isinstance(e, Expr) else graph.constant(e) for e in function(*inputs)]
+        numbers = [e.value for e in outputs]
+        is_constant = (
+            passive is None and None not in numbers
+        )  # an arm without friction is asked for none in every period
+        self.constant: Array | None = np.array(numbers, float) if is_constant else None
         made = dict(_FUNCTIONS)
         exec(_text(graph, [x for group in inputs for x in group], outputs), made)
         self.run: Callable[..., list[float]] = made["run"]
 
     def __call__(self, *values: Array) -> Array:
         """The values of the outputs."""
+        if self.constant is not None:
+            return self.constant.copy()
         values = values if self.passive is None else (self.passive(values[0]), *values[1:])
         return np.array(self.run(*(x for group in values for x in group.tolist())), float)
 

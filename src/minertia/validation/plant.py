@@ -229,14 +229,14 @@ class Plant:
         robot, pending = self.robot, sorted(events, key=lambda event: event[0])
         self.place(trajectory.q[0], trajectory.qd[0])
         count = round((trajectory.t[-1] - trajectory.t[0] + settle) / self.period) + 1
-        recorder = _Recorder(self, count)
+        recorder = _Recorder(self, trajectory, count)
         try:
             for k in range(count):
                 while pending and pending[0][0] <= k * self.period:
                     self._install(pending.pop(0)[1])
                 if touch is not None:
                     self.touched(touch, k * self.period)
-                recorder.period(k, trajectory, controller, listener)
+                recorder.period(k, controller, listener)
                 if np.abs(self.qd).max(initial=0.0) > RUNAWAY:
                     recorder.stop(k)
                     break
@@ -327,7 +327,7 @@ def _parted(robot: Robot, j: int, values: Mapping[str, float], state: JointState
 class _Recorder:
     """The electronics of one run: encoders, velocity filter, delay, noise, and the log."""
 
-    def __init__(self, plant: Plant, count: int) -> None:
+    def __init__(self, plant: Plant, trajectory: Trajectory, count: int) -> None:
         n, flaws = plant.robot.n, plant.flaws
         self.plant = plant
         self.rng = np.random.default_rng(plant.seed)
@@ -344,16 +344,18 @@ class _Recorder:
         self.velocity = plant.qd
         self.table = np.zeros((6, count, n))
         self.times = np.asarray(np.arange(count) * plant.period, np.float64)
+        self.reference = trajectory.at(trajectory.t[0] + self.times)
 
-    def period(self, k: int, trajectory: Trajectory, controller: Controller, listener: Listener | None) -> None:
+    def period(self, k: int, controller: Controller, listener: Listener | None) -> None:
         """Measure, ask the controller, apply what it said `delay` periods ago, record."""
         plant = self.plant
         q_true, qd_true = plant.q, plant.qd
         q = self._encoder(q_true)
         qd = self._velocity(q, qd_true)
-        sample = ControlSample(float(self.times[k]), q, qd, *trajectory.at(float(trajectory.t[0] + self.times[k])))
+        q_ref, qd_ref, qdd_ref = self.reference
+        sample = ControlSample(float(self.times[k]), q, qd, q_ref[k], qd_ref[k], qdd_ref[k])
         command = np.asarray(controller(sample), float)
-        if not np.all(np.isfinite(command)):
+        if not np.isfinite(command).all():
             raise MinertiaError(f"the controller returned a number that is not finite at {sample.t:.3f} s")
         self.commands.append(command)
         applied = self.commands.popleft() if len(self.commands) > self.delay else self.commands[0]
